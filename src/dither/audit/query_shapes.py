@@ -28,7 +28,7 @@ _RATES: Final = Table(
     rows=3,
 )
 #: A public table with repeated keys and more rows than it says.
-_PUBLIC: Final = [
+_PUBLIC: Final[list[dict[str, Any]]] = [
     *({"site": site, "drug": drug, "rate": rate} for site, drug, rate in itertools.product("ab", "xy", (1, 20))),
     {"site": None, "drug": "x", "rate": None},
 ]

@@ -193,8 +193,8 @@ class UnionAll(Relation):
         if self.left.has_persons != self.right.has_persons:
             raise InvalidParameter("union", "people and rows", "of one unit on both sides")
         if not self.left.has_persons and _tables(self.left) & _tables(self.right):
-            shown = sorted(_tables(self.left) & _tables(self.right))
-            raise InvalidParameter("union", shown, "of different tables, where every row is a unit of its own")
+            both = sorted(_tables(self.left) & _tables(self.right))
+            raise InvalidParameter("union", both, "of different tables, where every row is a unit of its own")
 
     @property
     def columns(self) -> Mapping[str, Kind]:

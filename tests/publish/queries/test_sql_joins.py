@@ -65,6 +65,9 @@ FROM = [
     "SELECT COUNT(*), COUNT(p.country) FROM visits v LEFT JOIN places p ON v.region = p.region AND p.people > v.age",
     "SELECT COUNT(*), COUNT(p.country) FROM places p RIGHT JOIN visits v ON v.region = p.region AND v.age > 30",
     "SELECT COUNT(*) FROM visits v LEFT JOIN lab l ON v.id = l.person, places p WHERE v.region = p.region",
+    "SELECT COUNT(*) FROM visits v, lab l WHERE (v.id = l.person AND v.age > 50) OR (v.id = l.person AND value > 3)",
+    "SELECT COUNT(*), SUM(CLAMP(people, 0, 50)) FROM (SELECT * FROM places p, (SELECT id, region AS r FROM visits) v "
+    "WHERE p.region = v.r UNION ALL SELECT 'x', 'y', 1, id, region FROM visits) t",
     "SELECT COUNT(*) FROM visits v SEMI JOIN lab l ON v.id = l.person AND l.value > 2",
     "SELECT COUNT(*) FROM visits v ANTI JOIN lab l ON v.id = l.person",
 ]

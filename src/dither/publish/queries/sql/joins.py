@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dither.data import (
     Call,
@@ -27,6 +27,7 @@ from dither.data.joins import entering, joined, joined_public, most_matches
 from dither.data.relations import person_columns
 from dither.errors import InvalidParameter
 from dither.publish.queries.assemble import conjunction, filtered, free_name
+from dither.publish.queries.sql.expressions import chain
 from dither.publish.queries.sql.scope import Scope, Source
 from dither.publish.queries.sql.sources import Both, Condition, Item, Reader, Step, beside, names_of, parts_of_condition
 
@@ -76,18 +77,16 @@ class _From:
 
     def joined(self, steps: Sequence[Step], where: Sequence[exp.Expression]) -> tuple[Scope, list[exp.Expression]]:
         """Return the joined rows and the parts of WHERE that were not used for it."""
-        self._check_aliases([source for step in steps for source in step.sources])
+        self._check_aliases([item for step in steps for item in step.items])
         self._inherit(steps)
         self.merged = frozenset(word for step in steps for word in step.merged)
         firm = self._firm(steps)
         sources = [source for step in steps for source in step.sources]
         for node in where:
-            inner = node
-            while inner.key == "paren":
-                inner = inner.this
-            names = names_of(inner, sources) if inner.key == "eq" and _is_plain(inner) else frozenset()
-            if len(names) > 1 and names <= firm:
-                self.conditions.append(Condition(inner, names, is_where=True))
+            for inner in _equalities(_bare(node)):
+                names = names_of(inner, sources)
+                if len(names) > 1 and names <= firm:
+                    self.conditions.append(Condition(inner, names, is_where=True))
         asked = [one.node for one in self.conditions]
         for step in steps:
             self._take(step)
@@ -99,14 +98,21 @@ class _From:
         left = {id(one.node) for one in self.conditions if one.is_where}
         used = {id(node) for node in asked} - left
         rest = [node for node in where if id(_bare(node)) not in used]
+        if all(step.side != "RIGHT" for step in steps):
+            # A star shows the tables in the order of FROM, whatever was joined first.
+            places = {source.alias.lower(): place for place, source in enumerate(sources, start=1)}
+            ordered = sorted(scope.sources, key=lambda source: places.get(source.alias.lower(), 0))
+            scope = replace(scope, sources=tuple(ordered))
         return replace(scope, kept=self.kept), rest
 
-    def _check_aliases(self, sources: Sequence[Source]) -> None:
+    def _check_aliases(self, items: Sequence[Item]) -> None:
         seen: set[str] = set()
-        for source in sources:
-            if source.alias.lower() in seen:
-                raise InvalidParameter("alias", source.alias, "different from the others in FROM")
-            seen.add(source.alias.lower())
+        for item in items:
+            for source in item.sources:
+                if source.alias.lower() in seen:
+                    rule = "different from the others in FROM"
+                    raise InvalidParameter(f"alias at {self.parsed.place(item.node)}", source.alias, rule)
+                seen.add(source.alias.lower())
 
     def _inherit(self, steps: Sequence[Step]) -> None:
         """Take over what a bracket keeps of public tables; nothing may be joined to it."""
@@ -189,6 +195,9 @@ class _From:
         if step.side == "RIGHT":
             self._keep(step, [item])
         self._public(item, list(step.conditions), keep=step.side == "LEFT")
+        if step.side == "RIGHT" and self.current is not None:
+            *others, last = self.current.sources  # a column of USING is that of the side that is kept
+            self.current = replace(self.current, sources=(last, *others))
 
     def _drain(self, *, force: bool) -> None:
         """Join what waits and can be joined; with ``force`` all of it, or refuse it."""
@@ -397,8 +406,9 @@ class _From:
 
 def _place(item: Item) -> exp.Expression:
     """Return the join of an item, or the item itself."""
-    parent = item.node.parent
-    return parent if parent is not None and parent.key == "join" else item.node
+    parent: Any = item.node.parent
+    found: exp.Expression = parent if parent is not None and parent.key == "join" else item.node
+    return found
 
 
 def _bare(node: exp.Expression) -> exp.Expression:
@@ -407,9 +417,14 @@ def _bare(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _is_plain(node: exp.Expression) -> bool:
-    """Return whether a condition has no subquery in it."""
-    return all(part.key not in ("select", "subquery", "exists") for part in node.walk())
+def _equalities(node: exp.Expression) -> list[exp.Expression]:
+    """Return the equalities that a condition says: itself, or what all sides of an OR have in common."""
+    if any(part.key in ("select", "subquery", "exists") for part in node.walk()):
+        return []
+    if node.key != "or":
+        return [node] if node.key == "eq" else []
+    sides = [[_bare(part) for part in parts_of_condition(side)] for side in chain(node)]
+    return [part for part in sides[0] if part.key == "eq" and all(part in side for side in sides[1:])]
 
 
 def equated(part: Expression, keys: Iterable[str], theirs: set[str]) -> tuple[str, Expression] | None:

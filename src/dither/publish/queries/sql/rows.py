@@ -86,7 +86,7 @@ class Rows:
             name = scope.find(node)
             return Typed(Name(name), scope.relation.columns[name])
 
-        return Scalars(self.parsed, column, lambda node: scope.computed.get(id(node)))
+        return Scalars(self.parsed, column, scope.said)
 
     # FROM.
 

@@ -55,13 +55,16 @@ class Scope:
     sources: tuple[Source, ...]
     merged: frozenset[str] = field(default_factory=frozenset)  # columns named by USING, which are equal on both sides
     kept: frozenset[str] = field(default_factory=frozenset)  # public tables all of whose rows are kept, matched or not
-    computed: Mapping[int, Typed] = field(
-        default_factory=dict
-    )  # subqueries in conditions, by node: columns of the rows
+    computed: Mapping[int, tuple[exp.Expression, Typed]] = field(default_factory=dict)  # subqueries in conditions
 
     def over(self, relation: Relation) -> Scope:
         """Return the same names over another relation with the same columns and perhaps more."""
         return replace(self, relation=relation)
+
+    def said(self, node: exp.Expression) -> Typed | None:
+        """Return what a subquery in a condition says about each row, if the node is one that was computed."""
+        found = self.computed.get(id(node))
+        return None if found is None else found[1]
 
     def find(self, column: exp.Column) -> str:
         """Return a column's name in the relation, or reject it: unknown or ambiguous."""

@@ -101,7 +101,9 @@ def _computed(rows: Rows, scope: Scope, nodes: Sequence[exp.Expression], environ
         for found in _predicates_in(node):
             relation, value = _Semijoin(rows, scope, found, environment, is_filter=False).made()
             truth = _TRUE if value is None else value
-            computed[id(found.node)] = Typed(_opposite(truth) if found.is_negated else truth, Kind.BOOLEAN)
+            made = Typed(_opposite(truth) if found.is_negated else truth, Kind.BOOLEAN)
+            # The node is kept with it, so that its identity is not reused.
+            computed[id(found.node)] = found.node, made
             scope = replace(scope, relation=relation, computed=computed)
     return scope
 
@@ -477,12 +479,12 @@ def _has_window(select: exp.Expression) -> bool:
     return any(node.key == "window" for item in select.expressions for node in item.walk())
 
 
-def _is_of(scope: Scope, column: exp.Expression) -> bool:
+def _is_of(scope: Scope, column: Any) -> bool:
     """Return whether a column is one of a scope's own."""
     if column.args.get("table") is not None:
         return any(source.alias.lower() == column.text("table").lower() for source in scope.sources)
     try:
-        scope.find(column)  # type: ignore[arg-type]
+        scope.find(column)
     except DitherError:
         return any(source.named(column.name) for source in scope.sources)
     return True

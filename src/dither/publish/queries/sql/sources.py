@@ -118,8 +118,8 @@ def names_of(node: exp.Expression, sources: Sequence[Source]) -> frozenset[str]:
     """Return the aliases that a condition names; a name that is unknown is left to be refused where it is read."""
     found: set[str] = set()
     for part in node.walk():
-        if part.key == "column" and part.table:
-            found.add(part.table.lower())
+        if part.key == "column" and part.text("table"):
+            found.add(part.text("table").lower())
         elif part.key == "column":
             found.update([source.alias.lower() for source in sources if source.named(part.name)][:1])
     return frozenset(found)
@@ -206,7 +206,7 @@ class Reader:
         if str(join.args.get("method") or "").upper() == "NATURAL":
             words = self._common(join, before, here)
         found = [self._same(word, before, here) for word in words]
-        if join.side.upper() == "FULL":
+        if str(join.args.get("side") or "").upper() == "FULL":
             self._either_side |= {word.name.lower() for word in words}
         return found, [word.name.lower() for word in words]
 

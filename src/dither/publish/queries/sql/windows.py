@@ -46,7 +46,7 @@ class Windows:
 
     def _special(self, node: exp.Expression) -> Typed | None:
         if node.key != "window":
-            return self._scope.computed.get(id(node))
+            return self._scope.said(node)
         made = self._window(node)
         return Typed(made, kind_of(made, self.relation.columns))
 
