@@ -68,6 +68,7 @@ FROM = [
     "SELECT COUNT(*) FROM visits v, lab l WHERE (v.id = l.person AND v.age > 50) OR (v.id = l.person AND value > 3)",
     "SELECT COUNT(*), SUM(CLAMP(people, 0, 50)) FROM (SELECT * FROM places p, (SELECT id, region AS r FROM visits) v "
     "WHERE p.region = v.r UNION ALL SELECT 'x', 'y', 1, id, region FROM visits) t",
+    "SELECT COUNT(*) FROM visits v JOIN lab l ON v.region IN (SELECT region FROM places) AND v.id = l.person",
     "SELECT COUNT(*) FROM visits v SEMI JOIN lab l ON v.id = l.person AND l.value > 2",
     "SELECT COUNT(*) FROM visits v ANTI JOIN lab l ON v.id = l.person",
 ]
@@ -113,7 +114,19 @@ CONDITIONS = [
     "EXISTS (SELECT 1 FROM lab l WHERE l.person = v.id AND EXISTS (SELECT 1 FROM visits w WHERE w.id = l.person "
     "AND w.day < l.taken))",
 ]
+TOTALS = [
+    "(SELECT COUNT(*) FROM lab l WHERE l.person = v.id) > 1",
+    "(SELECT COUNT(l.value) FROM lab l WHERE l.person = v.id AND l.value > 0) = 0",
+    "v.age >= (SELECT MAX(w.age) FROM visits w WHERE w.id = v.id)",
+    "v.age < 1.1 * (SELECT AVG(w.age) FROM visits w WHERE w.id = v.id AND w.region = v.region)",
+    "(SELECT p.people + 1 FROM places p WHERE p.region = v.region) > v.age",
+    "(SELECT country FROM places p WHERE p.region = v.region AND people > 50) IS NULL",
+    "v.day = (SELECT MIN(day) FROM visits w WHERE v.id = w.id) OR v.smoker",
+    "v.cost > (SELECT 0.5 * SUM(w.cost) / 2 FROM visits w WHERE w.id = v.id AND w.region = v.region AND w.age > 20)",
+]
 SELECTED = [
+    "SELECT (SELECT COUNT(*) FROM lab l WHERE l.person = v.id) AS tests, COUNT(*) FROM visits v GROUP BY tests",
+    "SELECT SUM(CLAMP((SELECT COUNT(*) FROM lab l WHERE l.person = v.id), 0, 9)) FROM visits v",
     "SELECT id IN (SELECT person FROM lab) AS tested, COUNT(*) FROM visits GROUP BY tested",
     "SELECT COUNT(*) FILTER (WHERE EXISTS (SELECT 1 FROM lab l WHERE l.person = v.id)) AS n FROM visits v",
     "SELECT SUM(CASE WHEN v.id IN (SELECT person FROM lab) THEN v.age ELSE 0 END) FROM visits v",
@@ -169,7 +182,7 @@ WINDOWED = [
 ]
 ANSWERED = [
     *(*FROM, *PUBLIC, *SELECTED, *SETS, *WINDOWED),
-    *(f"SELECT COUNT(*), SUM(v.age) FROM visits v WHERE {condition}" for condition in CONDITIONS),
+    *(f"SELECT COUNT(*), SUM(v.age) FROM visits v WHERE {condition}" for condition in (*CONDITIONS, *TOTALS)),
 ]
 
 

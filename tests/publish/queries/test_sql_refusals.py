@@ -103,6 +103,31 @@ UNANSWERABLE = [
     ("SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM lab l WHERE l.value > v.age)", "same person", "t.id"),
     ("SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM lab l WHERE l.person <> v.id)", "same person", "t.id"),
     ("SELECT COUNT(*) FROM visits v WHERE age IN (SELECT value FROM lab)", "privacy ids", "tie the subquery"),
+    (
+        "SELECT COUNT(*) FROM visits v WHERE v.age > (SELECT MAX(w.age) FROM visits w WHERE w.region = v.region)",
+        "different people",
+        "add id",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits v WHERE v.age > (SELECT w.age FROM visits w WHERE w.id = v.id)",
+        "several rows",
+        "one aggregate",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits v WHERE 3 > (SELECT COUNT(*) + 1 FROM visits w WHERE w.id = v.id)",
+        "COUNT inside",
+        "COUNT alone",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits v WHERE 3 > (SELECT COUNT(*) FROM visits w WHERE w.id = v.id AND w.day < v.day)",
+        "something else than column = value",
+        "tie it by =",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits v WHERE 3 > (SELECT people FROM places p WHERE p.country = v.note)",
+        "several rows",
+        "region",
+    ),
     ("SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM places)", "same for every row", "region"),
     ("SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM places p WHERE p.people > v.age)", "than =", "join"),
     ("SELECT COUNT(*) FROM visits v WHERE (id, age) IN (SELECT person FROM lab)", "columns beside", "as many"),

@@ -88,8 +88,9 @@ class _From:
                 if len(names) > 1 and names <= firm:
                     self.conditions.append(Condition(inner, names, is_where=True))
         asked = [one.node for one in self.conditions]
+        later = [part.node for step in steps if not step.side for part in step.conditions if has_subquery(part.node)]
         for step in steps:
-            self._take(step)
+            self._take(self._without(step, later))
         self._drain(force=True)
         if self.current is None:
             table = self.waiting[0].table
@@ -97,7 +98,7 @@ class _From:
         scope = self._filtered(self.current, [one for one in self.conditions if not one.is_where])
         left = {id(one.node) for one in self.conditions if one.is_where}
         used = {id(node) for node in asked} - left
-        rest = [node for node in where if id(_bare(node)) not in used]
+        rest = [*later, *(node for node in where if id(_bare(node)) not in used)]
         if all(step.side != "RIGHT" for step in steps):
             # A star shows the tables in the order of FROM, whatever was joined first.
             places = {source.alias.lower(): place for place, source in enumerate(sources, start=1)}
@@ -113,6 +114,16 @@ class _From:
                     rule = "different from the others in FROM"
                     raise InvalidParameter(f"alias at {self.parsed.place(item.node)}", source.alias, rule)
                 seen.add(source.alias.lower())
+
+    def _without(self, step: Step, later: Sequence[exp.Expression]) -> Step:
+        """Return a join without the conditions on subqueries, which WHERE applies to an inner join as well."""
+        for part in step.conditions:
+            if step.side and has_subquery(part.node):
+                instead = "compute the condition in a subquery in FROM, or write JOIN"
+                self.parsed.refuse(part.node, f"a subquery in the condition of a {step.side} JOIN", instead)
+        return replace(
+            step, conditions=tuple(one for one in step.conditions if all(one.node is not other for other in later))
+        )
 
     def _inherit(self, steps: Sequence[Step]) -> None:
         """Take over what a bracket keeps of public tables; nothing may be joined to it."""
@@ -417,9 +428,14 @@ def _bare(node: exp.Expression) -> exp.Expression:
     return node
 
 
+def has_subquery(node: exp.Expression) -> bool:
+    """Return whether a condition has a subquery in it."""
+    return any(part.key in ("select", "subquery", "exists") for part in node.walk())
+
+
 def _equalities(node: exp.Expression) -> list[exp.Expression]:
     """Return the equalities that a condition says: itself, or what all sides of an OR have in common."""
-    if any(part.key in ("select", "subquery", "exists") for part in node.walk()):
+    if has_subquery(node):
         return []
     if node.key != "or":
         return [node] if node.key == "eq" else []

@@ -38,6 +38,7 @@ from dither.publish.queries.keys import may_be_null
 from dither.publish.queries.sql.expressions import Scalars, Typed, chain
 from dither.publish.queries.sql.grouping import is_grouped
 from dither.publish.queries.sql.joins import equated, from_clause, is_person_join
+from dither.publish.queries.sql.own_totals import totals_in, with_total
 from dither.publish.queries.sql.rows import shown_names
 from dither.publish.queries.sql.scope import Scope, Source
 
@@ -73,7 +74,8 @@ def restricted(rows: Rows, scope: Scope, parts: Sequence[exp.Expression], enviro
         if found is not None:
             alone.append((found, negated != found.is_negated))
         else:
-            (plain if next(_predicates_in(part), None) is None else mixed).append(part)
+            is_plain = next(_predicates_in(part), None) is None and next(totals_in(part, scope), None) is None
+            (plain if is_plain else mixed).append(part)
     if plain:
         scalars = rows.scalars(scope)
         scope = scope.over(filtered(scope.relation, conjunction(scalars.condition(part) for part in plain)))
@@ -104,6 +106,10 @@ def _computed(rows: Rows, scope: Scope, nodes: Sequence[exp.Expression], environ
             made = Typed(_opposite(truth) if found.is_negated else truth, Kind.BOOLEAN)
             # The node is kept with it, so that its identity is not reused.
             computed[id(found.node)] = found.node, made
+            scope = replace(scope, relation=relation, computed=computed)
+        for total in totals_in(node, scope):
+            relation, made = with_total(rows, scope, total, environment)
+            computed[id(total)] = total, made
             scope = replace(scope, relation=relation, computed=computed)
     return scope
 
