@@ -19,6 +19,14 @@ from types import MappingProxyType
 from typing import Final
 
 from dither.data.expressions import Call, Expression, Kind, Literal, Name, Value, kind_of, names_in
+from dither.data.measures import CountOf as CountOf
+from dither.data.measures import CountRows as CountRows
+from dither.data.measures import Largest as Largest
+from dither.data.measures import Measure as Measure
+from dither.data.measures import Persons as Persons
+from dither.data.measures import Smallest as Smallest
+from dither.data.measures import Sum as Sum
+from dither.data.measures import kind_of_measure as kind_of_measure
 from dither.data.schema import Table
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
@@ -247,55 +255,6 @@ class JoinPersons(Relation):
         return True
 
 
-class Measure:
-    """An order-independent aggregate of some rows; every value of it is exact."""
-
-
-@dataclass(frozen=True)
-class CountRows(Measure):
-    """The number of rows."""
-
-
-@dataclass(frozen=True)
-@typed
-class CountOf(Measure):
-    """The number of rows where the value is not NULL; for true or false, where it is true."""
-
-    value: Expression
-
-
-@dataclass(frozen=True)
-class Persons(Measure):
-    """The number of different people that the rows belong to."""
-
-
-@dataclass(frozen=True)
-@typed
-class Sum(Measure):
-    """The exact sum of an integer expression over the rows where it is not NULL; 0 if there are none.
-
-    Engines return it as two 64-bit limbs joined in Python, so that it cannot overflow up to 2^33 rows.
-    """
-
-    value: Expression
-
-
-@dataclass(frozen=True)
-@typed
-class Smallest(Measure):
-    """The smallest value that is not NULL, or NULL; within one person only."""
-
-    value: Expression
-
-
-@dataclass(frozen=True)
-@typed
-class Largest(Measure):
-    """The largest value that is not NULL, or NULL; within one person only."""
-
-    value: Expression
-
-
 @dataclass(frozen=True)
 @typed
 class PerPerson(_Over):
@@ -498,20 +457,6 @@ class Aggregated:
 
     keys: tuple[tuple[Value, ...], ...]
     measures: tuple[tuple[int, ...], ...]
-
-
-def kind_of_measure(measure: Measure, columns: Mapping[str, Kind]) -> Kind:
-    """Return the kind of a measure over columns of those kinds."""
-    if isinstance(measure, Sum):
-        kind = kind_of(measure.value, columns)
-        if kind is not Kind.INTEGER:
-            raise InvalidParameter("sum", kind.value, "of integers: a real is put on a grid first")
-        return kind
-    if isinstance(measure, Smallest | Largest):
-        return kind_of(measure.value, columns)
-    if isinstance(measure, CountOf):
-        kind_of(measure.value, columns)
-    return Kind.INTEGER
 
 
 def rows_per_person(relation: Relation) -> int | None:

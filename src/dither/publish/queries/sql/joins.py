@@ -27,9 +27,21 @@ from dither.data.joins import entering, joined, joined_public, most_matches
 from dither.data.relations import person_columns
 from dither.errors import InvalidParameter
 from dither.publish.queries.assemble import conjunction, filtered, free_name
-from dither.publish.queries.sql.expressions import chain
+from dither.publish.queries.sql.predicates import bare
 from dither.publish.queries.sql.scope import Scope, Source
-from dither.publish.queries.sql.sources import Both, Condition, Item, Reader, Step, beside, names_of, parts_of_condition
+from dither.publish.queries.sql.sources import (
+    Both,
+    Condition,
+    Item,
+    Reader,
+    Step,
+    beside,
+    equalities,
+    half_join,
+    has_subquery,
+    names_of,
+    parts_of_condition,
+)
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -46,20 +58,7 @@ def from_clause(
     halves = [join for join in every if str(join.args.get("kind") or "").upper() in ("SEMI", "ANTI")]
     steps = reader.steps(first, [join for join in every if all(join is not half for half in halves)])
     parts = [] if where is None else parts_of_condition(where)
-    return _From(rows).joined(steps, [*parts, *(_half(rows, join) for join in halves)])
-
-
-def _half(rows: Rows, join: exp.Expression) -> exp.Expression:
-    """Return a SEMI or ANTI JOIN as the condition that it is."""
-    from sqlglot import exp
-
-    rows.only(join, "this", "side", "kind", "on")
-    if join.args.get("on") is None or str(join.args.get("side") or "").upper() not in ("", "LEFT"):
-        word = str(join.args["kind"]).upper()
-        rows.parsed.refuse(join, f"{word} JOIN without ON", "write WHERE EXISTS (SELECT ... WHERE t.id = outer.id)")
-    select = exp.select("1").from_(join.this.copy()).where(join.args["on"].copy())
-    found = exp.Exists(this=select)
-    return exp.Not(this=found) if str(join.args["kind"]).upper() == "ANTI" else found
+    return _From(rows).joined(steps, [*parts, *(half_join(rows, join) for join in halves)])
 
 
 class _From:
@@ -83,7 +82,7 @@ class _From:
         firm = self._firm(steps)
         sources = [source for step in steps for source in step.sources]
         for node in where:
-            for inner in _equalities(_bare(node)):
+            for inner in equalities(bare(node)):
                 names = names_of(inner, sources)
                 if len(names) > 1 and names <= firm:
                     self.conditions.append(Condition(inner, names, is_where=True))
@@ -98,7 +97,7 @@ class _From:
         scope = self._filtered(self.current, [one for one in self.conditions if not one.is_where])
         left = {id(one.node) for one in self.conditions if one.is_where}
         used = {id(node) for node in asked} - left
-        rest = [*later, *(node for node in where if id(_bare(node)) not in used)]
+        rest = [*later, *(node for node in where if id(bare(node)) not in used)]
         if all(step.side != "RIGHT" for step in steps):
             # A star shows the tables in the order of FROM, whatever was joined first.
             places = {source.alias.lower(): place for place, source in enumerate(sources, start=1)}
@@ -121,9 +120,8 @@ class _From:
             if step.side and has_subquery(part.node):
                 instead = "compute the condition in a subquery in FROM, or write JOIN"
                 self.parsed.refuse(part.node, f"a subquery in the condition of a {step.side} JOIN", instead)
-        return replace(
-            step, conditions=tuple(one for one in step.conditions if all(one.node is not other for other in later))
-        )
+        left = tuple(one for one in step.conditions if all(one.node is not other for other in later))
+        return replace(step, conditions=left)
 
     def _inherit(self, steps: Sequence[Step]) -> None:
         """Take over what a bracket keeps of public tables; nothing may be joined to it."""
@@ -420,27 +418,6 @@ def _place(item: Item) -> exp.Expression:
     parent: Any = item.node.parent
     found: exp.Expression = parent if parent is not None and parent.key == "join" else item.node
     return found
-
-
-def _bare(node: exp.Expression) -> exp.Expression:
-    while node.key == "paren":
-        node = node.this
-    return node
-
-
-def has_subquery(node: exp.Expression) -> bool:
-    """Return whether a condition has a subquery in it."""
-    return any(part.key in ("select", "subquery", "exists") for part in node.walk())
-
-
-def _equalities(node: exp.Expression) -> list[exp.Expression]:
-    """Return the equalities that a condition says: itself, or what all sides of an OR have in common."""
-    if has_subquery(node):
-        return []
-    if node.key != "or":
-        return [node] if node.key == "eq" else []
-    sides = [[_bare(part) for part in parts_of_condition(side)] for side in chain(node)]
-    return [part for part in sides[0] if part.key == "eq" and all(part in side for side in sides[1:])]
 
 
 def equated(part: Expression, keys: Iterable[str], theirs: set[str]) -> tuple[str, Expression] | None:

@@ -7,8 +7,8 @@ may stand anywhere in a condition. What would look at rows of other people is re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dither.data import (
@@ -35,12 +35,14 @@ from dither.data.relations import person_columns
 from dither.errors import DitherError
 from dither.publish.queries.assemble import conjunction, filtered, free_name, free_prefix, projected
 from dither.publish.queries.keys import may_be_null
-from dither.publish.queries.sql.expressions import Scalars, Typed, chain
+from dither.publish.queries.sql.expressions import Scalars, Typed
 from dither.publish.queries.sql.grouping import is_grouped
 from dither.publish.queries.sql.joins import equated, from_clause, is_person_join
 from dither.publish.queries.sql.own_totals import totals_in, with_total
+from dither.publish.queries.sql.predicates import Predicate, has_window, opposite, predicate_of, predicates_in
 from dither.publish.queries.sql.rows import shown_names
 from dither.publish.queries.sql.scope import Scope, Source
+from dither.publish.queries.sql.sources import parts_of_condition
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -48,16 +50,6 @@ if TYPE_CHECKING:
     from dither.publish.queries.sql.rows import Environment, Rows
 
 _TRUE, _FALSE, _UNKNOWN = (Literal(value, Kind.BOOLEAN) for value in (True, False, None))
-
-
-@dataclass(frozen=True)
-class Predicate:
-    """IN or EXISTS: the node, the values that are sought (none for EXISTS), the subquery, and whether it is NOT IN."""
-
-    node: exp.Expression
-    values: tuple[exp.Expression, ...]
-    select: exp.Expression
-    is_negated: bool = False
 
 
 def restricted(rows: Rows, scope: Scope, parts: Sequence[exp.Expression], environment: Environment) -> Scope:
@@ -70,11 +62,11 @@ def restricted(rows: Rows, scope: Scope, parts: Sequence[exp.Expression], enviro
         while inner.key in ("paren", "not"):
             negated ^= inner.key == "not"
             inner = inner.this
-        found = _predicate(inner)
+        found = predicate_of(inner)
         if found is not None:
             alone.append((found, negated != found.is_negated))
         else:
-            is_plain = next(_predicates_in(part), None) is None and next(totals_in(part, scope), None) is None
+            is_plain = next(predicates_in(part), None) is None and next(totals_in(part, scope), None) is None
             (plain if is_plain else mixed).append(part)
     if plain:
         scalars = rows.scalars(scope)
@@ -82,7 +74,7 @@ def restricted(rows: Rows, scope: Scope, parts: Sequence[exp.Expression], enviro
     for found, negated in alone:
         relation, value = _Semijoin(rows, scope, found, environment, is_filter=not negated).made()
         if value is not None:
-            relation = filtered(relation, _opposite(value) if negated else value)
+            relation = filtered(relation, opposite(value) if negated else value)
         scope = scope.over(relation)
     if mixed:
         scope = _computed(rows, scope, mixed, environment)
@@ -100,10 +92,10 @@ def with_predicates(rows: Rows, scope: Scope, select: exp.Expression, environmen
 def _computed(rows: Rows, scope: Scope, nodes: Sequence[exp.Expression], environment: Environment) -> Scope:
     computed = dict(scope.computed)
     for node in nodes:
-        for found in _predicates_in(node):
+        for found in predicates_in(node):
             relation, value = _Semijoin(rows, scope, found, environment, is_filter=False).made()
             truth = _TRUE if value is None else value
-            made = Typed(_opposite(truth) if found.is_negated else truth, Kind.BOOLEAN)
+            made = Typed(opposite(truth) if found.is_negated else truth, Kind.BOOLEAN)
             # The node is kept with it, so that its identity is not reused.
             computed[id(found.node)] = found.node, made
             scope = replace(scope, relation=relation, computed=computed)
@@ -112,42 +104,6 @@ def _computed(rows: Rows, scope: Scope, nodes: Sequence[exp.Expression], environ
             computed[id(total)] = total, made
             scope = replace(scope, relation=relation, computed=computed)
     return scope
-
-
-def _predicate(node: exp.Expression) -> Predicate | None:
-    if node.key == "exists":
-        return Predicate(node, (), _bare(node.this))
-    if node.key == "in" and node.args.get("query") is not None:
-        return Predicate(node, _tuple(node.this), _bare(node.args["query"]))
-    quantified = {"eq": "any", "neq": "all"}.get(node.key)
-    if quantified is not None and node.expression.key == quantified:
-        select = _bare(node.expression.this)
-        if select.key in ("select", "union", "except", "intersect"):
-            return Predicate(node, _tuple(node.this), select, node.key == "neq")
-    return None
-
-
-def _predicates_in(node: exp.Expression) -> Iterator[Predicate]:
-    """Yield the conditions on subqueries below a node, without entering subqueries."""
-    stack = [node]
-    while stack:
-        part = stack.pop()
-        found = _predicate(part)
-        if found is not None:
-            yield found
-        elif part.key not in ("select", "subquery", "union", "except", "intersect"):
-            stack += list(part.iter_expressions())[::-1]
-
-
-def _bare(node: exp.Expression) -> exp.Expression:
-    while node.key in ("subquery", "paren"):
-        node = node.this
-    return node
-
-
-def _tuple(node: exp.Expression) -> tuple[exp.Expression, ...]:
-    node = _bare(node) if node.key == "paren" else node
-    return tuple(node.expressions) if node.key == "tuple" else (node,)
 
 
 class _Semijoin:
@@ -257,7 +213,7 @@ class _Semijoin:
     def _inside(self) -> tuple[Scope, list[exp.Expression], list[Typed]]:
         """Return the subquery's rows, the parts of its WHERE that name the rows outside, and what it selects."""
         select = self.asked.select
-        is_plain = select.key == "select" and not is_grouped(select) and not _has_window(select)
+        is_plain = select.key == "select" and not is_grouped(select) and not has_window(select)
         if not is_plain or select.args.get("qualify") is not None:
             relation = self.rows.subquery(select, self.environment)
             scope = self.rows.alone("subquery", relation)
@@ -306,7 +262,7 @@ class _Semijoin:
 
     def _is_inside(self, part: exp.Expression, scope: Scope) -> bool:
         """Return whether a condition names columns of the subquery alone."""
-        if next(_predicates_in(part), None) is not None:
+        if next(predicates_in(part), None) is not None:
             return True
         return all(_is_of(scope, node) for node in part.walk() if node.key == "column")
 
@@ -359,7 +315,7 @@ class _Semijoin:
         columns = {**outer.columns, **{prefix + name: kind for name, kind in table.kinds.items()}}
         scalars = self._over_both(own, prefix, columns)
         alone = Scalars(self.parsed, lambda node: Typed(Name(own.find(node)), table.kinds[own.find(node)]), _nothing)
-        parts = [] if select.args.get("where") is None else _conjuncts(select.args["where"].this)
+        parts = [] if select.args.get("where") is None else parts_of_condition(select.args["where"].this)
         inside = [part for part in parts if self._is_inside(part, own)]
         where = conjunction(alone.condition(part) for part in inside) if inside else None
         ties = [scalars.condition(part) for part in parts if all(part is not other for other in inside)]
@@ -423,11 +379,6 @@ class _Semijoin:
         )
 
 
-def _opposite(truth: Expression) -> Expression:
-    is_not = isinstance(truth, Call) and truth.function == "not"
-    return truth.children()[0] if is_not else Call("not", (truth,))
-
-
 def _nothing(node: exp.Expression) -> Typed | None:
     return None
 
@@ -471,18 +422,9 @@ def _with_columns(scope: Scope, chosen: Sequence[Typed]) -> Scope:
     return scope.over(Project(scope.relation, (*known, *made)))
 
 
-def _conjuncts(condition: exp.Expression) -> list[exp.Expression]:
-    condition = _bare(condition) if condition.key == "paren" else condition
-    return chain(condition) if condition.key == "and" else [condition]
-
-
 def _ties(part: Expression, needed: Sequence[str], theirs: set[str]) -> bool:
     """Return whether a condition equates a column inside with something outside."""
     return equated(part, needed, theirs) is not None
-
-
-def _has_window(select: exp.Expression) -> bool:
-    return any(node.key == "window" for item in select.expressions for node in item.walk())
 
 
 def _is_of(scope: Scope, column: Any) -> bool:

@@ -10,6 +10,7 @@ from dither.data import Kind, Name, Table
 from dither.errors import InvalidParameter
 from dither.publish.queries.assemble import free_prefix
 from dither.publish.queries.sql.expressions import Scalars, Typed, chain
+from dither.publish.queries.sql.predicates import bare
 from dither.publish.queries.sql.scope import Scope, Source
 
 if TYPE_CHECKING:
@@ -123,6 +124,34 @@ def names_of(node: exp.Expression, sources: Sequence[Source]) -> frozenset[str]:
         elif part.key == "column":
             found.update([source.alias.lower() for source in sources if source.named(part.name)][:1])
     return frozenset(found)
+
+
+def half_join(rows: Rows, join: exp.Expression) -> exp.Expression:
+    """Return a SEMI or ANTI JOIN as the condition that it is."""
+    from sqlglot import exp
+
+    rows.only(join, "this", "side", "kind", "on")
+    if join.args.get("on") is None or str(join.args.get("side") or "").upper() not in ("", "LEFT"):
+        word = str(join.args["kind"]).upper()
+        rows.parsed.refuse(join, f"{word} JOIN without ON", "write WHERE EXISTS (SELECT ... WHERE t.id = outer.id)")
+    select = exp.select("1").from_(join.this.copy()).where(join.args["on"].copy())
+    found = exp.Exists(this=select)
+    return exp.Not(this=found) if str(join.args["kind"]).upper() == "ANTI" else found
+
+
+def has_subquery(node: exp.Expression) -> bool:
+    """Return whether a condition has a subquery in it."""
+    return any(part.key in ("select", "subquery", "exists") for part in node.walk())
+
+
+def equalities(node: exp.Expression) -> list[exp.Expression]:
+    """Return the equalities that a condition says: itself, or what all sides of an OR have in common."""
+    if has_subquery(node):
+        return []
+    if node.key != "or":
+        return [node] if node.key == "eq" else []
+    sides = [[bare(part) for part in parts_of_condition(side)] for side in chain(node)]
+    return [part for part in sides[0] if part.key == "eq" and all(part in side for side in sides[1:])]
 
 
 class Reader:
