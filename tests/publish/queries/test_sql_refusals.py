@@ -128,6 +128,7 @@ UNANSWERABLE = [
         "several rows",
         "region",
     ),
+    ("SELECT COUNT(*) FROM visits WHERE id IN (SELECT person FROM lab ORDER BY value LIMIT 3)", "LIMIT", "ROW_NUMBER"),
     ("SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM places)", "same for every row", "region"),
     ("SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM places p WHERE p.people > v.age)", "than =", "join"),
     ("SELECT COUNT(*) FROM visits v WHERE (id, age) IN (SELECT person FROM lab)", "columns beside", "as many"),

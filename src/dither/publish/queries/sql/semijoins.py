@@ -255,10 +255,17 @@ class _Semijoin:
         return chosen if self.asked.values else []
 
     def _check_plain(self, select: exp.Expression) -> None:
-        self.rows.only(select, "expressions", "from_", "from", "joins", "where", "distinct", "with_", "with", "limit")
+        chosen = [select.args[part] for part in ("limit", "offset", "order") if select.args.get(part) is not None]
         limit = select.args.get("limit")
-        if limit is not None and (self.asked.values or str(limit.expression and limit.expression.this) == "0"):
-            self.parsed.refuse(limit, "LIMIT in a subquery of a condition", "leave it out")
+        is_none = limit is not None and str(limit.expression and limit.expression.this) == "0"
+        if chosen and (self.asked.values or is_none or select.args.get("offset") is not None):
+            self.parsed.refuse(
+                chosen[0],
+                f"{chosen[0].key.upper()} in a subquery chooses among the rows of different people",
+                "leave it out, or number rows within a person by ROW_NUMBER() OVER (PARTITION BY id ...)",
+            )
+        clauses = ("expressions", "from_", "from", "joins", "where", "distinct", "with_", "with", "limit", "order")
+        self.rows.only(select, *clauses)
 
     def _is_inside(self, part: exp.Expression, scope: Scope) -> bool:
         """Return whether a condition names columns of the subquery alone."""
