@@ -51,6 +51,7 @@ OF_PERSONS: Final = (
     f"SELECT {_ALL} FROM visits v WHERE v.drug IN (SELECT drug FROM rates WHERE rate > 5) OR v.cost > 0",
     f"SELECT {_ALL} FROM visits v UNION ALL SELECT {_ALL} FROM visits v WHERE cost > 0 "
     f"UNION ALL SELECT {_ALL} FROM others v",
+    f"SELECT {_ALL} FROM visits v WHERE v.cost >= (SELECT MAX(w.cost) FROM visits w WHERE w.person = v.person)",
     f"SELECT {_ALL} FROM visits v UNION SELECT {_ALL} FROM others v",
     f"SELECT {_ALL} FROM visits v EXCEPT SELECT {_ALL} FROM visits v WHERE age > 50",
     f"SELECT {_ALL} FROM visits v INTERSECT SELECT v.person, v.site, 'x', v.cost, v.age FROM visits v",
