@@ -40,6 +40,13 @@ tables:
 """
 
 
+def test_the_rows_of_a_public_table_are_read_and_written():
+    dataset = loads(CLINIC.replace("key: region", "rows: 12"))
+    assert dataset.table("regions").rows == 12
+    assert loads(dump_schema(dataset)) == dataset
+    assert loads(CLINIC).table("regions").rows is None
+
+
 def test_a_whole_schema():
     dataset = loads(CLINIC)
     assert dataset == DataSet(
@@ -129,6 +136,13 @@ MISTAKES = {
     "id is no column": ("privacy id: patient", "privacy id: doctor", r"tables\.visits\.privacy id .*a column"),
     "id left out": ("    privacy id: patient\n", "", r"unit .*privacy id"),
     "key is no column": ("key: region", "key: [land]", r"tables\.regions\.key .*columns"),
+    "rows of a public table": ("key: region", "rows: 0", r"tables\.regions\.rows .*at least 1"),
+    "rows in words": ("key: region", "rows: few", r"tables\.regions\.rows .*an integer"),
+    "rows of a private table": (
+        "    privacy id: patient\n",
+        "    privacy id: patient\n    rows: 3\n",
+        r"rows .*public",
+    ),
     "public unclear": ("public: true", "public: maybe", r"tables\.regions\.public .*true or false"),
     "source left out": ("    source: visits.csv\n", "", r"tables\.visits\.source .*given"),
     "unknown unit": ("unit: person ", "unit: household ", r"^unit \(line 2\).*person, row"),

@@ -40,6 +40,7 @@ from dither.data import (
     Smallest,
     Sum,
     Table,
+    UnionAll,
     Window,
 )
 from dither.data.schema import person_unit
@@ -224,6 +225,30 @@ def test_what_came_later_is_written_only_where_something_is_said():
         decode({**written, "time_limit": None})
     with pytest.raises(InvalidParameter, match="time_limit"):
         decode({**written, "time_limit": "soon"})
+
+
+def test_fields_that_came_later_are_left_out_where_nothing_is_said():
+    """So that requests of before have the digest that they had."""
+    public = Table("regions", (Column("name", Kind.TEXT),), "r.csv", is_public=True, key=("name",))
+    rows = Scan(Table("visits", (Column("id", Kind.TEXT),), "v.csv", person="id"))
+    join = JoinPublic(rows, public, (Name("id"),), False, "r_")
+    window = Window(rows, "n", "row_number", None, (), ((Name("id"), False),))
+    for record, later in ((join, ("on", "most", "where", "condition", "rows")), (window, ("running", "offset"))):
+        assert not any(f'"{name}"' in dumps(record) for name in later)
+        assert loads(dumps(record)) == record
+    few = Bounded(rows, (), Limits(rows=2), ("id",))
+    truth = Call("is_null", (Name("name"),))
+    wide = JoinPublic(
+        few, dataclasses.replace(public, rows=7), (), True, "r_", (), 7, truth, Call("is_null", (Name("r_name"),))
+    )
+    total = Window(rows, "n", "count", None, (), ((Name("id"), False),), "range")
+    for record in (
+        wide,
+        total,
+        dataclasses.replace(window, function="lag", value=Name("id"), offset=3),
+        UnionAll(rows, few),
+    ):
+        assert loads(dumps(record)) == record
 
 
 def test_a_password_is_never_written():

@@ -27,6 +27,7 @@ from dither.data.relations import (
     Scan,
     Smallest,
     Sum,
+    UnionAll,
     Window,
 )
 from dither.data.schema import Column, DataSet, Table
@@ -63,6 +64,7 @@ __all__ = [
     "Smallest",
     "Sum",
     "Table",
+    "UnionAll",
     "Window",
     "schema_from",
 ]

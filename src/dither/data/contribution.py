@@ -73,8 +73,10 @@ def within_structure(limits: Limits, relation: Relation) -> Limits:
     Limits(rows=1, groups=None, rows_per_group=None)
     """
     below = relation
-    # What stands over totals of people and keeps or drops rows as they are; a public key is unique.
+    # What stands over totals of people and keeps or drops rows as they are; a public row has no second of its key.
     while isinstance(below, Filter | Project | JoinPublic | Keep | Window | Bounded):
+        if isinstance(below, JoinPublic) and below.most is not None:
+            return limits
         below = below.relation
     return replace(limits, rows=1) if isinstance(below, PerPerson) and not below.keys else limits
 

@@ -182,7 +182,7 @@ def _engine(node: Node) -> str:
 
 
 def _table(name: str, node: Node) -> Table:
-    parts = node.mapping("a table", ("source", "decimal", "privacy id", "public", "key", "columns"))
+    parts = node.mapping("a table", ("source", "decimal", "privacy id", "public", "key", "rows", "columns"))
     source = _need(node, parts, "source").text("a path or a table")
     listed = _need(node, parts, "columns").mapping("columns by name")
     columns = tuple(_column(key, part) for key, part in listed.items())
@@ -194,8 +194,10 @@ def _table(name: str, node: Node) -> Table:
     said = parts["decimal"].text("',' or '.'") if "decimal" in parts else "."
     decimal = None if said == "." else said
     person = parts["privacy id"].text("the column that says whose a row is") if "privacy id" in parts else None
+    rows = _value(parts["rows"], Kind.INTEGER) if "rows" in parts else None
     try:
-        return Table(name, columns, source, person, is_public, key, decimal)
+        known = rows if isinstance(rows, int) else None
+        return Table(name, columns, source, person, is_public, key, decimal=decimal, rows=known)
     except InvalidParameter as error:
         place, _, whose = error.parameter.partition(" of ")
         if place == "source" and whose in listed:
@@ -314,6 +316,8 @@ def _lines(dataset: DataSet) -> Iterator[str]:
             yield "    public: true"
         if table.key:
             yield f"    key: [{', '.join(map(scalar, table.key))}]"
+        if table.rows is not None:
+            yield f"    rows: {table.rows}"
         yield f"    source: {scalar(table.source)}"
         if table.decimal is not None:
             yield f"    decimal: {scalar(table.decimal)}"

@@ -22,6 +22,7 @@ from dither.data.relations import (
     PublicScan,
     Relation,
     Scan,
+    UnionAll,
     Window,
 )
 from dither.data.schema import DataSet, Table
@@ -31,7 +32,7 @@ from dither.errors import InvalidParameter
 _BELOW: Final[dict[type[Relation], tuple[str, ...]]] = {
     Scan: (),
     PublicScan: (),
-    JoinPersons: ("left", "right"),
+    **dict.fromkeys((JoinPersons, UnionAll), ("left", "right")),
     **dict.fromkeys((Filter, Project, JoinPublic, PerPerson, Window, Keep, Bounded), ("relation",)),
 }
 #: What a table declares, without where its rows are.

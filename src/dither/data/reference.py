@@ -37,6 +37,7 @@ from dither.data.relations import (
     Scan,
     Smallest,
     Sum,
+    UnionAll,
     Window,
 )
 from dither.data.schema import DataSet, Table
@@ -261,25 +262,37 @@ def _project(relation: Project, reading: _Reading) -> list[_Row]:
 
 
 def _join_public(relation: JoinPublic, reading: _Reading) -> list[_Row]:
-    table, below = relation.table, relation.relation.columns
-    first: dict[tuple[Value, ...], _Row] = {}
-    for row in sort_rows(_typed(table, reading), (), table.kinds):
-        first.setdefault(tuple(row[name] for name in table.key), row)
+    table, below, most = relation.table, relation.relation.columns, relation.most or 1
+    chosen = sort_rows(_typed(table, reading), (), table.kinds)
+    if relation.where is not None:
+        is_chosen = evaluator(relation.where, table.kinds)
+        chosen = [row for row in chosen if is_chosen(row) is True]
     # An integer key meets a real one as a double, as in every comparison.
     wanted = [
         Kind.REAL if Kind.REAL in (table.kinds[name], kind_of(key, below)) else None
-        for name, key in zip(table.key, relation.keys, strict=True)
+        for name, key in zip(relation.compared, relation.keys, strict=True)
     ]
-    found = {_meeting(key, wanted): row for key, row in reversed(first.items()) if None not in key}
+    found: dict[tuple[Value, ...], list[_Row]] = {}
+    for row in chosen:
+        key = _meeting(tuple(row[name] for name in relation.compared), wanted)
+        if None not in key and len(found.setdefault(key, [])) < most:
+            found[key].append({relation.prefix + name: row[name] for name in table.kinds})
     parts = [evaluator(part, below) for part in relation.keys]
+    is_met = None if relation.condition is None else evaluator(relation.condition, relation.columns)
+    nothing = {relation.prefix + name: None for name in table.kinds}
     joined = []
     for row in reading.rows(relation.relation):
-        key = _meeting(tuple(part(row) for part in parts), wanted)
-        match = None if None in key else found.get(key)
-        if match is not None or relation.keep_unmatched:
-            public = {relation.prefix + name: None if match is None else match[name] for name in table.kinds}
-            joined.append({**row, **public})
+        both = [{**row, **other} for other in found.get(_meeting(tuple(part(row) for part in parts), wanted), [])]
+        if is_met is not None:
+            both = [pair for pair in both if is_met(pair) is True]
+        joined.extend(both or ([{**row, **nothing}] if relation.keep_unmatched else []))
     return joined
+
+
+def _union(relation: UnionAll, reading: _Reading) -> list[_Row]:
+    names = dict(zip(relation.right.columns, relation.left.columns, strict=True))
+    moved = [{**_person(row), **{new: row[old] for old, new in names.items()}} for row in reading.rows(relation.right)]
+    return [*reading.rows(relation.left), *moved]
 
 
 def _join_persons(relation: JoinPersons, reading: _Reading) -> list[_Row]:
@@ -325,16 +338,41 @@ def _window(relation: Window, reading: _Reading) -> list[_Row]:
 
 
 def _window_values(relation: Window, rows: list[_Row], below: Mapping[str, Kind]) -> list[Value]:
+    """Return the window's values for rows that are sorted by its order."""
     value, function = relation.value, relation.function
     if function == "row_number":
         return list(range(1, len(rows) + 1))
-    if function in ("lag", "lead") and value is not None:
+    if function in ("rank", "dense_rank"):
+        starts = _starts_of_peers(relation, rows, below)
+        numbers = {start: number for number, start in enumerate(dict.fromkeys(starts), start=1)}
+        return [start + 1 if function == "rank" else numbers[start] for start in starts]
+    if function in ("lag", "lead", "first", "last") and value is not None:
         values = [*map(evaluator(value, below), rows)]
-        return [None, *values[:-1]] if function == "lag" else [*values[1:], None]
+        if function in ("first", "last"):
+            return [values[0 if function == "first" else -1]] * len(rows)
+        away, nothing = relation.offset or 1, [None] * len(rows)
+        return [*nothing[:away], *values[:-away]] if function == "lag" else [*values[away:], *nothing[:away]]
     measure: Measure = CountRows()
     if value is not None:
         measure = {"count": CountOf, "sum": Sum, "smallest": Smallest, "largest": Largest}[function](value)
-    return [_fitting(_measure(measure, rows, _value_of(measure, below)))] * len(rows)
+    value_of = _value_of(measure, below)
+    if relation.running is None:
+        return [_fitting(_measure(measure, rows, value_of))] * len(rows)
+    ends = list(range(1, len(rows) + 1))
+    if relation.running == "range":
+        last = dict(zip(_starts_of_peers(relation, rows, below), ends, strict=True))
+        ends = [last[start] for start in _starts_of_peers(relation, rows, below)]
+    return [_fitting(_measure(measure, rows[:end], value_of)) for end in ends]
+
+
+def _starts_of_peers(relation: Window, rows: list[_Row], below: Mapping[str, Kind]) -> list[int]:
+    """Return for each sorted row the place of the first one that the order leaves equal to it."""
+    parts = [evaluator(part, below) for part, _ in relation.order]
+    keys = [[sort_key(part(row)) for part in parts] for row in rows]
+    starts: list[int] = []
+    for place, key in enumerate(keys):
+        starts.append(starts[-1] if place and keys[place - 1] == key else place)
+    return starts
 
 
 def _keep(relation: Keep, reading: _Reading) -> list[_Row]:
@@ -435,6 +473,7 @@ _READERS: dict[type[Relation], Callable[[Any, _Reading], list[_Row]]] = {
     Project: _project,
     JoinPublic: _join_public,
     JoinPersons: _join_persons,
+    UnionAll: _union,
     PerPerson: _per_person,
     Window: _window,
     Keep: _keep,

@@ -1,9 +1,10 @@
 """Relations: the private rows of a request, as a small closed tree that engines print.
 
-Below an aggregate every operator is row-wise (``Filter``, ``Project``), within one person (``JoinPersons``,
-``PerPerson``, ``Window``, ``Bounded``) or a join to a public table with a unique key (``JoinPublic``, ``Keep``). So the
+Below an aggregate every operator is row-wise (``Filter``, ``Project``, ``UnionAll``), within one person
+(``JoinPersons``, ``PerPerson``, ``Window``, ``Bounded``) or a join to a public table (``JoinPublic``, ``Keep``). So the
 rows that come from one person are a function of that person's own rows alone: this is what makes a bound on them a
-bound on the sensitivity. Nothing in the tree can express anything else.
+bound on the sensitivity. Nothing in the tree can express anything else. Where every row is a unit of its own, each of
+them becomes one row or none.
 
 Every relation over private tables carries the privacy id in the hidden column ``PERSON`` when the unit is a person;
 rows whose id is NULL do not exist.
@@ -18,6 +19,14 @@ from types import MappingProxyType
 from typing import Final
 
 from dither.data.expressions import Call, Expression, Kind, Literal, Name, Value, kind_of, names_in
+from dither.data.measures import CountOf as CountOf
+from dither.data.measures import CountRows as CountRows
+from dither.data.measures import Largest as Largest
+from dither.data.measures import Measure as Measure
+from dither.data.measures import Persons as Persons
+from dither.data.measures import Smallest as Smallest
+from dither.data.measures import Sum as Sum
+from dither.data.measures import kind_of_measure as kind_of_measure
 from dither.data.schema import Table
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
@@ -138,11 +147,16 @@ class Project(_Over):
 @dataclass(frozen=True)
 @typed
 class JoinPublic(_Over):
-    """Each row with the row of a public table whose key equals ``keys`` of it.
+    """Each row with the rows of a public table whose columns ``on`` equal ``keys`` of it.
 
-    NULL equals nothing. The public table's key is unique, so that a row stays one row: engines enforce it by keeping
-    one row a key, the first by all its declared columns in order (NULL before every value). ``keep_unmatched`` keeps
-    rows without a match, the public columns NULL (LEFT JOIN). Public columns appear as ``prefix`` + name.
+    NULL equals nothing. ``on`` is the public table's declared key unless it is given. Of public rows that agree in
+    ``on`` engines keep the first ``most``, by all declared columns in order (NULL before every value): one, unless it
+    is given, so that a row stays one row whatever the table holds. ``where`` chooses public rows before that, and is
+    over the public table's own columns. ``condition`` must hold too, and is over the columns of both sides.
+    ``keep_unmatched`` keeps rows without a match, the public columns NULL (LEFT JOIN). Public columns appear as
+    ``prefix`` + name.
+
+    Where a row may become several, one person has at most a public number of rows below (``Bounded``).
     """
 
     relation: Relation
@@ -150,25 +164,78 @@ class JoinPublic(_Over):
     keys: tuple[Expression, ...]
     keep_unmatched: bool
     prefix: str
+    on: tuple[str, ...] | None = None
+    most: int | None = None
+    where: Expression | None = None
+    condition: Expression | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a private table, and keys that are not those of the table."""
-        if not self.table.is_public or not self.table.key:
+        """Refuse a private table, keys that are not those of the table, and rows that become any number of rows."""
+        if not self.table.is_public or (self.on is None and not self.table.key):
             raise InvalidParameter("table", self.table.name, "a public table with a declared unique key")
-        if len(self.keys) != len(self.table.key):
-            raise InvalidParameter(
-                "keys", len(self.keys), f"as many as the key {', '.join(self.table.key)} has columns"
-            )
-        for key, name in zip(self.keys, self.table.key, strict=True):
+        if len(self.keys) != len(self.compared):
+            columns = ", ".join(self.compared) or "nothing"
+            raise InvalidParameter("keys", len(self.keys), f"as many as the key {columns} has columns")
+        for key, name in zip(self.keys, self.compared, strict=True):
             # What cannot be compared would be converted cell by cell, and fail at one that is of another kind.
-            same = Call("equal", (Literal(None, kind_of(key, self.relation.columns)), Name(name)))
+            same = Call(
+                "equal", (Literal(None, kind_of(key, self.relation.columns)), Name(self.table.column(name).name))
+            )
             kind_of(same, self.table.kinds)
+        if self.most is not None:
+            whole("most", self.most, least=2, most=2**31)
+            _need_persons(self.relation, f"a join to {self.table.name} in which a row becomes several")
+            if rows_per_person(self.relation) is None:
+                rule = "of a public number of rows a person (Bounded), where a row becomes several"
+                raise InvalidParameter("join", "rows without a limit", rule)
+        if self.where is not None and kind_of(self.where, self.table.kinds) is not Kind.BOOLEAN:
+            raise InvalidParameter("where", self.where, "true or false")
+        if self.condition is not None and kind_of(self.condition, self.columns) is not Kind.BOOLEAN:
+            raise InvalidParameter("condition", self.condition, "true or false")
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The public table's columns that are compared with the keys."""
+        return self.table.key if self.on is None else self.on
 
     @cached_property
     def columns(self) -> Mapping[str, Kind]:
         """The columns below, and those of the public table."""
         public = [(self.prefix + name, kind) for name, kind in self.table.kinds.items()]
         return _columns([*self.relation.columns.items(), *public])
+
+
+@dataclass(frozen=True)
+@typed
+class UnionAll(Relation):
+    """All rows of both sides, each the person's whose it was; columns go by their position and the left side's names.
+
+    Where every row is a unit of its own, the sides read different tables, so that no row counts on both.
+    """
+
+    left: Relation
+    right: Relation
+
+    def __post_init__(self) -> None:
+        """Refuse sides of other columns, of people and of rows, and one row on both sides."""
+        if list(self.left.columns.values()) != list(self.right.columns.values()):
+            shown = [[kind.value for kind in side.columns.values()] for side in (self.left, self.right)]
+            raise InvalidParameter("union", shown, "of sides with as many columns, each of one kind on both")
+        if self.left.has_persons != self.right.has_persons:
+            raise InvalidParameter("union", "people and rows", "of one unit on both sides")
+        if not self.left.has_persons and _tables(self.left) & _tables(self.right):
+            both = sorted(_tables(self.left) & _tables(self.right))
+            raise InvalidParameter("union", both, "of different tables, where every row is a unit of its own")
+
+    @property
+    def columns(self) -> Mapping[str, Kind]:
+        """Those of the left side."""
+        return self.left.columns
+
+    @property
+    def has_persons(self) -> bool:
+        """As both sides."""
+        return self.left.has_persons
 
 
 @dataclass(frozen=True)
@@ -211,55 +278,6 @@ class JoinPersons(Relation):
         return True
 
 
-class Measure:
-    """An order-independent aggregate of some rows; every value of it is exact."""
-
-
-@dataclass(frozen=True)
-class CountRows(Measure):
-    """The number of rows."""
-
-
-@dataclass(frozen=True)
-@typed
-class CountOf(Measure):
-    """The number of rows where the value is not NULL; for true or false, where it is true."""
-
-    value: Expression
-
-
-@dataclass(frozen=True)
-class Persons(Measure):
-    """The number of different people that the rows belong to."""
-
-
-@dataclass(frozen=True)
-@typed
-class Sum(Measure):
-    """The exact sum of an integer expression over the rows where it is not NULL; 0 if there are none.
-
-    Engines return it as two 64-bit limbs joined in Python, so that it cannot overflow up to 2^33 rows.
-    """
-
-    value: Expression
-
-
-@dataclass(frozen=True)
-@typed
-class Smallest(Measure):
-    """The smallest value that is not NULL, or NULL; within one person only."""
-
-    value: Expression
-
-
-@dataclass(frozen=True)
-@typed
-class Largest(Measure):
-    """The largest value that is not NULL, or NULL; within one person only."""
-
-    value: Expression
-
-
 @dataclass(frozen=True)
 @typed
 class PerPerson(_Over):
@@ -284,16 +302,32 @@ class PerPerson(_Over):
         return _columns([*keys, *((name, kind_of_measure(measure, below)) for name, measure in self.measures)])
 
 
+#: Functions of a window that follow from the order of its rows, and those that measure rows.
+ORDERED: Final = ("row_number", "rank", "dense_rank", "lag", "lead", "first", "last")
+MEASURED: Final = ("count", "sum", "smallest", "largest")
+_UNVALUED: Final = ("row_number", "rank", "dense_rank")
+#: Functions in which rows that the order leaves equal count as equal.
+PEERS: Final = ("rank", "dense_rank")
+#: The most rows that a lag reaches.
+FARTHEST: Final = 10_000
+
+
 @dataclass(frozen=True)
 @typed
 class Window(_Over):
     """A further column computed within each person and each value of ``partition``.
 
-    ``function``: 'row_number', 'lag', 'lead' (they need ``order``; lag and lead take ``value``), or 'count', 'sum'
-    (of integers), 'smallest', 'largest' over the whole partition. 'count' counts rows, or with ``value`` as
-    ``CountOf`` does; 'sum' is as in ``PerPerson``. In an order NULL is less than every value: first, or last where
-    large values come first. Rows that ``order`` leaves equal follow each other by all their columns, ascending, so that
-    the result does not depend on where rows are stored.
+    ``function`` is one of
+
+    - 'row_number', 'rank', 'dense_rank'; 'lag' and 'lead' of ``value``, ``offset`` rows away (1 unless given); 'first'
+      and 'last', the ``value`` of the first and the last row. They need ``order``;
+    - 'count', 'sum' (of integers), 'smallest', 'largest' over the whole partition, or over the rows that ``running``
+      says: 'range' for those up to and including the rows that ``order`` leaves equal, 'rows' for those up to this one.
+      'count' counts rows, or with ``value`` as ``CountOf`` does; 'sum' is as in ``PerPerson``.
+
+    In an order NULL is less than every value: first, or last where large values come first. Rows that ``order`` leaves
+    equal follow each other by all their columns, ascending, so that the result does not depend on where rows are
+    stored; ranks are equal for them.
     """
 
     relation: Relation
@@ -302,27 +336,40 @@ class Window(_Over):
     value: Expression | None
     partition: tuple[Expression, ...]
     order: tuple[tuple[Expression, bool], ...]  # an expression, and whether large values come first
+    running: str | None = None
+    offset: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse windows over several people."""
         _need_persons(self.relation, "a window")
-        if self.function not in ("row_number", "lag", "lead", "count", "sum", "smallest", "largest"):
-            raise InvalidParameter("window", self.function, "row_number, lag, lead, count, sum, smallest or largest")
-        if self.function in ("row_number", "lag", "lead") and not self.order:
+        if self.function not in (*ORDERED, *MEASURED):
+            raise InvalidParameter("window", self.function, f"one of {', '.join((*ORDERED, *MEASURED))}")
+        if (self.function in ORDERED or self.running is not None) and not self.order:
             raise InvalidParameter("order", (), f"given for {self.function}")
-        if self.function != "count" and (self.value is None) != (self.function == "row_number"):
+        if self.function != "count" and (self.value is None) != (self.function in _UNVALUED):
             raise InvalidParameter("value", self.value, f"{'absent' if self.value else 'given'} for {self.function}")
+        if self.running is not None and (self.running not in ("range", "rows") or self.function not in MEASURED):
+            raise InvalidParameter("running", self.running, "range or rows, of a count, sum, smallest or largest")
+        if self.offset is not None:
+            if self.function not in ("lag", "lead"):
+                raise InvalidParameter("offset", self.offset, f"absent for {self.function}")
+            whole("offset", self.offset, least=2, most=FARTHEST)
         below = self.relation.columns
         for expression in (*self.partition, *(part for part, _ in self.order)):
             kind_of(expression, below)
         if self.value is not None and self.function == "sum":
             kind_of_measure(Sum(self.value), below)
 
+    @property
+    def is_sorted_out(self) -> bool:
+        """Whether rows that the order leaves equal are told apart by all their columns."""
+        return (self.function in ORDERED and self.function not in PEERS) or self.running == "rows"
+
     @cached_property
     def columns(self) -> Mapping[str, Kind]:
         """The columns below and the new one."""
         below = self.relation.columns
-        is_count = self.function in ("row_number", "count") or self.value is None
+        is_count = self.function in (*_UNVALUED, "count") or self.value is None
         kind = Kind.INTEGER if is_count else kind_of(self.value or Name(""), below)
         return _columns([*below.items(), (self.name, kind)])
 
@@ -435,20 +482,6 @@ class Aggregated:
     measures: tuple[tuple[int, ...], ...]
 
 
-def kind_of_measure(measure: Measure, columns: Mapping[str, Kind]) -> Kind:
-    """Return the kind of a measure over columns of those kinds."""
-    if isinstance(measure, Sum):
-        kind = kind_of(measure.value, columns)
-        if kind is not Kind.INTEGER:
-            raise InvalidParameter("sum", kind.value, "of integers: a real is put on a grid first")
-        return kind
-    if isinstance(measure, Smallest | Largest):
-        return kind_of(measure.value, columns)
-    if isinstance(measure, CountOf):
-        kind_of(measure.value, columns)
-    return Kind.INTEGER
-
-
 def rows_per_person(relation: Relation) -> int | None:
     """Return the largest number of rows of one person in a relation, by its form alone; None if it is not public.
 
@@ -460,6 +493,9 @@ def rows_per_person(relation: Relation) -> int | None:
     if isinstance(relation, JoinPersons):
         sizes = [rows_per_person(side) for side in (relation.left, relation.right)]
         return None if sizes[0] is None or sizes[1] is None else sizes[0] * sizes[1]
+    if isinstance(relation, UnionAll):
+        sizes = [rows_per_person(side) for side in (relation.left, relation.right)]
+        return None if sizes[0] is None or sizes[1] is None else sizes[0] + sizes[1]
     if isinstance(relation, PerPerson) and all(
         isinstance(value, Name) and value.name in person_columns(relation.relation) for _, value in relation.keys
     ):
@@ -467,6 +503,8 @@ def rows_per_person(relation: Relation) -> int | None:
     if not isinstance(relation, _Over):
         return None
     below = rows_per_person(relation.relation)
+    if isinstance(relation, JoinPublic):
+        return None if below is None else below * (relation.most or 1)
     if not isinstance(relation, Bounded):
         return below  # a row becomes one row or none, and groups are no more than rows
     limits = relation.limits
@@ -487,7 +525,19 @@ def person_columns(relation: Relation) -> frozenset[str]:
     if isinstance(relation, JoinPersons):
         right = frozenset() if relation.keep_unmatched else person_columns(relation.right)
         return person_columns(relation.left) | {relation.prefix + name for name in right}
+    if isinstance(relation, UnionAll):
+        left, right = (person_columns(side) for side in (relation.left, relation.right))
+        pairs = zip(relation.left.columns, relation.right.columns, strict=True)
+        return frozenset(name for name, other in pairs if name in left and other in right)
     return person_columns(relation.relation) if isinstance(relation, _Over) else frozenset()
+
+
+def _tables(relation: Relation) -> frozenset[str]:
+    """Return the names of the private tables that a relation reads."""
+    if isinstance(relation, Scan):
+        return frozenset((relation.table.name,))
+    below = [getattr(relation, name, None) for name in ("relation", "left", "right")]
+    return frozenset[str]().union(*(_tables(part) for part in below if isinstance(part, Relation)))
 
 
 def _columns(pairs: list[tuple[str, Kind]]) -> Mapping[str, Kind]:

@@ -26,6 +26,8 @@ LONGEST_LENGTH: Final = 65_536
 #: How many rows of a person enter a join of private tables where the data set does not say, and how many at most.
 USUAL_ROWS_PER_JOIN: Final = 100
 _MOST_ROWS_PER_JOIN: Final = 4096
+#: How many rows of a public table one row may meet, at most.
+_MOST_PUBLIC_ROWS: Final = 100_000
 #: After how many seconds a query is given up where the data set does not say, and how many it may ask for.
 USUAL_TIME_LIMIT: Final = 3600
 _LONGEST_TIME_LIMIT: Final = 7 * 86_400
@@ -149,6 +151,9 @@ class Table:
         key: for a public table, the columns whose values are different in every row.
         decimal: "," where the numbers of a CSV file are written as 3,14. A number with a point is then NULL: nobody
             could say whether it parts decimals or thousands. Left out for a point.
+        rows: for a public table, how many of its rows one row may meet where a query joins it on less than its key: the
+            number of its rows, or of those that agree in what it is joined on. By default ``rows_per_join`` of the data
+            set. Further ones are left out.
 
     """
 
@@ -159,6 +164,7 @@ class Table:
     is_public: bool = False
     key: tuple[str, ...] = ()
     decimal: str | None = None
+    rows: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse columns that are named twice, and ids or keys that are not columns."""
@@ -184,6 +190,10 @@ class Table:
         if self.decimal is not None and (self.decimal != "," or not self.source.lower().endswith(CSV_ENDINGS)):
             rule = "',' for a CSV file whose numbers are written as 3,14, and left out otherwise"
             raise InvalidParameter(f"decimal of {self.name}", self.decimal, rule)
+        if self.rows is not None:
+            if not self.is_public:
+                raise InvalidParameter(f"rows of {self.name}", self.rows, "left out, unless the table is public")
+            whole(f"rows of {self.name}", self.rows, least=1, most=_MOST_PUBLIC_ROWS)
 
     def column(self, name: str) -> Column:
         """Return the column of that name."""

@@ -37,6 +37,7 @@ from dither.data.relations import (
     PublicScan,
     Relation,
     Scan,
+    UnionAll,
     Window,
     rows_per_person,
 )
@@ -244,11 +245,33 @@ def _walk(relation: Relation, request: _Request) -> _Rows:
         # One side is held, and its rows are; pairs are handed on as they are made.
         request.take("a join of private tables", place, rows, held=max(left.rows, right.rows))
         return rows
+    if isinstance(relation, UnionAll):
+        return _together(relation, _walk(relation.left, request), _walk(relation.right, request), request)
     below = _walk(relation.relation, request)  # type: ignore[attr-defined]
     place = _Sum()
     what, rows = _over(relation, below, place, request)
     request.take(what, place, below)
+    if isinstance(relation, JoinPublic) and (relation.most is not None or relation.condition is not None):
+        rows = _limited(relation, rows)
+        pairs = _Sum()
+        pairs.evaluate([] if relation.condition is None else [relation.condition], rows)
+        pairs.hold(rows.columns.values())
+        # Pairs are handed on as they are made.
+        request.take(what, pairs, rows, held=below.rows)
     return _limited(relation, rows) if isinstance(relation, PerPerson | Bounded) else rows
+
+
+def _together(union: UnionAll, left: _Rows, right: _Rows, request: _Request) -> _Rows:
+    """Return the rows of both sides; a column is as wide as on the side where it is wider."""
+    pairs = zip(left.columns.items(), right.columns.values(), strict=True)
+    columns = {name: _Column(one.kind, max(one.longest, other.longest)) for (name, one), other in pairs}
+    rows = _limited(union, replace(left, columns=columns, declared=max(left.declared, right.declared)))
+    place = _Sum()
+    for column in columns.values():
+        place.held += column.bytes
+        place.work += column.bytes
+    request.take("a union", place, rows)
+    return rows
 
 
 def _over(relation: Relation, below: _Rows, place: _Sum, request: _Request) -> tuple[str, _Rows]:
@@ -287,7 +310,7 @@ def _over(relation: Relation, below: _Rows, place: _Sum, request: _Request) -> t
     if isinstance(relation, Window):
         value = place.evaluate([] if relation.value is None else [relation.value], below)
         place.hold(place.evaluate([*relation.partition, *(part for part, _ in relation.order)], below))
-        if relation.function in ("row_number", "lag", "lead"):
+        if relation.is_sorted_out:
             place.hold(below.columns.values())  # what decides between rows that are equal in the order
         place.work += _SORTED_ROW
         kind = relation.columns[relation.name]

@@ -48,8 +48,10 @@ _LATER: Final[Mapping[str, tuple[str, ...]]] = types.MappingProxyType(
     {
         "Column": ("length", "source"),
         "DataSet": ("rows_per_join", "time_limit"),
+        "JoinPublic": ("on", "most", "where", "condition"),
         "Rows": ("categories", "as_codes"),
-        "Table": ("decimal",),
+        "Table": ("decimal", "rows"),
+        "Window": ("running", "offset"),
     }
 )
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -295,14 +297,8 @@ _SCALARS: Final[Mapping[type, tuple[str, Callable[[Any], str], Callable[[str], A
 register_records(
     *(expressions.Kind, expressions.Name, expressions.Literal, expressions.Call, expressions.Case, expressions.Cast),
     *(expressions.OneOf, expressions.Grid, expressions.IntervalEnd),
-    *(
-        relations.Scan,
-        relations.PublicScan,
-        relations.Filter,
-        relations.Project,
-        relations.JoinPublic,
-        relations.JoinPersons,
-    ),
+    *(relations.Scan, relations.PublicScan, relations.UnionAll, relations.Filter, relations.Project),
+    *(relations.JoinPublic, relations.JoinPersons),
     *(relations.PerPerson, relations.Window, relations.Keep, relations.Limits, relations.Bounded),
     *(relations.CountRows, relations.CountOf, relations.Persons, relations.Sum, relations.Smallest, relations.Largest),
     *(relations.Aggregation, schema.Column, schema.Table, schema.DataSet, Unit, Neighbours),

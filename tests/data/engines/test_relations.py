@@ -43,6 +43,7 @@ from dither.data import (
     Smallest,
     Sum,
     Table,
+    UnionAll,
     Window,
     reference,
 )
@@ -180,7 +181,10 @@ def relations(draw: st.DrawFn, depth: int = 3) -> Relation:
     return relation
 
 
-OPERATORS = ("filter", "project", "public", "level", "persons", "per", "window", "keep", "bounded")
+OPERATORS = (
+    *("filter", "project", "public", "level", "persons", "per", "window", "keep", "bounded"),
+    *("several", "union", "running"),
+)
 
 
 @st.composite
@@ -213,22 +217,46 @@ def one_more(draw: st.DrawFn, relation: Relation, step: int, operators: tuple[st
             Bounded(side, (), Limits(draw(st.integers(1, 4))), tuple(side.columns)) for side in (relation, right)
         )
         return JoinPersons(left, right, condition, draw(st.booleans()), f"other{step}_")
+    if what == "several":
+        return draw(several(relation, step))
+    if what == "union":
+        right = draw(st.sampled_from([relation, Filter(relation, draw(conditions(relation))), Scan(STAYS)]))
+        if right == Scan(STAYS):
+            given = {kind: Name(name) for name, kind in right.columns.items()}
+            outputs = [(f"u_{name}", given.get(kind, Literal(None, kind))) for name, kind in relation.columns.items()]
+            right = Project(right, tuple(outputs))
+        return UnionAll(*draw(st.permutations([relation, right])))
     if what == "per":
         wanted = draw(keys(relation))
         own = draw(st.lists(measures(relation, own=True), min_size=1, max_size=2))
         named = tuple((f"k{place}_{step}", key) for place, key in enumerate(wanted))
         return PerPerson(relation, named, tuple((f"m{place}_{step}", one) for place, one in enumerate(own)))
-    if what == "window":
-        function = draw(st.sampled_from(["row_number", "lag", "lead", "count", "sum", "smallest", "largest"]))
+    if what in ("window", "running"):
+        listed = [
+            "row_number",
+            "lag",
+            "lead",
+            "count",
+            "sum",
+            "smallest",
+            "largest",
+            "rank",
+            "dense_rank",
+            "first",
+            "last",
+        ]
+        function = draw(st.sampled_from(listed if what == "window" else listed[3:7]))
         value: Expression | None = Name(draw(st.sampled_from(columns)))
         if function == "sum":
             value = Name(draw(st.sampled_from(of_kind(relation, Kind.INTEGER) or [""])))
             if not of_kind(relation, Kind.INTEGER):
                 return relation
-        if function == "row_number" or (function == "count" and draw(st.booleans())):
+        if function in ("row_number", "rank", "dense_rank") or (function == "count" and draw(st.booleans())):
             value = None
         order = tuple((Name(name), draw(st.booleans())) for name in draw(st.permutations(columns))[:2])
-        return Window(relation, f"w_{step}", function, value, draw(keys(relation, 1)), order)
+        running = draw(st.sampled_from(["range", "rows"])) if what == "running" else None
+        offset = draw(st.sampled_from([None, 2, 3])) if function in ("lag", "lead") else None
+        return Window(relation, f"w_{step}", function, value, draw(keys(relation, 1)), order, running, offset)
     if what == "keep":
         wanted = draw(keys(relation))
         kinds = [relation.columns[key.name] for key in wanted if isinstance(key, Name)]
@@ -237,6 +265,23 @@ def one_more(draw: st.DrawFn, relation: Relation, step: int, operators: tuple[st
     if what == "bounded":
         return draw(bounds(relation))
     return relation
+
+
+@st.composite
+def several(draw: st.DrawFn, relation: Relation, step: int) -> Relation:
+    """Return a join to a public table on less than its key, or on nothing, with conditions of all sorts."""
+    prefix = f"public{step}_"
+    names = of_kind(relation, Kind.INTEGER, Kind.REAL)
+    on, wanted = ((), ())
+    if names and draw(st.booleans()):
+        on, wanted = ("size",), (Name(draw(st.sampled_from(names))),)
+    where = draw(st.sampled_from([None, Call("is_null", (Name("rank"),)), Call("less", (Name("size"), integer(3)))]))
+    condition: Expression | None = None
+    if names and draw(st.booleans()):
+        condition = Call("at_most", (Name(draw(st.sampled_from(names))), Name(f"{prefix}rank")))
+    most = draw(st.sampled_from([None, 2, 3]))
+    below = Bounded(relation, (), Limits(2), tuple(relation.columns)) if most else relation
+    return JoinPublic(below, REGIONS, wanted, draw(st.booleans()), prefix, on, most, where, condition)
 
 
 @st.composite

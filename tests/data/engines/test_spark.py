@@ -187,6 +187,19 @@ def test_portable_answers_are_those_of_the_reference(
             assert counter(aggregate(aggregation, tables)) == counter(engine.aggregate(aggregation)), aggregation
 
 
+@settings(max_examples=1, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@given(tables=random_relations.TABLES, data=st.data())
+def test_joins_unions_and_windows_give_the_rows_of_the_reference(
+    open_spark: Callable[..., Engine], tables: dict[str, Any], data: st.DataObject
+) -> None:
+    with open_spark(random_relations.DATASET, tables, portable=True) as engine:
+        for operator in ("several", "union", "running", "window"):
+            relation = data.draw(random_relations.one_more(Scan(random_relations.VISITS), 0, (operator,)))
+            asked = Aggregation(relation, tuple(Name(name) for name in relation.columns), (CountRows(),))
+            counter = random_relations.as_counter
+            assert counter(aggregate(asked, tables)) == counter(engine.aggregate(asked)), relation
+
+
 @pytest.mark.parametrize(
     "limits", [Limits(rows=2), Limits(groups=1, rows_per_group=2), Limits(rows=3, groups=2)], ids=str
 )

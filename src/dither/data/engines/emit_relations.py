@@ -19,6 +19,7 @@ from dither.data.engines.emit_expressions import ExpressionEmitter, Scope
 from dither.data.expressions import Kind, Literal, Name, Value, as_stored, kind_of
 from dither.data.portable_hash import LARGEST_REAL, REAL_STEPS
 from dither.data.relations import (
+    ORDERED,
     Bounded,
     CountOf,
     CountRows,
@@ -37,6 +38,7 @@ from dither.data.relations import (
     Scan,
     Smallest,
     Sum,
+    UnionAll,
     Window,
 )
 from dither.data.schema import Column, Table
@@ -175,6 +177,8 @@ class RelationEmitter(ExpressionEmitter):
             return self._join_public(relation)
         if isinstance(relation, JoinPersons):
             return self._join_persons(relation)
+        if isinstance(relation, UnionAll):
+            return self._union(relation)
         if isinstance(relation, PerPerson):
             return self._per_person(relation)
         if isinstance(relation, Window):
@@ -238,23 +242,40 @@ class RelationEmitter(ExpressionEmitter):
 
     def _join_public(self, join: JoinPublic) -> Printed:
         below, public = self.relation(join.relation), self._scan(join.table, None)
+        if join.where is not None:
+            public = self.where(public, self.expression(join.where, public.scope))
         pairs = []
-        for key, name in zip(join.keys, join.table.key, strict=True):
+        for key, name in zip(join.keys, join.compared, strict=True):
             kinds = (kind_of(key, below.scope.columns), join.table.kinds[name])
             common = Kind.REAL if Kind.REAL in kinds else kinds[0]
             mine = self.compared(self.as_kind(key, common, below.scope), common)
             theirs = self.compared(self.as_kind(Name(name), common, public.scope), common)
             pairs.append((mine, theirs, common))
-        # One row a key, the first by all declared columns: a public table with duplicate keys multiplies no rows.
+        # The first rows of a key, by all declared columns: a public table with duplicate keys multiplies no rows.
         rank = self.fresh("r")
         order = self._by_all_columns(public)
         partition = ", ".join(self.group_key(theirs, kind) for _, theirs, kind in pairs)
-        ranked = self.with_columns(public, [(rank, f"row_number() OVER (PARTITION BY {partition} ORDER BY {order})")])
-        unique = replace(ranked, text=self.where(ranked, f"{rank} = 1").text)
-        condition = " AND ".join(f"{mine} = {theirs}" for mine, theirs, _ in pairs)
-        joined = self._joined(below, unique, "LEFT" if join.keep_unmatched else "INNER", condition)
+        over = f"{f'PARTITION BY {partition} ' if pairs else ''}ORDER BY {order}"
+        ranked = self.with_columns(public, [(rank, f"row_number() OVER ({over})")])
+        unique = replace(ranked, text=self.where(ranked, f"{rank} <= {join.most or 1}").text)
         scope = _beside(below.scope, public.scope, join.columns, join.prefix)
+        condition = " AND ".join(f"{mine} = {theirs}" for mine, theirs, _ in pairs) or "TRUE"
+        if join.condition is not None:
+            condition += f" AND {self.expression(join.condition, scope)}"
+        joined = self._joined(below, unique, "LEFT" if join.keep_unmatched else "INNER", condition)
         return replace(below, text=joined, scope=scope)
+
+    def _union(self, union: UnionAll) -> Printed:
+        names = {name: self.fresh("c") for name in union.columns}
+        person = self.fresh("p") if union.has_persons else None
+        texts, kind = [], None
+        for side in (union.left, union.right):
+            printed = self.relation(side)
+            given = [(new, old) for new, old in zip(names.values(), printed.scope.names.values(), strict=True)]
+            given += [(person, str(printed.person))] if person else []
+            texts.append(self.select(given, printed))
+            kind = printed.person_kind
+        return Printed(" UNION ALL ".join(texts), Scope(union.columns, names), person, kind)
 
     def _join_persons(self, join: JoinPersons) -> Printed:
         left, right = self.relation(join.left), self.relation(join.right)
@@ -324,19 +345,24 @@ class RelationEmitter(ExpressionEmitter):
             *(self.group_key(self.expression(part, scope), kind_of(part, scope.columns)) for part in window.partition),
         ]
         over = f" OVER (PARTITION BY {', '.join(partition)}"
-        if window.function in ("row_number", "lag", "lead"):
+        if window.function in ORDERED or window.running is not None:
             order = [
                 self.order_key(self.expression(part, scope), kind_of(part, scope.columns), descending=is_descending)
                 for part, is_descending in window.order
             ]
-            over += f" ORDER BY {', '.join([*order, self._by_all_columns(below)])})"
-        else:
-            over += ")"
+            over += f" ORDER BY {', '.join([*order, *([self._by_all_columns(below)] if window.is_sorted_out else [])])}"
+        if window.running is not None:
+            over += f" {window.running.upper()} BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+        elif window.function in ("first", "last"):
+            over += " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+        over += ")"
         value = None if window.value is None else self.expression(window.value, scope)
-        if window.function == "row_number":
-            sql = f"CAST(row_number(){over} AS {self.types[Kind.INTEGER]})"
+        if window.function in ("row_number", "rank", "dense_rank"):
+            sql = f"CAST({window.function}(){over} AS {self.types[Kind.INTEGER]})"
         elif window.function in ("lag", "lead"):
-            sql = f"{window.function}({value}){over}"
+            sql = f"{window.function}({value}, {window.offset or 1}){over}"
+        elif window.function in ("first", "last"):
+            sql = f"{window.function}_value({value}){over}"
         elif window.value is None:
             sql = self._own_measure(CountRows(), "", scope, over)
         else:

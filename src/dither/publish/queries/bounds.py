@@ -39,6 +39,7 @@ from dither.data import (
     Scan,
     Smallest,
     Sum,
+    UnionAll,
     Window,
 )
 from dither.data.expressions import Value, kind_of
@@ -278,6 +279,9 @@ def _of_new_column(name: str, relation: Relation) -> Interval | None:
         if relation.condition is not None and not relation.keep_unmatched and found is not None:
             found = _meet(found, _when_true(relation.condition).get(Name(name), _ALL))
         return found
+    if isinstance(relation, UnionAll):
+        other = list(relation.right.columns)[list(relation.left.columns).index(name)]
+        return _join([_of_column(name, relation.left), _of_column(other, relation.right)])
     if isinstance(relation, PerPerson):
         keys, measures = dict(relation.keys), dict(relation.measures)
         return (
@@ -305,7 +309,7 @@ def _of_measure(measure: Measure, relation: Relation) -> Interval | None:
 
 
 def _of_window(window: Window) -> Interval | None:
-    if window.function == "row_number":
+    if window.function in ("row_number", "rank", "dense_rank"):
         return of_count(1, window.relation)
     if window.function == "count":
         return of_count(0, window.relation)

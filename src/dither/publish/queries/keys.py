@@ -31,6 +31,7 @@ from dither.data import (
     Relation,
     Scan,
     Smallest,
+    UnionAll,
     Window,
 )
 from dither.data.evaluation import evaluator, sort_key
@@ -259,6 +260,8 @@ def _of_new_column(name: str, relation: Relation) -> _Values | None:
             return _of_column(name, relation.left)
         values = _of_column(name.removeprefix(relation.prefix), relation.right)
         return _with_null(values) if relation.keep_unmatched else values
+    if isinstance(relation, UnionAll):
+        return _union([_of_column(name, relation.left), _of_column(_beside(name, relation), relation.right)])
     if isinstance(relation, PerPerson):
         keys, measures = dict(relation.keys), dict(relation.measures)
         if name in keys:
@@ -273,8 +276,13 @@ def _of_new_column(name: str, relation: Relation) -> _Values | None:
         if relation.value is None or relation.function in ("count", "sum"):
             return _of_integer(name, relation)
         values = _public_values(relation.value, relation.relation)
-        return values if relation.function in ("smallest", "largest") else _with_null(values)
+        return values if relation.function in ("smallest", "largest", "first", "last") else _with_null(values)
     return _of_column(name, getattr(relation, "relation"))  # noqa: B009 - all the others stand over one relation
+
+
+def _beside(name: str, union: UnionAll) -> str:
+    """Return the right side's name of a column."""
+    return list(union.right.columns)[list(union.left.columns).index(name)]
 
 
 def _of_integer(name: str, relation: Relation) -> _Values | None:
@@ -349,6 +357,8 @@ def _is_new_nullable(name: str, relation: Relation) -> bool:
                 isinstance(relation, JoinPublic) and relation.table.column(plain).nullable
             )
         return _is_nullable(plain, relation.right)
+    if isinstance(relation, UnionAll):
+        return _is_nullable(name, relation.left) or _is_nullable(_beside(name, relation), relation.right)
     if isinstance(relation, PerPerson):
         keys, measures = dict(relation.keys), dict(relation.measures)
         if name in keys:

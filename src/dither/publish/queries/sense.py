@@ -37,6 +37,7 @@ from dither.data import (
     Scan,
     Smallest,
     Sum,
+    UnionAll,
     Window,
 )
 from dither.data.expressions import Value, as_stored, kind_of, names_in, walk
@@ -214,6 +215,8 @@ def _declared(name: str, relation: Relation) -> Column | None:
             name = name if on_left else name.removeprefix(relation.prefix)
             relation = relation.left if on_left else relation.right
             continue
+        if isinstance(relation, UnionAll):
+            return None
         if isinstance(relation, JoinPublic) and name not in relation.relation.columns:
             return relation.table.column(name.removeprefix(relation.prefix))
         if isinstance(relation, Window) and name == relation.name:
@@ -283,7 +286,7 @@ def _relations(relation: Relation) -> Iterator[Relation]:
         step()
         one = waiting.pop()
         yield one
-        if isinstance(one, JoinPersons):
+        if isinstance(one, JoinPersons | UnionAll):
             waiting += [one.left, one.right]
         elif not isinstance(one, Scan):
             waiting.append(getattr(one, "relation"))  # noqa: B009 - all the others stand over one relation
@@ -294,7 +297,7 @@ def _expressions(relation: Relation) -> Iterator[tuple[Relation, Expression]]:
     for one in _relations(relation):
         if isinstance(one, Filter):
             yield one.relation, one.condition
-        elif isinstance(one, JoinPersons) and one.condition is not None:
+        elif isinstance(one, JoinPersons | JoinPublic) and one.condition is not None:
             yield one, one.condition
         elif isinstance(one, Project):
             yield from ((one.relation, value) for _, value in one.outputs)
@@ -312,7 +315,7 @@ def _conditions(relation: Relation) -> Iterator[tuple[Relation, Expression]]:
     for one in _relations(relation):
         if isinstance(one, Filter):
             yield one.relation, one.condition
-        elif isinstance(one, JoinPersons) and one.condition is not None and not one.keep_unmatched:
+        elif isinstance(one, JoinPersons | JoinPublic) and one.condition is not None and not one.keep_unmatched:
             yield one, one.condition
 
 

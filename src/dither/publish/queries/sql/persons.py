@@ -8,26 +8,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dither.data import Call, Cast, Expression, Kind, Literal, Name, PerPerson, Relation, Window
+from dither.data import Call, Expression, Kind, Name, PerPerson, Relation
 from dither.data.expressions import kind_of
 from dither.data.relations import person_columns
-from dither.errors import InvalidParameter
 from dither.publish.queries.assemble import (
     PersonGrouping,
     conjunction,
     filtered,
     free_name,
     only_where,
-    person_sum,
     projected,
-    sorted_by,
 )
-from dither.publish.queries.keys import may_be_null
 from dither.publish.queries.sql.aggregates import Asked, aggregates_in, read_aggregate
-from dither.publish.queries.sql.expressions import Scalars, Typed
+from dither.publish.queries.sql.expressions import Typed
 from dither.publish.queries.sql.grouping import group_keys, is_grouped, over_groups
+from dither.publish.queries.sql.kept import refuse_kept
 from dither.publish.queries.sql.rows import AcrossPersons, Environment, Rows, named_outputs, shown_names
 from dither.publish.queries.sql.scope import Scope
+from dither.publish.queries.sql.unions import SETS, rows_of_set
+from dither.publish.queries.sql.windows import Windows
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -38,6 +37,8 @@ def rows_of_select(rows: Rows, select: exp.Expression, environment: Environment)
     while select.key == "subquery":
         rows.only(select, "this", "alias")
         select = select.this
+    if select.key in SETS:
+        return rows_of_set(rows, select, environment)
     if select.key != "select":
         rows.parsed.refuse(select, f"{rows.parsed.word(select)} is not understood in a subquery", "write one SELECT")
     rows.only(
@@ -56,9 +57,11 @@ def rows_of_select(rows: Rows, select: exp.Expression, environment: Environment)
         "limit",
         "offset",
         "order",
+        "windows",
     )
     known = rows.environment(select, environment)
     scope = rows.scope(select, known)
+    refuse_kept(rows, select, scope)
     if is_grouped(select):
         return _grouped(rows, select, scope, environment)
     return _plain(rows, select, scope)
@@ -162,7 +165,7 @@ def _distinct(rows: Rows, select: exp.Expression, scope: Scope) -> Expression | 
 
 def _plain(rows: Rows, select: exp.Expression, scope: Scope) -> Relation:
     _refuse_choice(rows, select)
-    windows = _Windows(rows, scope)
+    windows = Windows(rows, scope, select)
     outputs: list[tuple[str, Expression]] = []
     for name, node, internal in named_outputs(rows, select, scope):
         if node is None:
@@ -188,112 +191,3 @@ def _plain(rows: Rows, select: exp.Expression, scope: Scope) -> Relation:
             "select the privacy id too, so that rows are different within each person",
         )
     return PerPerson(windows.relation, tuple(outputs), ())
-
-
-class _Windows:
-    """Adds a column to the relation for every window in an expression."""
-
-    def __init__(self, rows: Rows, scope: Scope) -> None:
-        self.rows = rows
-        self.relation = scope.relation
-        self.wanted: str | None = None
-        self._below = rows.scalars(scope)
-        self.scalars = Scalars(rows.parsed, self._below.column, self._special)
-
-    def _special(self, node: exp.Expression) -> Typed | None:
-        if node.key != "window":
-            return None
-        made = self._window(node)
-        return Typed(made, kind_of(made, self.relation.columns))
-
-    def _window(self, node: exp.Expression) -> Expression:
-        rows, below = self.rows, self._below
-        if node.args.get("alias") is not None:
-            rows.parsed.refuse(node, "a named window", "write OVER (PARTITION BY id ORDER BY ...) in full")
-        if not self.relation.has_persons:
-            rows.parsed.refuse(
-                node, "a window looks at several rows, and every row is a unit of its own", "ask for an aggregate"
-            )
-        rows.only(node, "this", "partition_by", "order", "over")
-        partition = [below.value(part).expression for part in node.args.get("partition_by") or ()]
-        ids = person_columns(self.relation)
-        inside = [part for part in partition if not (isinstance(part, Name) and part.name in ids)]
-        if len(inside) == len(partition):
-            shown = ", ".join(sorted(ids)) or "the privacy id"
-            rows.parsed.refuse(
-                node,
-                "a window that is not partitioned by the privacy id compares different people",
-                f"add {shown} to PARTITION BY",
-            )
-        given = node.args["order"].expressions if node.args.get("order") else ()
-        order = tuple(part for one in given for part in self._ordered(one))
-        function, value, restore = self._function(node, bool(order))
-        return self._add(function, value, tuple(inside), order, restore)
-
-    def _add(
-        self,
-        function: str,
-        value: Expression | None,
-        partition: tuple[Expression, ...],
-        order: tuple[tuple[Expression, bool], ...],
-        restore: object,
-    ) -> Expression:
-        name = free_name(self.wanted or "window", self.relation.columns)
-        try:
-            made = Window(self.relation, name, function, value, partition, order)
-            kinds = made.columns
-        except InvalidParameter as error:
-            raise InvalidParameter("window", error.offender, error.rule) from None
-        self.relation = made
-        result: Expression = Name(name)
-        if callable(restore):
-            result = restore(result)
-        kind_of(result, kinds)
-        return result
-
-    def _ordered(self, node: exp.Expression) -> tuple[tuple[Expression, bool], ...]:
-        if node.args.get("nulls_first"):
-            self.rows.parsed.refuse(node, "NULLS FIRST is not understood", "leave it out, or order by COALESCE")
-        value = self._below.value(node.this).expression
-        return sorted_by(value, bool(node.args.get("desc")), may_be_null(value, self.relation))
-
-    def _function(self, node: exp.Expression, ordered: bool) -> tuple[str, Expression | None, object]:
-        inner, name = node.this, node.this.key
-        if name == "rownumber":
-            if not ordered:
-                self.rows.parsed.refuse(node, "ROW_NUMBER without ORDER BY", "say by what rows are numbered")
-            return "row_number", None, None
-        if name in ("lag", "lead"):
-            self.rows.only(inner, "this", "offset")
-            offset = inner.args.get("offset")
-            if not ordered or (offset is not None and self._below.whole_constant(offset) != 1):
-                self.rows.parsed.refuse(
-                    node, f"{name.upper()} without ORDER BY or over several rows", f"write {name.upper()}(x)"
-                )
-            return name, self._below.value(inner.this).expression, None
-        aggregate = {"count": "count", "sum": "sum", "min": "smallest", "max": "largest"}.get(name)
-        if aggregate is None:
-            self.rows.parsed.refuse(
-                node,
-                f"the window function {name.upper()[:40]}",
-                "ROW_NUMBER, LAG, LEAD, COUNT, SUM, MIN and MAX are understood",
-            )
-        if ordered:
-            self.rows.parsed.refuse(node, "a running aggregate", "leave ORDER BY out of the window, or use LAG")
-        asked = read_aggregate(self._below, inner, self.relation)
-        if asked.distinct is not None or asked.function == "persons":
-            self.rows.parsed.refuse(node, "DISTINCT in a window", "group by the privacy id in a subquery")
-        if not asked.arguments:
-            return "count", None, None
-        value = asked.arguments[0]
-        kind = kind_of(value, self.relation.columns)
-        if kind is Kind.BOOLEAN and aggregate in ("count", "sum"):
-            # COUNT was turned into a condition: in a window NULL is what does not count.
-            if aggregate == "count":
-                value = only_where(value, Literal(1, Kind.INTEGER), self.relation.columns)
-            else:
-                value = Cast(value, Kind.INTEGER)
-        if aggregate == "sum":
-            steps, restore = person_sum(value, self.relation)
-            return "sum", steps, restore
-        return aggregate, value, None

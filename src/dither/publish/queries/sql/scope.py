@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NoReturn
 
@@ -14,6 +14,7 @@ from dither.errors import InvalidParameter, Unanswerable
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from dither.publish.queries.sql.expressions import Typed
     from dither.publish.queries.sql.parse import Parsed
 
 
@@ -55,10 +56,17 @@ class Scope:
     relation: Relation
     sources: tuple[Source, ...]
     merged: frozenset[str] = field(default_factory=frozenset)  # columns named by USING, which are equal on both sides
+    kept: frozenset[str] = field(default_factory=frozenset)  # public tables all of whose rows are kept, matched or not
+    computed: Mapping[int, tuple[exp.Expression, Typed]] = field(default_factory=dict)  # subqueries in conditions
 
     def over(self, relation: Relation) -> Scope:
         """Return the same names over another relation with the same columns and perhaps more."""
         return replace(self, relation=relation)
+
+    def said(self, node: exp.Expression) -> Typed | None:
+        """Return what a subquery in a condition says about each row, if the node is one that was computed."""
+        found = self.computed.get(id(node))
+        return None if found is None else found[1]
 
     def find(self, column: exp.Column) -> str:
         """Return a column's name in the relation, or reject it: unknown or ambiguous."""

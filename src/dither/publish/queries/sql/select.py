@@ -26,6 +26,7 @@ from dither.publish.queries.sql.aggregates import Asked, is_aggregate, name_of, 
 from dither.publish.queries.sql.expressions import Scalars, Typed
 from dither.publish.queries.sql.grouping import group_keys, is_grouped, over_groups
 from dither.publish.queries.sql.interval_ends import end_name, end_of_interval
+from dither.publish.queries.sql.kept import check_kept
 from dither.publish.queries.sql.made_of import made_of
 from dither.publish.queries.sql.numbers import whole_number
 from dither.publish.queries.sql.options import discovered, without_option
@@ -130,6 +131,7 @@ class Outermost:
         select = with_person_totals(self.rows, select, known)
         scope = self.rows.scope(select, known)
         keys = [make_key(name, value, scope.relation) for name, value in group_keys(self.rows, select, scope)]
+        check_kept(self.rows, select, scope, keys)
         measured = self.measured(self.rows, scope, keys)
         # Aggregates that SELECT names come first, so that they keep these names wherever else they occur.
         for item in select.expressions:
