@@ -11,7 +11,8 @@ from typing import Final
 
 from dither.data import Bounded, DataSet, Expression, JoinPersons, Limits, Relation, Scan
 from dither.data.own_tables import check_tables, parts_of
-from dither.data.relations import rows_per_person
+from dither.data.owners import joined_by_owner
+from dither.data.relations import meets_once, rows_per_person
 from dither.errors import InvalidParameter, Unanswerable
 
 #: A query that reads more private tables is refused; a subquery counts as often as it is read.
@@ -26,7 +27,11 @@ def joined(
     Where neither side has one row a person, at most ``rows per join`` of a person's rows enter on each side, chosen by
     a hash of that person's own rows. So no result has more than its square of rows a person, whatever a person's rows
     are; and since the choice is a function of that person's rows alone, nothing changes in what a person can move.
+    Along a declared reference rows do not multiply, and all of them enter.
     """
+    owned = joined_by_owner(dataset, left, right, condition, keep_unmatched, prefix)
+    if owned is not None:
+        return owned
     if left.has_persons and right.has_persons and 1 not in (rows_per_person(left), rows_per_person(right)):
         left, right = (_entering(side, dataset.join_rows) for side in (left, right))
     return JoinPersons(left, right, condition, keep_unmatched, prefix)
@@ -44,7 +49,9 @@ def join_limit(relation: Relation) -> int | None:
     found = [
         side.limits.rows
         for join in parts_of(relation)
-        if isinstance(join, JoinPersons) and 1 not in (rows_per_person(join.left), rows_per_person(join.right))
+        if isinstance(join, JoinPersons)
+        and 1 not in (rows_per_person(join.left), rows_per_person(join.right))
+        and not any(meets_once(join))
         for side in (join.left, join.right)
         if isinstance(side, Bounded) and side.limits.rows is not None
     ]
@@ -59,7 +66,7 @@ def check_relation(relation: Relation, dataset: DataSet) -> None:
     check_tables(relation, dataset)
     parts = list(parts_of(relation))
     for join in parts:
-        if isinstance(join, JoinPersons):
+        if isinstance(join, JoinPersons) and not any(meets_once(join)):
             sizes = [rows_per_person(side) for side in (join.left, join.right)]
             if 1 not in sizes and any(size is None or size > dataset.join_rows for size in sizes):
                 rule = f"of at most {dataset.join_rows} rows of a person on each side, as the data set says"

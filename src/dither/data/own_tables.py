@@ -70,8 +70,11 @@ def check_tables(relation: Relation, dataset: DataSet, *, anywhere: bool = False
 
     """
     for part in parts_of(relation):
-        if isinstance(part, Scan | JoinPublic) and not _is_own(part.table, dataset, anywhere):
-            raise InvalidParameter("table", part.table.name, f"a table of {dataset.name} as it is declared there")
+        read = (part.table,) if isinstance(part, Scan | JoinPublic) else ()
+        owners = part.owners or () if isinstance(part, Scan) else ()
+        for table in (*read, *owners):
+            if not _is_own(table, dataset, anywhere):
+                raise InvalidParameter("table", table.name, f"a table of {dataset.name} as it is declared there")
 
 
 def _is_own(table: Table, dataset: DataSet, anywhere: bool) -> bool:

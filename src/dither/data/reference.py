@@ -14,7 +14,7 @@ from typing import Any
 
 from dither.data.engines.protocol import Engine
 from dither.data.evaluation import Value, cell, evaluate, evaluator, sort_key
-from dither.data.expressions import LARGEST_INTEGER, Expression, Kind, kind_of
+from dither.data.expressions import LARGEST_INTEGER, Expression, Kind, Name, kind_of
 from dither.data.portable_hash import group_hash, row_hash
 from dither.data.relations import (
     PERSON,
@@ -28,6 +28,7 @@ from dither.data.relations import (
     JoinPublic,
     Keep,
     Largest,
+    Limits,
     Measure,
     PerPerson,
     Persons,
@@ -38,7 +39,7 @@ from dither.data.relations import (
     Sum,
     Window,
 )
-from dither.data.schema import DataSet, Table
+from dither.data.schema import DataSet, Owner, Table
 from dither.errors import EngineUnavailable, InvalidParameter
 
 __all__ = ["ReferenceEngine", "Rows", "aggregate", "cell", "evaluate", "kind_of_person", "rows_of", "sort_rows"]
@@ -174,8 +175,9 @@ def sort_rows(
 
 def kind_of_person(relation: Relation) -> Kind:
     """Return the kind of the privacy id, which is one and the same in all tables of a data set."""
-    if isinstance(relation, Scan) and relation.table.person is not None:
-        return relation.table.column(relation.table.person).kind
+    if isinstance(relation, Scan) and relation.has_persons:
+        holding = (relation.table, *(relation.owners or ()))[-1]
+        return holding.column(str(holding.person)).kind
     below = getattr(relation, "relation", None) or getattr(relation, "left", None)
     if below is None:
         raise InvalidParameter("relation", type(relation).__name__, "one whose rows belong to persons")
@@ -183,11 +185,30 @@ def kind_of_person(relation: Relation) -> Kind:
 
 
 def _scan(relation: Scan, reading: _Reading) -> list[_Row]:
+    parent, owner = relation.parent, relation.table.owner
+    if parent is not None and owner is not None:
+        return _owned(relation, owner, _scan(parent, reading), reading)
     rows = _typed(relation.table, reading)
     person = relation.table.person
     if person is None:
         return rows
     return [{**row, PERSON: row[person]} for row in rows if row[person] is not None]
+
+
+def _owned(relation: Scan, owner: Owner, parents: list[_Row], reading: _Reading) -> list[_Row]:
+    """Return each row once for each person who has a row that it refers to."""
+    people: dict[tuple[Value, ...], set[Value]] = {}
+    for row in parents:
+        people.setdefault(tuple(row[name] for name in owner.keys), set()).add(row[PERSON])
+    rows: list[_Row] = []
+    for row in _typed(relation.table, reading):
+        reference = tuple(row[name] for name in owner.columns)
+        if None not in reference:
+            rows += [{**row, PERSON: person} for person in people.get(reference, ())]
+    if owner.rows is None:
+        return rows
+    limits = Limits(rows_per_group=owner.rows)
+    return _chosen(Bounded(relation, tuple(map(Name, owner.columns)), limits, tuple(relation.columns)), rows)
 
 
 def _typed(table: Table, reading: _Reading) -> list[_Row]:
@@ -203,7 +224,7 @@ def _typed(table: Table, reading: _Reading) -> list[_Row]:
             text = row[name]
             if isinstance(text, str) and len(text) > longest:
                 # Two privacy ids that differ later on would become one person's.
-                row[name] = None if name == table.person else text[:longest]
+                row[name] = None if name in table.identifying else text[:longest]
     return typed
 
 
@@ -320,6 +341,10 @@ def _keep(relation: Keep, reading: _Reading) -> list[_Row]:
 
 
 def _bounded(relation: Bounded, reading: _Reading) -> list[_Row]:
+    return _chosen(relation, reading.rows(relation.relation))
+
+
+def _chosen(relation: Bounded, below_it: list[_Row]) -> list[_Row]:
     below, limits = relation.relation.columns, relation.limits
     person_kind = kind_of_person(relation)
     key_kinds = [kind_of(key, below) for key in relation.keys]
@@ -330,7 +355,7 @@ def _bounded(relation: Bounded, reading: _Reading) -> list[_Row]:
         return row_hash([(row[PERSON], person_kind), *fields]), [sort_key(value) for value, _ in fields]
 
     result: list[_Row] = []
-    for person, rows in _by_person(reading.rows(relation.relation)).items():
+    for person, rows in _by_person(below_it).items():
         groups = _grouped(rows, keys)
 
         def group_place(key: tuple[Value, ...], person: Value = person) -> Any:

@@ -49,6 +49,8 @@ _LATER: Final[Mapping[str, tuple[str, ...]]] = types.MappingProxyType(
         "Column": ("length", "source"),
         "DataSet": ("rows_per_join", "time_limit"),
         "Rows": ("categories", "as_codes"),
+        "Scan": ("owners",),
+        "Table": ("owner",),
     }
 )
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -297,5 +299,5 @@ register_records(
     *(relations.Scan, relations.Filter, relations.Project, relations.JoinPublic, relations.JoinPersons),
     *(relations.PerPerson, relations.Window, relations.Keep, relations.Limits, relations.Bounded),
     *(relations.CountRows, relations.CountOf, relations.Persons, relations.Sum, relations.Smallest, relations.Largest),
-    *(relations.Aggregation, schema.Column, schema.Table, schema.DataSet, Unit, Neighbours),
+    *(relations.Aggregation, schema.Column, schema.Owner, schema.Table, schema.DataSet, Unit, Neighbours),
 )

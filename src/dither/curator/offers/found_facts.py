@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dither.curator.offers.answers import ask
 from dither.curator.offers.rows import rows_of
-from dither.data import Relation, Scan, wire
+from dither.data import Relation, wire
+from dither.data.owners import scan_of
 from dither.data.schema import DataSet
 from dither.exact import Number
 from dither.lift.offer import Offer
@@ -89,5 +90,5 @@ def limits(
 
 def _rows(dataset: DataSet, table: str, where: str | None) -> Rows:
     found = rows_of(dataset, table, where)
-    relation: Relation = Scan(dataset.table(found)) if isinstance(found, str) else found
+    relation: Relation = scan_of(dataset, dataset.table(found)) if isinstance(found, str) else found
     return Rows.of(relation)

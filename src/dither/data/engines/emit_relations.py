@@ -161,7 +161,7 @@ class RelationEmitter(ExpressionEmitter):
     def relation(self, relation: Relation) -> Printed:
         """Return the SELECT of a relation."""
         if isinstance(relation, Scan):
-            return self._scan(relation.table, relation.table.person)
+            return self._scan_people(relation)
         if isinstance(relation, Filter):
             below = self.relation(relation.relation)
             condition = self.expression(relation.condition, below.scope)
@@ -212,12 +212,40 @@ class RelationEmitter(ExpressionEmitter):
         text = f"SELECT {outer} FROM ({text}) AS {self.fresh('t')} WHERE {names[person]} IS NOT NULL"
         return Printed(text, scope, held, table.kinds[person])
 
+    def _scan_people(self, scan: Scan) -> Printed:
+        """Return the rows of a private table with the people they belong to."""
+        parent, owner = scan.parent, scan.table.owner
+        if parent is None or owner is None:
+            return self._scan(scan.table, scan.table.person)
+        rows, above = self._scan(scan.table, None), self._scan_people(parent)
+        kinds = [scan.table.kinds[name] for name in owner.columns]
+        keys = [self.fresh("k") for _ in kinds]
+        named = [
+            f"{self.group_key(above.scope.names[name], kind)} AS {key}"
+            for name, kind, key in zip(owner.keys, kinds, keys, strict=True)
+        ]
+        # Each person once for a key, however many of their rows have it: nothing multiplies.
+        people = f"SELECT DISTINCT {', '.join([*named, str(above.person)])} FROM ({above.text}) AS {self.fresh('t')}"
+        meets = " AND ".join(
+            f"{self.compared(rows.scope.names[name], kind)} = {key}"
+            for name, kind, key in zip(owner.columns, kinds, keys, strict=True)
+        )
+        text = (
+            f"SELECT {', '.join([*rows.scope.names.values(), str(above.person)])} FROM ({rows.text}) AS "
+            f"{self.fresh('t')} INNER JOIN ({people}) AS {self.fresh('t')} ON {meets}"
+        )
+        owned = replace(rows, text=text, person=above.person, person_kind=above.person_kind)
+        if owner.rows is None:
+            return owned
+        limits = Limits(rows_per_group=owner.rows)
+        return self._chosen(Bounded(scan, tuple(map(Name, owner.columns)), limits, tuple(scan.columns)), owned)
+
     def _entering_cell(self, table: Table, column: Column) -> str:
-        """Return a cell of its kind, a text cut at its declared length; a privacy id that is longer is NULL."""
+        """Return a cell of its kind, a text cut at its declared length; what says whose a row is is NULL if longer."""
         sql = self.cell(table, column.name, column.kind)
         if column.kind is not Kind.TEXT:
             return sql
-        if column.name == table.person:
+        if column.name in table.identifying:
             return f"(CASE WHEN {self.filled('length', [sql])} <= {column.longest} THEN {sql} END)"
         return self.substring(sql, 1, column.longest)
 
@@ -387,7 +415,9 @@ class RelationEmitter(ExpressionEmitter):
         return f"(CASE WHEN {sql} IS NULL THEN '~' ELSE {self.canonical(sql, kind)} END)"
 
     def _bounded(self, bounded: Bounded) -> Printed:
-        below = self.relation(bounded.relation)
+        return self._chosen(bounded, self.relation(bounded.relation))
+
+    def _chosen(self, bounded: Bounded, below: Printed) -> Printed:
         limits = effective_limits(bounded)
         person = (str(below.person), below.person_kind or Kind.TEXT)
         fields = self.row_fields(below, bounded)

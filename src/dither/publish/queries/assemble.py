@@ -38,6 +38,7 @@ from dither.data.relations import person_columns
 from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.bounds import bounds_of
 from dither.publish.queries.keys import check_number_of_groups, may_be_null, public_values
+from dither.publish.queries.owned import refuse_group_a_person
 from dither.publish.queries.query import Aggregate, Key, Query
 from dither.publish.queries.sense import check_sense, check_values, declared_column
 from dither.publish.queries.work import planning, step
@@ -378,6 +379,7 @@ def make_query(
             "nothing is measured, and rows are never shown",
             "ask for COUNT(*), SUM, AVG, MEDIAN or another aggregate, with GROUP BY for groups",
         )
+    refuse_group_a_person(dataset, relation, keys)
     check_sense(relation, keys, aggregates)
     if key_values is None:
         check_number_of_groups([key.values for key in keys])

@@ -21,6 +21,7 @@ from dither.data import (
 )
 from dither.data.expressions import names_in
 from dither.data.joins import joined
+from dither.data.owners import matched, scan_of
 from dither.data.relations import person_columns
 from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.assemble import (
@@ -30,6 +31,7 @@ from dither.publish.queries.assemble import (
     free_name,
     free_prefix,
 )
+from dither.publish.queries.owned import among, references
 from dither.publish.queries.sql.expressions import Scalars, Typed, chain
 from dither.publish.queries.sql.parse import Parsed
 from dither.publish.queries.sql.scope import Scope, Source, check_different, plain_alias
@@ -146,7 +148,7 @@ class Rows:
             table = self.dataset.table(node.name)
         except InvalidParameter as error:
             raise InvalidParameter(f"table at {self.parsed.place(node)}", node.name, error.rule) from None
-        return alias, table if table.is_public else Scan(table)
+        return alias, table if table.is_public else scan_of(self.dataset, table)
 
     def _alias(self, node: exp.Expression, alias: str) -> str:
         given = node.args.get("alias")
@@ -247,14 +249,17 @@ class Rows:
         both, parts = self._conditions(first, sources, columns, join)
         ours, theirs = person_columns(first.relation), {prefix + name for name in person_columns(second.relation)}
         rest = [part for part in parts if not _is_person_join(part, ours, theirs)]
-        if len(rest) == len(parts):
+        if matched(self.dataset, first.relation, second.relation, conjunction(parts), prefix) is not None:
+            rest = parts  # along a declared reference, which means the same person
+        elif len(rest) == len(parts):
             ids = (
                 ", ".join(sorted(person_columns(first.relation))) or "the privacy id, which the first side must select"
             )
             self.parsed.refuse(
                 join,
                 "private tables are joined on the privacy id and nothing less, or rows of different people would meet",
-                f"write ON a.id = b.id with the id of each side ({ids}), AND what else must hold",
+                f"write ON a.id = b.id with the id of each side ({ids}){references(self.dataset)}, "
+                "AND what else must hold",
             )
         condition = conjunction(rest) if rest else None
         relation = joined(self.dataset, first.relation, second.relation, condition, keep, prefix)
@@ -322,6 +327,14 @@ class Rows:
         if public is not None:
             return self._among_public(scope, node, given, *public, negated=negated)
         found = self.subquery(query, environment)
+        owned_prefix = free_prefix(scope.relation, "among", found.columns)
+        owned = among(self.dataset, scope.relation, value, found, negated, owned_prefix)
+        if owned is not None and negated:
+            (name,) = found.columns
+            absent = Call("is_null", (Name(owned_prefix + name),))
+            return filtered(owned, conjunction((Call("not", (Call("is_null", (value,)),)), absent)))
+        if owned is not None:
+            return owned
         ids = person_columns(found)
         if not (isinstance(value, Name) and value.name in person_columns(scope.relation) and set(found.columns) == ids):
             self.parsed.refuse(
