@@ -32,6 +32,7 @@ _ONE_OWNER: Final = (
     "one table: if a row belonged to two people, either could change what the other contributes; "
     "declare the one who is protected"
 )
+_REFERENCE: Final = "columns of the table, each with the table.column that it refers to"
 _PLAIN: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*( [A-Za-z0-9_]+)*")
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}")
 
@@ -196,14 +197,15 @@ def _table(name: str, node: Node) -> Table:
         names = parts["key"].items("columns") if isinstance(parts["key"].value, list) else [parts["key"]]
         key = tuple(part.text("a column") for part in names)
     person = parts["privacy id"].text("the column that says whose a row is") if "privacy id" in parts else None
+    owner = _owner(parts)
     try:
-        return Table(name, columns, source, person, is_public, key, _owner(node, parts))
+        return Table(name, columns, source, person, is_public, key, owner)
     except InvalidParameter as error:
         place = error.parameter.split(" of ")[0]
         raise parts.get(place, node).refuse(error.offender, error.rule) from None
 
 
-def _owner(node: Node, parts: dict[str, Node]) -> Owner | None:
+def _owner(parts: dict[str, Node]) -> Owner | None:
     """Return the reference through which rows belong to people: columns, each with table.column that it equals."""
     if "owner" not in parts:
         if "rows per owner" in parts:
@@ -212,7 +214,9 @@ def _owner(node: Node, parts: dict[str, Node]) -> Owner | None:
     given = parts["owner"]
     if isinstance(given.value, list):
         raise given.refuse(f"{len(given.value)} owners", _ONE_OWNER)
-    pairs = given.mapping("a column, and the table.column that it refers to")
+    pairs = given.mapping(_REFERENCE)
+    if not pairs:
+        raise given.refuse("nothing", _REFERENCE)
     tables: list[str] = []
     keys: list[str] = []
     for part in pairs.values():
@@ -225,7 +229,7 @@ def _owner(node: Node, parts: dict[str, Node]) -> Owner | None:
         raise given.refuse(" and ".join(dict.fromkeys(tables)), _ONE_OWNER)
     limit = _value(parts["rows per owner"], Kind.INTEGER) if "rows per owner" in parts else None
     try:
-        return Owner("".join(tables[:1]), tuple(pairs), tuple(keys), limit if isinstance(limit, int) else None)
+        return Owner(tables[0], tuple(pairs), tuple(keys), limit if isinstance(limit, int) else None)
     except InvalidParameter as error:
         raise parts.get(error.parameter, given).refuse(error.offender, error.rule) from None
 

@@ -66,7 +66,7 @@ def sibling(name: str) -> ModuleType:
 
 
 hostile, random_relations = sibling("test_expressions"), sibling("test_relations")
-extremes, limits_suite = sibling("test_extremes"), sibling("test_limits")
+extremes, limits_suite, owned = sibling("test_extremes"), sibling("test_limits"), sibling("test_owned")
 arrow_table = sibling("conftest").arrow_table
 
 
@@ -185,6 +185,11 @@ def test_portable_answers_are_those_of_the_reference(
     with open_spark(random_relations.DATASET, tables, portable=True) as engine:
         for aggregation in asked:
             assert counter(aggregate(aggregation, tables)) == counter(engine.aggregate(aggregation)), aggregation
+
+
+def test_rows_of_referring_tables_are_those_of_the_reference(open_spark: Callable[..., Engine]) -> None:
+    with open_spark(owned.SHOP, owned.tables(), portable=True) as engine:
+        owned.check(engine)
 
 
 @pytest.mark.parametrize(
