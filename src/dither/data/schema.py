@@ -352,6 +352,11 @@ class DataSet:
         return self.unit.protects == "person"
 
     @property
+    def identifying(self) -> frozenset[str]:
+        """The columns that say whose a row is, of all tables: never published, nor learned from."""
+        return frozenset(name for table in self.tables for name in table.identifying)
+
+    @property
     def join_rows(self) -> int:
         """The number of rows of one person that enter each side of a join of private tables."""
         return USUAL_ROWS_PER_JOIN if self.rows_per_join is None else self.rows_per_join
