@@ -55,6 +55,7 @@ ROOMS = (
     "dither.lift",
     "dither.data.contribution",
     "dither.data.joins",
+    "dither.data.owners",
     "dither.data.returned",
     "dither.data.cell_values",
 )
