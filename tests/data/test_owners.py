@@ -240,6 +240,17 @@ def test_a_key_of_several_columns_is_equated_as_a_whole() -> None:
     assert [row[PERSON] for row in rows_of(left, tables)] == [7]
 
 
+def test_a_column_that_holds_the_privacy_id_refers_to_the_people_over_any_number_of_tables() -> None:
+    kinds = {"item": Kind.INTEGER, "seller": Kind.INTEGER}
+    columns = tuple(Column(name, kind) for name, kind in kinds.items())
+    offers = Table("offers", columns, "offers.csv", owner=Owner("people", ("seller",), ("id",)))
+    owner = Owner("offers", ("item", "seller"), ("item", "seller"))
+    sales = Table("sales", columns, "sales.csv", owner=owner)
+    dataset = DataSet("shop", (PEOPLE, offers, sales), person_unit("id"), rows=9)
+    both = joined(dataset, scan_of(dataset, sales), scan_of(dataset, PEOPLE), equal("seller", "p_id"), False, "p_")
+    assert meets_once(both) == (False, True)
+
+
 def test_a_key_that_is_compared_as_a_real_is_not_met_once() -> None:
     """Two integers may equal one real."""
     one = Bounded(scan(ORDERS), (Name("no"),), Limits(rows_per_group=1), ("no", "buyer"))

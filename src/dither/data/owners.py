@@ -83,7 +83,7 @@ def identifiers(dataset: DataSet, relation: Relation) -> tuple[Identifier, ...]:
 
 def _identifiers(dataset: DataSet, relation: Relation) -> Iterator[Identifier]:
     if isinstance(relation, Scan):
-        yield from _of_table(dataset, relation.table)
+        yield from _of_scan(dataset, relation)
     elif isinstance(relation, JoinPersons):
         yield from _of_join(dataset, relation)
     elif isinstance(relation, Project | PerPerson):
@@ -104,12 +104,22 @@ def _identifiers(dataset: DataSet, relation: Relation) -> Iterator[Identifier]:
         yield from _identifiers(dataset, relation.relation)
 
 
-def _of_table(dataset: DataSet, table: Table) -> Iterator[Identifier]:
+def _of_scan(dataset: DataSet, scan: Scan) -> Iterator[Identifier]:
+    table = scan.table
     if table.owner is not None:
         yield Identifier(table.owner.table, table.owner.keys, table.owner.columns, is_key=False)
-    referred = {other.owner.keys for other in dataset.tables if other.owner and other.owner.table == table.name}
-    for keys in sorted(referred):
+    for keys in _referred(dataset, table.name):
         yield Identifier(table.name, keys, keys, is_key=True)
+    # A column that holds the privacy id refers to the people themselves, over however many tables.
+    root = (table, *(scan.owners or ()))[-1]
+    if root is not table and (root.person,) in _referred(dataset, root.name):
+        for name in sorted(person_columns(scan)):
+            yield Identifier(root.name, root.identifying, (name,), is_key=False)
+
+
+def _referred(dataset: DataSet, table: str) -> list[tuple[str, ...]]:
+    """Return the keys of a table that others refer to."""
+    return sorted({other.owner.keys for other in dataset.tables if other.owner and other.owner.table == table})
 
 
 def _of_join(dataset: DataSet, join: JoinPersons) -> Iterator[Identifier]:
