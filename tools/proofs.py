@@ -56,6 +56,7 @@ ROOMS = (
     "dither.data.contribution",
     "dither.data.joins",
     "dither.data.owners",
+    "dither.data.meeting",
     "dither.data.returned",
     "dither.data.cell_values",
 )

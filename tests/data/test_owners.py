@@ -28,10 +28,11 @@ from dither.data import (
 from dither.data.contribution import within_structure
 from dither.data.files import dump_schema, loads
 from dither.data.joins import check_relation, join_limit, joined
+from dither.data.meeting import meets_once
 from dither.data.own_tables import check_tables
 from dither.data.owners import identifiers, names_person, scan_of
 from dither.data.reference import rows_of
-from dither.data.relations import PERSON, meets_once, person_columns, rows_per_person
+from dither.data.relations import PERSON, person_columns, rows_per_person
 from dither.data.schema import Owner, person_unit
 from dither.errors import InvalidParameter, InvalidSchema
 from dither.privacy import ROW

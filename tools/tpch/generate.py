@@ -133,8 +133,9 @@ def _parts(pick: np.random.Generator, many: int) -> Columns:
 
 
 def _supplier_of(part: Any, turn: Any, suppliers: int) -> Any:
-    """Return the supplier of a part: one of four, as the standard spreads them."""
-    return (part + turn * (suppliers // 4 + (part - 1) // suppliers)) % suppliers + 1
+    """Return the supplier of a part: one of four, as the standard spreads them where there are enough."""
+    spread = (part - 1) // suppliers if suppliers >= 100 else 0
+    return (part + turn * (suppliers // 4 + spread)) % suppliers + 1
 
 
 def _offers(pick: np.random.Generator, parts: int, suppliers: int) -> Columns:

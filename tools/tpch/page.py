@@ -88,9 +88,9 @@ def ask_all(scale: float, epsilon: str, delta: str, person: str) -> Iterator[Ask
 
 def _asked(session: Session, sql: str, epsilon: str, delta: str) -> tuple[QueryResult | None, str]:
     refusal = ""
-    for more in ({}, {"delta": delta}):
+    for its_delta in (None, delta):
         try:
-            found = session.sql(sql, epsilon=epsilon, **more)
+            found = session.sql(sql, epsilon=epsilon, delta=its_delta)
         except (Unanswerable, InvalidParameter) as error:
             refusal = str(error)
         except DitherError as error:
@@ -106,13 +106,17 @@ def page(scale: float, epsilon: str, delta: str) -> str:
     lines = [
         "# TPC-H, asked privately",
         "",
-        "The 22 queries of the TPC-H benchmark, in the standard's words and with its validation parameters, over tables that our own",
-        f"generator makes in the shape of the standard (scale {scale:g}: {round(150_000 * scale):,} customers). The privacy id stands in one table; the",
-        "others belong to people [through their foreign keys](schema.md#owners), as they are. Each query is answered beside the exact",
-        "answer, with its price, or refused with the reason. `python -m tools.tpch` writes this page; the noise is fresh each time.",
+        "The 22 queries of the TPC-H benchmark, in the standard's words and with its validation parameters, over",
+        "tables that our own generator makes in the shape of the standard "
+        f"(scale {scale:g}: {round(150_000 * scale):,} customers).",
+        "The privacy id stands in one table; the others belong to people",
+        "[through their foreign keys](schema.md#owners), as they are. Each query is answered beside the exact answer,",
+        "with its price, or refused with the reason. `python -m tools.tpch` writes this page; the noise is fresh each",
+        "time.",
         "",
-        f"Each query has epsilon {epsilon} of its own, and delta {delta} only where it cannot be answered without. A person is a customer",
-        "with all orders and lines; of one customer at most 30 orders of 7 lines, and 100 rows in all, count.",
+        f"Each query has epsilon {epsilon} of its own, and delta {delta} only where it cannot be answered without.",
+        "A person is a customer with all orders and lines; of one customer at most 30 orders of 7 lines, and 100 rows",
+        "in all, count.",
         "",
         *_summary(by_person),
     ]

@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Final
 
 from dither.data import Bounded, DataSet, Expression, JoinPersons, Limits, Relation, Scan
+from dither.data.meeting import meets_once
 from dither.data.own_tables import check_tables, parts_of
 from dither.data.owners import joined_by_owner
-from dither.data.relations import meets_once, rows_per_person
+from dither.data.relations import rows_per_person
 from dither.errors import InvalidParameter, Unanswerable
 
 #: A query that reads more private tables is refused; a subquery counts as often as it is read.

@@ -14,9 +14,10 @@ multiplies nothing, and needs no limit on the rows that enter it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dither.data.expressions import Expression, Name
+from dither.data.meeting import equated, meets_once, unique_keys
 from dither.data.relations import (
     Bounded,
     Filter,
@@ -29,8 +30,6 @@ from dither.data.relations import (
     Relation,
     Scan,
     Window,
-    equated,
-    meets_once,
     person_columns,
     rows_per_person,
 )
@@ -189,15 +188,31 @@ def joined_by_owner(
         return None
     mine, theirs = found
     if theirs.is_key:
-        right = one_a_key(right, theirs)
+        right = one_a_key(right, theirs.columns)
     else:
-        left = one_a_key(left, mine)
+        left = one_a_key(left, mine.columns)
     return JoinPersons(left, right, condition, keep_unmatched, prefix)
 
 
-def one_a_key(relation: Relation, identifier: Identifier) -> Relation:
-    """Return the rows of which each person has one for each key."""
-    if isinstance(relation, PerPerson) and {name for name, _ in relation.keys} <= set(identifier.columns):
+def one_a_key(relation: Relation, columns: tuple[str, ...]) -> Relation:
+    """Return the rows of which each person has one for each key.
+
+    Where they come from one table, rows of that table are chosen: it is known there which keys repeat at all.
+    """
+    if any(keys <= set(columns) for keys in unique_keys(relation)):
         return relation
-    keys = tuple(map(Name, identifier.columns))
-    return Bounded(relation, keys, Limits(rows_per_group=1), tuple(relation.columns))
+    if isinstance(relation, Filter | JoinPublic | Keep) and set(columns) <= relation.relation.columns.keys():
+        return replace(relation, relation=one_a_key(relation.relation, columns))
+    if isinstance(relation, Project):
+        made = dict(relation.outputs)
+        names = [value.name for name in columns if isinstance(value := made[name], Name)]
+        if len(names) == len(columns):
+            return replace(relation, relation=one_a_key(relation.relation, tuple(names)))
+    if isinstance(relation, JoinPersons):
+        left_once, right_once = meets_once(relation)
+        if right_once and set(columns) <= relation.left.columns.keys():
+            return replace(relation, left=one_a_key(relation.left, columns))
+        names = [name.removeprefix(relation.prefix) for name in columns if name not in relation.left.columns]
+        if left_once and len(names) == len(columns):
+            return replace(relation, right=one_a_key(relation.right, tuple(names)))
+    return Bounded(relation, tuple(map(Name, columns)), Limits(rows_per_group=1), tuple(relation.columns))

@@ -14,7 +14,7 @@ from typing import Any
 
 from dither.data.engines.protocol import Engine
 from dither.data.evaluation import Value, cell, evaluate, evaluator, sort_key
-from dither.data.expressions import LARGEST_INTEGER, Expression, Kind, Name, kind_of
+from dither.data.expressions import LARGEST_INTEGER, Expression, Kind, kind_of
 from dither.data.portable_hash import group_hash, row_hash
 from dither.data.relations import (
     PERSON,
@@ -28,7 +28,6 @@ from dither.data.relations import (
     JoinPublic,
     Keep,
     Largest,
-    Limits,
     Measure,
     PerPerson,
     Persons,
@@ -200,15 +199,20 @@ def _owned(relation: Scan, owner: Owner, parents: list[_Row], reading: _Reading)
     people: dict[tuple[Value, ...], set[Value]] = {}
     for row in parents:
         people.setdefault(tuple(row[name] for name in owner.keys), set()).add(row[PERSON])
-    rows: list[_Row] = []
+    kinds = relation.table.kinds
+
+    def place(row: _Row) -> Any:
+        return row_hash([(row[name], kind) for name, kind in kinds.items()]), [sort_key(row[name]) for name in kinds]
+
+    referring: dict[tuple[Value, ...], list[_Row]] = {}
     for row in _typed(relation.table, reading):
-        reference = tuple(row[name] for name in owner.columns)
+        referring.setdefault(tuple(row[name] for name in owner.columns), []).append(row)
+    found: list[_Row] = []
+    for reference, rows in referring.items():
+        kept = rows if owner.rows is None else sorted(rows, key=place)[: owner.rows]
         if None not in reference:
-            rows += [{**row, PERSON: person} for person in people.get(reference, ())]
-    if owner.rows is None:
-        return rows
-    limits = Limits(rows_per_group=owner.rows)
-    return _chosen(Bounded(relation, tuple(map(Name, owner.columns)), limits, tuple(relation.columns)), rows)
+            found += [{**row, PERSON: person} for person in people.get(reference, ()) for row in kept]
+    return found
 
 
 def _typed(table: Table, reading: _Reading) -> list[_Row]:
@@ -341,10 +345,6 @@ def _keep(relation: Keep, reading: _Reading) -> list[_Row]:
 
 
 def _bounded(relation: Bounded, reading: _Reading) -> list[_Row]:
-    return _chosen(relation, reading.rows(relation.relation))
-
-
-def _chosen(relation: Bounded, below_it: list[_Row]) -> list[_Row]:
     below, limits = relation.relation.columns, relation.limits
     person_kind = kind_of_person(relation)
     key_kinds = [kind_of(key, below) for key in relation.keys]
@@ -355,7 +355,7 @@ def _chosen(relation: Bounded, below_it: list[_Row]) -> list[_Row]:
         return row_hash([(row[PERSON], person_kind), *fields]), [sort_key(value) for value, _ in fields]
 
     result: list[_Row] = []
-    for person, rows in _by_person(below_it).items():
+    for person, rows in _by_person(reading.rows(relation.relation)).items():
         groups = _grouped(rows, keys)
 
         def group_place(key: tuple[Value, ...], person: Value = person) -> Any:

@@ -11,7 +11,7 @@ rows whose id is NULL do not exist.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -66,7 +66,8 @@ class Scan(Relation):
 
     Where the table has an owner, ``owners`` are the tables that lead to the privacy id, the next one first. A row then
     belongs to each person who has a row of the next table whose keys equal its reference, once; a row that nobody has
-    does not exist. Of those of a person that refer to one key at most ``Owner.rows`` exist, chosen as by ``Bounded``.
+    does not exist. Of those with one reference at most ``Owner.rows`` exist: the first by a hash of all their columns,
+    then by these columns.
     """
 
     table: Table
@@ -190,6 +191,8 @@ class JoinPersons(Relation):
             raise InvalidParameter("join", "two private tables", "on the privacy id, which both tables must declare")
         if self.condition is not None and kind_of(self.condition, self.columns) is not Kind.BOOLEAN:
             raise InvalidParameter("condition", self.condition, "true or false")
+        from dither.data.meeting import meets_once  # it is about relations, and they are refused by it
+
         sizes = [rows_per_person(side) for side in (self.left, self.right)]
         if 1 not in sizes and None in sizes and not any(meets_once(self)):
             rule = "of sides with a public number of rows a person each (Bounded), or one row on either side"
@@ -453,6 +456,8 @@ def rows_per_person(relation: Relation) -> int | None:
     >>> rows_per_person(visits), rows_per_person(Bounded(visits, (), Limits(rows=5), ("id",)))
     (None, 5)
     """
+    from dither.data.meeting import meets_once
+
     if isinstance(relation, Scan):
         return _rows_of_owned(relation)
     if isinstance(relation, JoinPersons):
@@ -487,55 +492,6 @@ def _rows_of_owned(relation: Scan) -> int | None:
         return None
     keys = 1 if set(owner.keys) <= person_columns(parent) else rows_per_person(parent)
     return None if keys is None else keys * owner.rows
-
-
-def meets_once(join: JoinPersons) -> tuple[bool, bool]:
-    """Return, for the left and the right side, whether each row of the other side meets at most one row of it.
-
-    That is so where the side has one row for each person and key, and the condition equates the whole key with what is
-    on the other side, in one kind.
-    """
-    pairs: list[tuple[Name, Expression]] = []
-    for one, other in equated(join.condition):
-        pairs += [(mine, its) for mine, its in ((one, other), (other, one)) if isinstance(mine, Name)]
-    left = frozenset(join.left.columns)
-    right = frozenset(join.prefix + name for name in join.right.columns)
-
-    def is_equated(keys: frozenset[str] | None, beside: frozenset[str]) -> bool:
-        met = {
-            mine.name
-            for mine, its in pairs
-            # Two integers may equal one real, so that a key that is compared as a real is not one.
-            if names_in(its) <= beside and kind_of(its, join.columns) is join.columns[mine.name]
-        }
-        return keys is not None and keys <= met
-
-    theirs = _unique_by(join.right)
-    theirs = None if theirs is None else frozenset(join.prefix + name for name in theirs)
-    return is_equated(_unique_by(join.left), right), is_equated(theirs, left)
-
-
-def equated(condition: Expression | None) -> Iterator[tuple[Expression, Expression]]:
-    """Yield the pairs that are equal wherever a condition is true."""
-    waiting = [] if condition is None else [condition]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Call) and part.function == "and":
-            waiting += part.arguments
-        elif isinstance(part, Call) and part.function == "equal":
-            yield part.arguments[0], part.arguments[1]
-
-
-def _unique_by(relation: Relation) -> frozenset[str] | None:
-    """Return columns of which a person has each combination once, by the form of the relation; None without any."""
-    while isinstance(relation, Filter | Keep):
-        relation = relation.relation
-    if isinstance(relation, PerPerson):
-        return frozenset(name for name, _ in relation.keys)
-    if isinstance(relation, Bounded) and relation.limits.rows_per_group == 1:
-        names = [key.name for key in relation.keys if isinstance(key, Name)]
-        return frozenset(names) if len(names) == len(relation.keys) else None
-    return None
 
 
 def person_columns(relation: Relation) -> frozenset[str]:

@@ -143,8 +143,8 @@ class Owner:
         columns: the columns that refer to it. A row in which one of them is NULL does not exist, nor does one that
             refers to no row.
         keys: the columns of that table that they equal, in the same order.
-        rows: the most rows of one person that refer to one key; further ones do not exist, chosen by a hash of that
-            person's own rows. None means no limit.
+        rows: the most rows that refer to one key; further ones do not exist, chosen by a hash of these rows, which all
+            belong to the same people. None means no limit.
 
     >>> str(Owner("orders", ("l_orderkey",), ("o_orderkey",)))
     'l_orderkey -> orders.o_orderkey'

@@ -239,7 +239,7 @@ def _declare(
     others: Sequence[str],
     features: Sequence[str] | None,
     target: str | None,
-    persons: set[str],
+    persons: frozenset[str],
 ) -> tuple[tuple[str, str], ...]:
     """Tell an estimator what the schema says about columns; return those that cannot be used, and why."""
     names = list(others if features is None else features)

@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 
 from dither.data.engines.bounding import effective_limits
 from dither.data.engines.emit_expressions import ExpressionEmitter, Scope
+from dither.data.engines.emit_owned import owned_rows, where_crowded
 from dither.data.expressions import Kind, Literal, Name, Value, as_stored, kind_of
 from dither.data.portable_hash import LARGEST_REAL, REAL_STEPS
 from dither.data.relations import (
@@ -161,7 +162,7 @@ class RelationEmitter(ExpressionEmitter):
     def relation(self, relation: Relation) -> Printed:
         """Return the SELECT of a relation."""
         if isinstance(relation, Scan):
-            return self._scan_people(relation)
+            return owned_rows(self, relation)
         if isinstance(relation, Filter):
             below = self.relation(relation.relation)
             condition = self.expression(relation.condition, below.scope)
@@ -200,7 +201,8 @@ class RelationEmitter(ExpressionEmitter):
         extra = "".join(f", {sql} AS {name}" for name, sql in further)
         return replace(rows, text=f"SELECT {rows.listed}{extra} FROM ({rows.text}) AS {self.fresh('t')}")
 
-    def _scan(self, table: Table, person: str | None) -> Printed:
+    def scanned(self, table: Table, person: str | None) -> Printed:
+        """Return all rows of a table, with the column that holds the person; rows in which it is NULL do not exist."""
         names = {name: self.fresh("c") for name in table.kinds}
         outputs = [f"{self._entering_cell(table, column)} AS {names[column.name]}" for column in table.columns]
         text = f"SELECT {', '.join(outputs)} FROM {self.source(table)}"
@@ -211,34 +213,6 @@ class RelationEmitter(ExpressionEmitter):
         outer = ", ".join([*names.values(), f"{names[person]} AS {held}"])
         text = f"SELECT {outer} FROM ({text}) AS {self.fresh('t')} WHERE {names[person]} IS NOT NULL"
         return Printed(text, scope, held, table.kinds[person])
-
-    def _scan_people(self, scan: Scan) -> Printed:
-        """Return the rows of a private table with the people they belong to."""
-        parent, owner = scan.parent, scan.table.owner
-        if parent is None or owner is None:
-            return self._scan(scan.table, scan.table.person)
-        rows, above = self._scan(scan.table, None), self._scan_people(parent)
-        kinds = [scan.table.kinds[name] for name in owner.columns]
-        keys = [self.fresh("k") for _ in kinds]
-        named = [
-            f"{self.group_key(above.scope.names[name], kind)} AS {key}"
-            for name, kind, key in zip(owner.keys, kinds, keys, strict=True)
-        ]
-        # Each person once for a key, however many of their rows have it: nothing multiplies.
-        people = f"SELECT DISTINCT {', '.join([*named, str(above.person)])} FROM ({above.text}) AS {self.fresh('t')}"
-        meets = " AND ".join(
-            f"{self.compared(rows.scope.names[name], kind)} = {key}"
-            for name, kind, key in zip(owner.columns, kinds, keys, strict=True)
-        )
-        text = (
-            f"SELECT {', '.join([*rows.scope.names.values(), str(above.person)])} FROM ({rows.text}) AS "
-            f"{self.fresh('t')} INNER JOIN ({people}) AS {self.fresh('t')} ON {meets}"
-        )
-        owned = replace(rows, text=text, person=above.person, person_kind=above.person_kind)
-        if owner.rows is None:
-            return owned
-        limits = Limits(rows_per_group=owner.rows)
-        return self._chosen(Bounded(scan, tuple(map(Name, owner.columns)), limits, tuple(scan.columns)), owned)
 
     def _entering_cell(self, table: Table, column: Column) -> str:
         """Return a cell of its kind, a text cut at its declared length; what says whose a row is is NULL if longer."""
@@ -262,7 +236,7 @@ class RelationEmitter(ExpressionEmitter):
         return replace(below, text=text, scope=scope)
 
     def _join_public(self, join: JoinPublic) -> Printed:
-        below, public = self.relation(join.relation), self._scan(join.table, None)
+        below, public = self.relation(join.relation), self.scanned(join.table, None)
         pairs = []
         for key, name in zip(join.keys, join.table.key, strict=True):
             kinds = (kind_of(key, below.scope.columns), join.table.kinds[name])
@@ -415,10 +389,17 @@ class RelationEmitter(ExpressionEmitter):
         return f"(CASE WHEN {sql} IS NULL THEN '~' ELSE {self.canonical(sql, kind)} END)"
 
     def _bounded(self, bounded: Bounded) -> Printed:
-        return self._chosen(bounded, self.relation(bounded.relation))
+        below, limits = self.relation(bounded.relation), effective_limits(bounded)
+        names = [key.name for key in bounded.keys if isinstance(key, Name)]
+        is_alone = limits.rows is None and limits.groups is None and limits.rows_per_group is not None
+        if is_alone and isinstance(bounded.relation, Scan) and len(names) == len(bounded.keys):
+            most = limits.rows_per_group or 1
+            return where_crowded(
+                self, below, bounded.relation.table, names, most, lambda rows: self._limited(bounded, rows, limits)
+            )
+        return self._limited(bounded, below, limits)
 
-    def _chosen(self, bounded: Bounded, below: Printed) -> Printed:
-        limits = effective_limits(bounded)
+    def _limited(self, bounded: Bounded, below: Printed, limits: Limits) -> Printed:
         person = (str(below.person), below.person_kind or Kind.TEXT)
         fields = self.row_fields(below, bounded)
         keys = self.group_columns(bounded, below)
@@ -464,7 +445,7 @@ class RelationEmitter(ExpressionEmitter):
         person = (str(rows.person), rows.person_kind or Kind.TEXT)
         names = [name for name, _ in keys]
         if limits.rows_per_group is not None:
-            rows = self._first(rows, hidden, [person[0], *names], order, limits.rows_per_group)
+            rows = self.first(rows, hidden, [person[0], *names], order, limits.rows_per_group)
         if limits.groups is not None:
             group_hash, rank = self.fresh("g"), self.fresh("r")
             rows = self.with_hidden(rows, hidden, [(group_hash, self.scramble("group", person, keys))])
@@ -474,12 +455,13 @@ class RelationEmitter(ExpressionEmitter):
                 self.with_hidden(rows, hidden, [(rank, over)]), hidden, f"{rank} <= {limits.groups}"
             )
         if limits.rows is not None:
-            rows = self._first(rows, hidden, [person[0]], order, limits.rows)
+            rows = self.first(rows, hidden, [person[0]], order, limits.rows)
         return rows
 
-    def _first(
+    def first(
         self, rows: Printed, hidden: Sequence[str], partition: Sequence[str], order: Sequence[str], most: int
     ) -> Printed:
+        """Return the first rows of each part, with their hidden columns."""
         rank = self.fresh("r")
         over = f"row_number() OVER (PARTITION BY {', '.join(partition)} ORDER BY {', '.join(order)})"
         return self.where_hidden(self.with_hidden(rows, hidden, [(rank, over)]), hidden, f"{rank} <= {most}")
