@@ -102,6 +102,8 @@ def test_every_query_is_asked_and_shown(plain: Any, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(page, "queries", lambda: few)
     shown = page.page(SCALE, "1", "1e-6")
     assert "## 1. Pricing summary report" in shown
-    assert "| l_returnflag | l_linestatus | sum_qty |" in shown
+    assert "| | l_returnflag | l_linestatus | sum_qty |" in shown
+    assert "| private | A | F | " in shown
+    assert "| exact | A | F | " in shown
     assert "Price: epsilon = 1" in shown
     assert "**Refused.**" in shown

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
@@ -166,21 +168,27 @@ def _told(asked: Asked) -> Iterator[str]:
     if asked.answer is None:
         yield f"**Refused.** {_cell(asked.refusal)}"
         return
-    names = [column.name for column in asked.answer.columns]
-    yield f"Price: {asked.price}. {len(asked.exact)} rows exactly, {len(asked.answer.rows)} in the private answer."
+    answer = asked.answer
+    keys = [place for place, column in enumerate(answer.columns) if column.is_key]
+    groups = f"; {len(answer.rows)} groups, {len(asked.exact)} of them with rows" if keys else ""
+    yield f"Price: {asked.price}{groups}. With 95 % intervals:"
     yield ""
-    yield "| " + " | ".join(names) + " | " + " | ".join(f"{name} exactly" for name in names) + " |"
-    yield "| " + " | ".join("---" for _ in range(2 * len(names))) + " |"
-    keys = [place for place, column in enumerate(asked.answer.columns) if column.is_key]
+    yield "| | " + " | ".join(answer.names) + " |"
+    yield "| --- | " + " | ".join("---" for _ in answer.names) + " |"
     known = {tuple(str(row[place]) for place in keys): row for row in asked.exact}
-    for row in asked.answer.rows[:SHOWN]:
-        exact = known.get(tuple(str(row[place]) for place in keys)) if keys else next(iter(asked.exact), None)
-        beside = ["" for _ in names] if exact is None else [_number(value) for value in exact]
-        yield "| " + " | ".join([*map(_number, row), *beside]) + " |"
+    for row, low, high in itertools.islice(zip(answer.rows, answer.low, answer.high, strict=True), SHOWN):
+        cells = [
+            _number(value) if least is None or most is None else f"{_number(value)} [{_number(least)}, {_number(most)}]"
+            for value, least, most in zip(row, low, high, strict=True)
+        ]
+        yield f"| private | {' | '.join(cells)} |"
+        exact = known.get(tuple(str(row[place]) for place in keys))
+        if exact is not None:
+            yield f"| exact | {' | '.join(map(_number, exact))} |"
 
 
 def _number(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return _cell(str(value))
     return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
 
