@@ -29,7 +29,7 @@ from dither.data.relations import (
     Sum,
     Window,
 )
-from dither.data.schema import Column, DataSet, Table
+from dither.data.schema import Column, DataSet, Owner, Table
 
 __all__ = [
     "Aggregated",
@@ -55,6 +55,7 @@ __all__ = [
     "Measure",
     "Name",
     "OneOf",
+    "Owner",
     "PerPerson",
     "Persons",
     "Project",
