@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Final
 
 from dither.data import Bounded, DataSet, Expression, JoinPersons, Limits, Relation, Scan
-from dither.data.meeting import meets_once
 from dither.data.own_tables import check_tables, parts_of
 from dither.data.owners import joined_by_owner
 from dither.data.relations import rows_per_person
@@ -52,7 +51,7 @@ def join_limit(relation: Relation) -> int | None:
         for join in parts_of(relation)
         if isinstance(join, JoinPersons)
         and 1 not in (rows_per_person(join.left), rows_per_person(join.right))
-        and not any(meets_once(join))
+        and not any(join.once)
         for side in (join.left, join.right)
         if isinstance(side, Bounded) and side.limits.rows is not None
     ]
@@ -67,7 +66,7 @@ def check_relation(relation: Relation, dataset: DataSet) -> None:
     check_tables(relation, dataset)
     parts = list(parts_of(relation))
     for join in parts:
-        if isinstance(join, JoinPersons) and not any(meets_once(join)):
+        if isinstance(join, JoinPersons) and not any(join.once):
             sizes = [rows_per_person(side) for side in (join.left, join.right)]
             if 1 not in sizes and any(size is None or size > dataset.join_rows for size in sizes):
                 rule = f"of at most {dataset.join_rows} rows of a person on each side, as the data set says"

@@ -59,7 +59,7 @@ def unique_keys(relation: Relation) -> Iterator[frozenset[str]]:
     if isinstance(relation, PerPerson):
         yield frozenset(name for name, _ in relation.keys)
     elif isinstance(relation, JoinPersons):
-        left_once, right_once = meets_once(relation)
+        left_once, right_once = relation.once
         if right_once or rows_per_person(relation.right) == 1:
             yield from unique_keys(relation.left)
         if left_once or rows_per_person(relation.left) == 1:

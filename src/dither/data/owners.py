@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dither.data.expressions import Expression, Name
-from dither.data.meeting import equated, meets_once, unique_keys
+from dither.data.meeting import equated, unique_keys
 from dither.data.relations import (
     Bounded,
     Filter,
@@ -122,7 +122,7 @@ def _referred(dataset: DataSet, table: str) -> list[tuple[str, ...]]:
 
 
 def _of_join(dataset: DataSet, join: JoinPersons) -> Iterator[Identifier]:
-    left_once, right_once = meets_once(join)
+    left_once, right_once = join.once
     right_once |= rows_per_person(join.right) == 1
     left_once |= rows_per_person(join.left) == 1
     for one in _identifiers(dataset, join.left):
@@ -209,7 +209,7 @@ def one_a_key(relation: Relation, columns: tuple[str, ...]) -> Relation:
         if len(names) == len(columns):
             return replace(relation, relation=one_a_key(relation.relation, tuple(names)))
     if isinstance(relation, JoinPersons):
-        left_once, right_once = meets_once(relation)
+        left_once, right_once = relation.once
         if right_once and set(columns) <= relation.left.columns.keys():
             return replace(relation, left=one_a_key(relation.left, columns))
         names = [name.removeprefix(relation.prefix) for name in columns if name not in relation.left.columns]

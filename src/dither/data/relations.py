@@ -174,7 +174,7 @@ class JoinPersons(Relation):
     """Every row of a person on the left with every row of the same person on the right.
 
     Rows multiply, so one of the sides has at most one row a person, or meets each row of the other at most once
-    (``meets_once``), or both have at most a public number of them (``rows_per_person``): how large a result becomes is
+    (``once``), or both have at most a public number of them (``rows_per_person``): how large a result becomes is
     not one person's secret. ``condition`` is over the columns of both sides, ``keep_unmatched`` keeps left rows without
     a match. Columns of the right side appear as ``prefix`` + name.
     """
@@ -191,10 +191,8 @@ class JoinPersons(Relation):
             raise InvalidParameter("join", "two private tables", "on the privacy id, which both tables must declare")
         if self.condition is not None and kind_of(self.condition, self.columns) is not Kind.BOOLEAN:
             raise InvalidParameter("condition", self.condition, "true or false")
-        from dither.data.meeting import meets_once  # it is about relations, and they are refused by it
-
         sizes = [rows_per_person(side) for side in (self.left, self.right)]
-        if 1 not in sizes and None in sizes and not any(meets_once(self)):
+        if 1 not in sizes and None in sizes and not any(self.once):
             rule = "of sides with a public number of rows a person each (Bounded), or one row on either side"
             raise InvalidParameter("join", "rows without a limit", rule)
 
@@ -208,6 +206,25 @@ class JoinPersons(Relation):
     def has_persons(self) -> bool:
         """Always."""
         return True
+
+    @cached_property
+    def once(self) -> tuple[bool, bool]:
+        """Whether the left side, and the right one, meets each row of the other at most once: see ``meeting``."""
+        from dither.data.meeting import meets_once  # it is about relations, and they are refused by it
+
+        return meets_once(self)
+
+    @cached_property
+    def most_rows(self) -> int | None:
+        """The largest number of rows of one person, None if it is not public: see ``rows_per_person``."""
+        left, right = (rows_per_person(side) for side in (self.left, self.right))
+        left_once, right_once = self.once
+        found = [left if right_once else None]  # a row that meets one row, or is kept without
+        if left is not None and right is not None:
+            found += [left * right, right + left * self.keep_unmatched if left_once else None]
+        elif left_once and not self.keep_unmatched:
+            found.append(right)
+        return min((size for size in found if size is not None), default=None)
 
 
 class Measure:
@@ -456,19 +473,10 @@ def rows_per_person(relation: Relation) -> int | None:
     >>> rows_per_person(visits), rows_per_person(Bounded(visits, (), Limits(rows=5), ("id",)))
     (None, 5)
     """
-    from dither.data.meeting import meets_once
-
     if isinstance(relation, Scan):
         return _rows_of_owned(relation)
     if isinstance(relation, JoinPersons):
-        left, right = (rows_per_person(side) for side in (relation.left, relation.right))
-        left_once, right_once = meets_once(relation)
-        found = [left if right_once else None]  # a row that meets one row, or is kept without
-        if left is not None and right is not None:
-            found += [left * right, right + left * relation.keep_unmatched if left_once else None]
-        elif left_once and not relation.keep_unmatched:
-            found.append(right)
-        return min((size for size in found if size is not None), default=None)
+        return relation.most_rows
     if isinstance(relation, PerPerson) and all(
         isinstance(value, Name) and value.name in person_columns(relation.relation) for _, value in relation.keys
     ):
