@@ -190,7 +190,8 @@ def _told(asked: Asked) -> Iterator[str]:
 def _number(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return _cell(str(value))
-    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    number = float(value)
+    return f"{number:,.4g}" if abs(number) < 1000 else f"{number:,.0f}"
 
 
 def _cell(text: str) -> str:

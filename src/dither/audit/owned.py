@@ -113,7 +113,9 @@ def brute_force(pairs: int, answers: int = 96) -> dict[str, list[Found]]:
 
     """
     noise, worst = system_noise(), dict[str, list[Found]]()
-    comparisons = [(shape, Comparison(answer)) for shape, answer in itertools.islice(owned_answers(noise), answers)]
+    comparisons = [
+        (shape, Comparison(answer)) for shape, answer in itertools.islice(owned_answers(noise), min(answers, pairs))
+    ]
     for number in range(pairs):
         shape, comparison = comparisons[number % len(comparisons)]
         dataset = comparison.answer.query.dataset
