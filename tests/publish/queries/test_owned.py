@@ -157,22 +157,34 @@ def test_a_declared_number_of_rows_for_a_key_bounds_what_a_person_moves() -> Non
 
 @pytest.mark.statistical(miss=1e-9)
 def test_nothing_moves_farther_than_declared_and_the_search_would_see_it() -> None:
-    """240 hostile pairs. The twin: rows that two people have come and go, which is a change of both, and is seen."""
-    for name, (found,) in owned.brute_force(240, answers=24).items():
-        assert not found.is_exceeded, f"{name} moved by {found.moved}, {found.allowed} declared"
+    """160 hostile pairs. The twin: rows that two people have come and go, which is a change of both, and is seen.
+
+    About one pair in six of the twin's exceeds a bound: all of 160 miss it with a probability below 1e-12.
+    """
     noise, exceeded = system_noise(), 0
-    comparisons = [Comparison(answer) for _, answer in itertools.islice(owned.owned_answers(noise), 24)]
-    for number in range(240):
-        comparison = comparisons[number % len(comparisons)]
+    comparisons = [(shape, Comparison(answer)) for shape, answer in itertools.islice(owned.owned_answers(noise), 16)]
+    for number in range(160):
+        shape, comparison = comparisons[number % len(comparisons)]
         dataset = comparison.answer.query.dataset
-        sides = owned.owned_neighbours(dataset, noise, own=(1, 2))
-        found_ = comparison.of(*(ReferenceEngine(dataset, tables) for tables in sides))
-        exceeded += any(one.is_exceeded for one in found_)
+        for own in (owned.OWN, (1, 2)):
+            sides = owned.owned_neighbours(dataset, noise, own=own)
+            moved = comparison.of(*(ReferenceEngine(dataset, tables) for tables in sides))
+            worst = max(moved, key=lambda one: one.tightness)
+            if own == owned.OWN:
+                assert not worst.is_exceeded, f"{shape}: {worst.what} moved by {worst.moved}, {worst.allowed} declared"
+            else:
+                exceeded += worst.is_exceeded
     assert exceeded > 0
 
 
+def test_the_search_of_the_audit_runs() -> None:
+    found = owned.brute_force(8)
+    assert not any(one.is_exceeded for (one,) in found.values())
+    assert {name.rpartition(" ")[2] for name in found} <= set(owned.SHAPES)
+
+
 def test_the_bounds_hold_on_duckdb_with_its_own_hash() -> None:
-    """A real engine over cells as texts: 4 pairs; the rows are those of the reference on every engine anyway."""
+    """A real engine over cells as texts: 2 pairs; the rows are those of the reference on every engine anyway."""
     arrow = pytest.importorskip("pyarrow")
     noise = system_noise()
 
@@ -185,7 +197,7 @@ def test_the_bounds_hold_on_duckdb_with_its_own_hash() -> None:
             frames[one.name] = arrow.table(cells, schema=arrow.schema([(name, arrow.string()) for name in one.kinds]))
         return DuckDBEngine(dataset, frames=frames, threads=1)
 
-    for _, answer in itertools.islice(owned.owned_answers(noise), 4):
+    for _, answer in itertools.islice(owned.owned_answers(noise), 2):
         dataset = answer.query.dataset
         here, there = (opened(dataset, tables) for tables in owned.owned_neighbours(dataset, noise))
         with here, there:
