@@ -56,6 +56,8 @@ ROOMS = (
     "dither.lift",
     "dither.data.contribution",
     "dither.data.joins",
+    "dither.data.owners",
+    "dither.data.meeting",
     "dither.data.returned",
     "dither.data.cell_values",
 )

@@ -14,13 +14,15 @@ from dither.cli.options import DataSetName, Home, Json
 from dither.curator.checking import TableCheck
 from dither.curator.folder import Curator
 from dither.data.importing.fit import ColumnFit, TableFit
+from dither.data.importing.references import ReferenceFit
 
 
 def check(dataset: DataSetName, home: Home = None, as_json: Json = False) -> None:
     """Say whether a data set's rows still fit its schema, for its owner's eyes; exit 1 if they do not.
 
     It counts cells that are not of their kind, values outside bounds and categories, and rows without an id, and shows
-    an example of each. NOT PRIVATE: nothing is charged, and nothing of it may be published.
+    an example of each. It counts references to rows that do not exist, and keys that repeat. NOT PRIVATE: nothing is
+    charged, and nothing of it may be published.
     """
     with Curator.open(home) as curator:
         found = curator.check(dataset)
@@ -37,7 +39,8 @@ def kept_words(fit: TableFit) -> str:
     """Return how much of a table is kept, in one line."""
     filled, kept = (sum(getattr(one, name) for one in fit.columns) for name in ("filled", "kept"))
     words = f"{fit.table.name}: {fit.kept_rows:,} of {fit.rows:,} rows kept, {kept:,} of {filled:,} filled cells"
-    return f"{words}; {fit.without_id:,} rows have no {fit.table.person}" if fit.without_id else words
+    named = " and ".join(fit.table.identifying)
+    return f"{words}; {fit.without_id:,} rows have no {named}" if fit.without_id else words
 
 
 def problems(fit: TableFit, *, with_examples: bool) -> Iterator[tuple[str, int, str]]:
@@ -64,6 +67,17 @@ def _beyond(one: ColumnFit) -> str:
     return f"lie outside [{column.lower}, {column.upper}], and are clamped where they are added up"
 
 
+def referring(fit: ReferenceFit) -> Iterator[str]:
+    """Yield what is wrong with the references of a table, in one line each."""
+    key = f"{fit.owner.table}.{' and '.join(fit.owner.keys)}"
+    if fit.dangling:
+        yield f"{fit.dangling:,} rows refer to no {key}, and do not exist for any answer"
+    if fit.repeated:
+        yield f"{fit.repeated:,} values of {key} repeat: rows of two people are rows of both, and a join takes one"
+    if fit.beyond:
+        yield f"{fit.beyond:,} rows are more than {fit.owner.rows} for one {key}, and do not count"
+
+
 def _print(one: TableCheck) -> None:
     if one.fit is None:
         say(f"{one.table.name}: {one.note or 'not in files of this machine; its engine checks its types when asked'}")
@@ -75,6 +89,8 @@ def _print(one: TableCheck) -> None:
         for name, count, why in found:
             table.add_row(escape(name), f"{count:,}", escape(why))
         console.print(table)
+    for line in referring(one.reference) if one.reference is not None else ():
+        say(f"{one.table.name}: {line}")
     if not one.fit.rows:
         say(f"{one.table.name} has no rows")
     if one.note:
@@ -91,4 +107,6 @@ def _record(one: TableCheck) -> dict[str, Any]:
         | {"outside": each.outside, "outside_example": each.outside_example}
         for each in one.fit.columns
     ]
+    if one.reference is not None:
+        record |= {name: getattr(one.reference, name) for name in ("dangling", "repeated", "beyond")}
     return record | {"columns": columns}

@@ -205,7 +205,11 @@ def _fits(curator: Curator, dataset: DataSet, *, may_be_empty: bool) -> tuple[Ta
     fits = fits_of(curator.folder, dataset)
     for fit in fits:
         if not (fit.kept_rows or fit.table.is_public or may_be_empty):
-            why = "it has none" if not fit.rows else f"none has a {fit.table.person} of its declared kind"
+            why = (
+                "it has none"
+                if not fit.rows
+                else f"none has a {' and '.join(fit.table.identifying)} of its declared kind"
+            )
             rule = f"a file of which rows are kept: {why}; 'dither add --allow-empty' registers it all the same"
             raise InvalidParameter("source", fit.table.source, rule)
     return fits

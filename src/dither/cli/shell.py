@@ -192,7 +192,7 @@ class Prompt:
 def tables_of(dataset: DataSet) -> Iterator[str]:
     """Yield a line for each table: whose rows it has, and how many columns."""
     for table in dataset.tables:
-        whose = "public" if table.is_public else f"private, by {table.person or 'row'}"
+        whose = "public" if table.is_public else f"private, by {table.person or table.owner or 'row'}"
         yield f"{table.name}: {whose}; {', '.join(column.name for column in table.columns)}"
 
 

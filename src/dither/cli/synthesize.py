@@ -363,7 +363,7 @@ def usable_columns(session: Session, table: str, bins: Mapping[str, Any]) -> tup
     declared = session.dataset.table(table)
     usable, left_out = [], []
     for name in declared.kinds:
-        if name == declared.person:
+        if name in declared.identifying:
             continue
         try:
             if name not in bins:  # what was said of a column is refused as it was said

@@ -250,7 +250,10 @@ def _is_file(dataset: DataSet, table: Table) -> bool:
 
 def _from_server(home: Path, dataset: DataSet, tables: list[Table]) -> dict[str, TableEdition]:
     """Open tables that stay where they are, and let the engine say what they are and whether they can be read."""
-    with connect(replace(dataset, tables=tuple(tables)), folder=home) as engine:
+    # With the tables that they refer to, without which they would be nobody's.
+    named = {one.name for table in tables for one in (table, *dataset.owners(table))}
+    opened = tuple(table for table in dataset.tables if table.name in named)
+    with connect(replace(dataset, tables=opened), folder=home) as engine:
         engine.check()
         editions = {}
         for table in tables:

@@ -7,11 +7,12 @@ not leave the owner's machine.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dither.curator.editions import TableEdition, current
 from dither.data.importing.fit import TableFit, fit_of
+from dither.data.importing.references import ReferenceFit, reference_of
 from dither.data.importing.sources import FRAMES, files_of
 from dither.data.schema import DataSet, Table
 from dither.errors import EngineUnavailable
@@ -25,17 +26,20 @@ class TableCheck:
         table: what is declared.
         fit: how its rows fit; None where they are not in files of this machine, and so were not read.
         note: what else its owner should know: the file has changed since it was added, or is gone.
+        reference: how its rows fit the table through which they belong to people; None where that was not read.
 
     """
 
     table: Table
     fit: TableFit | None
     note: str = ""
+    reference: ReferenceFit | None = None
 
     @property
     def is_right(self) -> bool:
         """Whether there is nothing to complain of."""
-        return not self.note and (self.fit is None or self.fit.is_whole)
+        is_referring = self.reference is None or self.reference.is_whole
+        return not self.note and is_referring and (self.fit is None or self.fit.is_whole)
 
 
 def check_files(home: Path, dataset: DataSet) -> tuple[TableCheck, ...]:
@@ -50,7 +54,8 @@ def check_files(home: Path, dataset: DataSet) -> tuple[TableCheck, ...]:
     with suppress(EngineUnavailable):
         edition = current(home, dataset.name)
     parts = {} if edition is None else edition.tables
-    return tuple(_check(home, dataset, table, parts.get(table.name)) for table in dataset.tables)
+    found = [_check(home, dataset, table, parts.get(table.name)) for table in dataset.tables]
+    return tuple(replace(one, reference=_reference(home, dataset, one)) for one in found)
 
 
 def fits_of(home: Path, dataset: DataSet) -> tuple[TableFit, ...]:
@@ -67,6 +72,18 @@ def fits_of(home: Path, dataset: DataSet) -> tuple[TableFit, ...]:
 
 def _is_in_files(dataset: DataSet, table: Table) -> bool:
     return dataset.engine.startswith("duckdb") and table.source != FRAMES
+
+
+def _reference(home: Path, dataset: DataSet, one: TableCheck) -> ReferenceFit | None:
+    """Return how references fit, where the files of both tables are still there."""
+    if one.table.owner is None or one.fit is None:
+        return None
+    parent = dataset.table(one.table.owner.table)
+    try:
+        files = [files_of(table, home) for table in (one.table, parent) if _is_in_files(dataset, table)]
+    except EngineUnavailable:
+        return None
+    return reference_of(one.table, files[0], parent, files[1]) if len(files) == 2 else None
 
 
 def _check(home: Path, dataset: DataSet, table: Table, edition: TableEdition | None) -> TableCheck:

@@ -30,7 +30,7 @@ from dither.data.relations import (
     UnionAll,
     Window,
 )
-from dither.data.schema import Column, DataSet, Table
+from dither.data.schema import Column, DataSet, Owner, Table
 
 __all__ = [
     "Aggregated",
@@ -56,6 +56,7 @@ __all__ = [
     "Measure",
     "Name",
     "OneOf",
+    "Owner",
     "PerPerson",
     "Persons",
     "Project",

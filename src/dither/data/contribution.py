@@ -22,7 +22,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dither.data import Bounded, DataSet, Filter, JoinPublic, Keep, Limits, PerPerson, Project, Relation, Window
+from dither.data import Bounded, DataSet, Filter, JoinPublic, Keep, Limits, PerPerson, Project, Relation, Scan, Window
+from dither.data.own_tables import parts_of
+from dither.data.relations import rows_per_person
 from dither.errors import InvalidParameter
 from dither.exact import sqrt_up
 
@@ -65,7 +67,9 @@ def effective_limits(dataset: DataSet, limits: Limits) -> Limits:
 
 
 def within_structure(limits: Limits, relation: Relation) -> Limits:
-    """Return the limits, with one row a person where the relation cannot have more: totals of each person.
+    """Return the limits, with fewer rows a person where the relation cannot have more: totals of each person.
+
+    Also where the tables say how many rows may refer to one key (``Owner.rows``).
 
     >>> from dither.data import Column, CountRows, Kind, PerPerson, Scan, Table
     >>> visits = Scan(Table("visits", (Column("id", Kind.INTEGER),), "visits.csv", person="id"))
@@ -78,7 +82,13 @@ def within_structure(limits: Limits, relation: Relation) -> Limits:
         if isinstance(below, JoinPublic) and below.most is not None:
             return limits
         below = below.relation
-    return replace(limits, rows=1) if isinstance(below, PerPerson) and not below.keys else limits
+    if isinstance(below, PerPerson) and not below.keys:
+        return replace(limits, rows=1)
+    scans = [part for part in parts_of(relation) if isinstance(part, Scan)]
+    most = rows_per_person(relation) if any(part.owners for part in scans) else None
+    if most is None or (limits.rows is not None and limits.rows <= most):
+        return limits
+    return replace(limits, rows=most)
 
 
 def contribution(dataset: DataSet, limits: Limits, groups: int | None) -> Contribution:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from dither.data.addresses import has_secret, redact
 from dither.data.evaluation import cast
 from dither.data.expressions import LARGEST_INTEGER, Kind, Value
-from dither.data.schema import Column, DataSet, Table, person_unit
+from dither.data.schema import Column, DataSet, Owner, Table, person_unit
 from dither.data.yaml_tree import LARGEST_TEXT, Node, from_plain, read
 from dither.errors import InvalidParameter, InvalidSchema
 from dither.privacy import ROW, ROW_REPLACED, Unit
@@ -28,6 +28,11 @@ _LIMITS: Final = {
     "rows per group": "rows_per_group",
     "rows per join": "rows_per_join",
 }
+_ONE_OWNER: Final = (
+    "one table: if a row belonged to two people, either could change what the other contributes; "
+    "declare the one who is protected"
+)
+_REFERENCE: Final = "columns of the table, each with the table.column that it refers to"
 _PLAIN: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*( [A-Za-z0-9_]+)*")
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}")
 
@@ -182,7 +187,8 @@ def _engine(node: Node) -> str:
 
 
 def _table(name: str, node: Node) -> Table:
-    parts = node.mapping("a table", ("source", "decimal", "privacy id", "public", "key", "rows", "columns"))
+    known = ("source", "decimal", "privacy id", "owner", "rows per owner", "public", "key", "rows", "columns")
+    parts = node.mapping("a table", known)
     source = _need(node, parts, "source").text("a path or a table")
     listed = _need(node, parts, "columns").mapping("columns by name")
     columns = tuple(_column(key, part) for key, part in listed.items())
@@ -195,14 +201,44 @@ def _table(name: str, node: Node) -> Table:
     decimal = None if said == "." else said
     person = parts["privacy id"].text("the column that says whose a row is") if "privacy id" in parts else None
     rows = _value(parts["rows"], Kind.INTEGER) if "rows" in parts else None
+    owner = _owner(parts)
     try:
-        known = rows if isinstance(rows, int) else None
-        return Table(name, columns, source, person, is_public, key, decimal=decimal, rows=known)
+        most = rows if isinstance(rows, int) else None
+        return Table(name, columns, source, person, is_public, key, decimal=decimal, rows=most, owner=owner)
     except InvalidParameter as error:
         place, _, whose = error.parameter.partition(" of ")
         if place == "source" and whose in listed:
             raise listed[whose].refuse(error.offender, error.rule, "from") from None
         raise parts.get(place, node).refuse(error.offender, error.rule) from None
+
+
+def _owner(parts: dict[str, Node]) -> Owner | None:
+    """Return the reference through which rows belong to people: columns, each with table.column that it equals."""
+    if "owner" not in parts:
+        if "rows per owner" in parts:
+            raise parts["rows per owner"].refuse("a limit", "left out for a table without owner")
+        return None
+    given = parts["owner"]
+    if isinstance(given.value, list):
+        raise given.refuse(f"{len(given.value)} owners", _ONE_OWNER)
+    pairs = given.mapping(_REFERENCE)
+    if not pairs:
+        raise given.refuse("nothing", _REFERENCE)
+    tables: list[str] = []
+    keys: list[str] = []
+    for part in pairs.values():
+        table, _, key = part.text("table.column").partition(".")
+        if not key:
+            raise part.refuse(table, "table.column, the key that is referred to")
+        tables.append(table)
+        keys.append(key)
+    if len(set(tables)) > 1:
+        raise given.refuse(" and ".join(dict.fromkeys(tables)), _ONE_OWNER)
+    limit = _value(parts["rows per owner"], Kind.INTEGER) if "rows per owner" in parts else None
+    try:
+        return Owner(tables[0], tuple(pairs), tuple(keys), limit if isinstance(limit, int) else None)
+    except InvalidParameter as error:
+        raise parts.get(error.parameter, given).refuse(error.offender, error.rule) from None
 
 
 def _column(name: str, node: Node) -> Column:
@@ -285,6 +321,8 @@ def _placed_in_dataset(error: InvalidParameter, parts: dict[str, Node], root: No
     if what == "privacy id" and isinstance(parts["tables"].value, dict):
         node = parts["tables"].value[table]
         return node.refuse(_named(error.offender), error.rule, "privacy id")
+    if what == "owner" and isinstance(parts["tables"].value, dict):
+        return parts["tables"].value[table].refuse(error.offender, error.rule, "owner")
     for key, name in _LIMITS.items():
         if name == error.parameter:
             below = parts.get("contribution", root)
@@ -323,6 +361,11 @@ def _lines(dataset: DataSet) -> Iterator[str]:
             yield f"    decimal: {scalar(table.decimal)}"
         if table.person is not None:
             yield f"    privacy id: {scalar(table.person)}"
+        if table.owner is not None:
+            pairs = zip(table.owner.columns, table.owner.keys, strict=True)
+            yield "    owner: {" + ", ".join(f"{mine}: {table.owner.table}.{key}" for mine, key in pairs) + "}"
+            if table.owner.rows is not None:
+                yield f"    rows per owner: {table.owner.rows}"
         yield "    columns:"
         for column in table.columns:
             yield f"      {scalar(column.name)}: {_column_text(column)}"

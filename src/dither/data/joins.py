@@ -12,6 +12,7 @@ from typing import Final
 
 from dither.data import Bounded, DataSet, Expression, JoinPersons, JoinPublic, Limits, Relation, Scan, Table, UnionAll
 from dither.data.own_tables import check_tables, parts_of
+from dither.data.owners import joined_by_owner
 from dither.data.relations import PublicScan, rows_per_person
 from dither.errors import InvalidParameter, Unanswerable
 
@@ -31,7 +32,11 @@ def joined(
     Where neither side has one row a person, at most ``rows per join`` of a person's rows enter on each side, chosen by
     a hash of that person's own rows. So no result has more than its square of rows a person, whatever a person's rows
     are; and since the choice is a function of that person's rows alone, nothing changes in what a person can move.
+    Along a declared reference rows do not multiply, and all of them enter.
     """
+    owned = joined_by_owner(dataset, left, right, condition, keep_unmatched, prefix)
+    if owned is not None:
+        return owned
     left, right = entering(dataset, left, right)
     return JoinPersons(left, right, condition, keep_unmatched, prefix)
 
@@ -103,8 +108,9 @@ def _tables(relation: Relation) -> int:
 
 def _sides(join: Relation) -> tuple[Relation, ...]:
     """Return what enters a join in which rows of a person multiply."""
-    if isinstance(join, JoinPersons) and 1 not in (rows_per_person(join.left), rows_per_person(join.right)):
-        return join.left, join.right
+    if isinstance(join, JoinPersons):
+        multiplies = 1 not in (rows_per_person(join.left), rows_per_person(join.right)) and not any(join.once)
+        return (join.left, join.right) if multiplies else ()
     return (join.relation,) if isinstance(join, JoinPublic) and join.most is not None else ()
 
 

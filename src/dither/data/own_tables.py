@@ -73,8 +73,11 @@ def check_tables(relation: Relation, dataset: DataSet, *, anywhere: bool = False
 
     """
     for part in parts_of(relation):
-        if isinstance(part, Scan | PublicScan | JoinPublic) and not is_own(part.table, dataset, anywhere):
-            raise InvalidParameter("table", part.table.name, f"a table of {dataset.name} as it is declared there")
+        read = (part.table,) if isinstance(part, Scan | PublicScan | JoinPublic) else ()
+        owners = part.owners or () if isinstance(part, Scan) else ()
+        for table in (*read, *owners):
+            if not is_own(table, dataset, anywhere):
+                raise InvalidParameter("table", table.name, f"a table of {dataset.name} as it is declared there")
 
 
 def is_own(table: Table, dataset: DataSet, anywhere: bool = False) -> bool:

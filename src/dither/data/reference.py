@@ -40,7 +40,7 @@ from dither.data.relations import (
     UnionAll,
     Window,
 )
-from dither.data.schema import DataSet, Table
+from dither.data.schema import DataSet, Owner, Table
 from dither.errors import EngineUnavailable, InvalidParameter
 
 __all__ = ["ReferenceEngine", "Rows", "aggregate", "cell", "evaluate", "kind_of_person", "rows_of", "sort_rows"]
@@ -201,8 +201,9 @@ def sort_rows(
 
 def kind_of_person(relation: Relation) -> Kind:
     """Return the kind of the privacy id, which is one and the same in all tables of a data set."""
-    if isinstance(relation, Scan) and relation.table.person is not None:
-        return relation.table.column(relation.table.person).kind
+    if isinstance(relation, Scan) and relation.has_persons:
+        holding = (relation.table, *(relation.owners or ()))[-1]
+        return holding.column(str(holding.person)).kind
     below = getattr(relation, "relation", None) or getattr(relation, "left", None)
     if below is None:
         raise InvalidParameter("relation", type(relation).__name__, "one whose rows belong to persons")
@@ -210,11 +211,35 @@ def kind_of_person(relation: Relation) -> Kind:
 
 
 def _scan(relation: Scan, reading: _Reading) -> list[_Row]:
+    parent, owner = relation.parent, relation.table.owner
+    if parent is not None and owner is not None:
+        return _owned(relation, owner, _scan(parent, reading), reading)
     rows = _typed(relation.table, reading)
     person = relation.table.person
     if person is None:
         return rows
     return [{**row, PERSON: row[person]} for row in rows if row[person] is not None]
+
+
+def _owned(relation: Scan, owner: Owner, parents: list[_Row], reading: _Reading) -> list[_Row]:
+    """Return each row once for each person who has a row that it refers to."""
+    people: dict[tuple[Value, ...], set[Value]] = {}
+    for row in parents:
+        people.setdefault(tuple(row[name] for name in owner.keys), set()).add(row[PERSON])
+    kinds = relation.table.kinds
+
+    def place(row: _Row) -> Any:
+        return row_hash([(row[name], kind) for name, kind in kinds.items()]), [sort_key(row[name]) for name in kinds]
+
+    referring: dict[tuple[Value, ...], list[_Row]] = {}
+    for row in _typed(relation.table, reading):
+        referring.setdefault(tuple(row[name] for name in owner.columns), []).append(row)
+    found: list[_Row] = []
+    for reference, rows in referring.items():
+        kept = rows if owner.rows is None else sorted(rows, key=place)[: owner.rows]
+        if None not in reference:
+            found += [{**row, PERSON: person} for person in people.get(reference, ()) for row in kept]
+    return found
 
 
 def _typed(table: Table, reading: _Reading) -> list[_Row]:
@@ -230,7 +255,7 @@ def _typed(table: Table, reading: _Reading) -> list[_Row]:
             text = row[name]
             if isinstance(text, str) and len(text) > longest:
                 # Two privacy ids that differ later on would become one person's.
-                row[name] = None if name == table.person else text[:longest]
+                row[name] = None if name in table.identifying else text[:longest]
     return typed
 
 

@@ -72,14 +72,34 @@ class Scan(Relation):
 
     A cell of another kind is cast as ``Cast`` casts, and is NULL where that is impossible; a text is true where it is
     ``true``, ``t`` or ``1`` in any case, false where it is ``false``, ``f`` or ``0``.
+
+    Where the table has an owner, ``owners`` are the tables that lead to the privacy id, the next one first. A row then
+    belongs to each person who has a row of the next table whose keys equal its reference, once; a row that nobody has
+    does not exist. Of those with one reference at most ``Owner.rows`` exist: the first by a hash of all their columns,
+    then by these columns.
     """
 
     table: Table
+    owners: tuple[Table, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a public table: it is joined to, never counted."""
+        """Refuse a public table: it is joined to, never counted; and owners that are not those of the table."""
         if self.table.is_public:
             raise InvalidParameter("table", self.table.name, "a private table; a public one can only be joined to")
+        named: Table = self.table
+        for table in self.owners or ():
+            if named.owner is None or named.owner.table != table.name or table.is_public:
+                raise InvalidParameter("owners", table.name, f"what the rows of {named.name} are declared to refer to")
+            named = table
+        if named.owner is not None or self.owners == ():
+            raise InvalidParameter("owners", self.owners, f"all tables from {self.table.name} to the privacy id")
+
+    @property
+    def parent(self) -> Scan | None:
+        """The rows that those of this table refer to, where they belong to people through them."""
+        if self.owners is None:
+            return None
+        return Scan(self.owners[0], self.owners[1:] or None)
 
     @property
     def columns(self) -> Mapping[str, Kind]:
@@ -88,8 +108,8 @@ class Scan(Relation):
 
     @property
     def has_persons(self) -> bool:
-        """Whether the table names a privacy id."""
-        return self.table.person is not None
+        """Whether the table names a privacy id, or belongs to people through another one."""
+        return self.table.person is not None or self.owners is not None
 
 
 @dataclass(frozen=True)
@@ -243,10 +263,10 @@ class UnionAll(Relation):
 class JoinPersons(Relation):
     """Every row of a person on the left with every row of the same person on the right.
 
-    Rows multiply, so one of the sides has at most one row a person, or both have at most a public number of them
-    (``rows_per_person``): how large a result becomes is not one person's secret. ``condition`` is over the columns of
-    both sides, ``keep_unmatched`` keeps left rows without a match. Columns of the right side appear as ``prefix`` +
-    name.
+    Rows multiply, so one of the sides has at most one row a person, or meets each row of the other at most once
+    (``once``), or both have at most a public number of them (``rows_per_person``): how large a result becomes is
+    not one person's secret. ``condition`` is over the columns of both sides, ``keep_unmatched`` keeps left rows without
+    a match. Columns of the right side appear as ``prefix`` + name.
     """
 
     left: Relation
@@ -262,7 +282,7 @@ class JoinPersons(Relation):
         if self.condition is not None and kind_of(self.condition, self.columns) is not Kind.BOOLEAN:
             raise InvalidParameter("condition", self.condition, "true or false")
         sizes = [rows_per_person(side) for side in (self.left, self.right)]
-        if 1 not in sizes and None in sizes:
+        if 1 not in sizes and None in sizes and not any(self.once):
             rule = "of sides with a public number of rows a person each (Bounded), or one row on either side"
             raise InvalidParameter("join", "rows without a limit", rule)
 
@@ -276,6 +296,25 @@ class JoinPersons(Relation):
     def has_persons(self) -> bool:
         """Always."""
         return True
+
+    @cached_property
+    def once(self) -> tuple[bool, bool]:
+        """Whether the left side, and the right one, meets each row of the other at most once: see ``meeting``."""
+        from dither.data.meeting import meets_once  # it is about relations, and they are refused by it
+
+        return meets_once(self)
+
+    @cached_property
+    def most_rows(self) -> int | None:
+        """The largest number of rows of one person, None if it is not public: see ``rows_per_person``."""
+        left, right = (rows_per_person(side) for side in (self.left, self.right))
+        left_once, right_once = self.once
+        found = [left if right_once else None]  # a row that meets one row, or is kept without
+        if left is not None and right is not None:
+            found += [left * right, right + left * self.keep_unmatched if left_once else None]
+        elif left_once and not self.keep_unmatched:
+            found.append(right)
+        return min((size for size in found if size is not None), default=None)
 
 
 @dataclass(frozen=True)
@@ -490,9 +529,10 @@ def rows_per_person(relation: Relation) -> int | None:
     >>> rows_per_person(visits), rows_per_person(Bounded(visits, (), Limits(rows=5), ("id",)))
     (None, 5)
     """
+    if isinstance(relation, Scan):
+        return _rows_of_owned(relation)
     if isinstance(relation, JoinPersons):
-        sizes = [rows_per_person(side) for side in (relation.left, relation.right)]
-        return None if sizes[0] is None or sizes[1] is None else sizes[0] * sizes[1]
+        return relation.most_rows
     if isinstance(relation, UnionAll):
         sizes = [rows_per_person(side) for side in (relation.left, relation.right)]
         return None if sizes[0] is None or sizes[1] is None else sizes[0] + sizes[1]
@@ -514,10 +554,23 @@ def rows_per_person(relation: Relation) -> int | None:
     return min((size for size in (below, limits.rows, in_groups) if size is not None), default=None)
 
 
+def _rows_of_owned(relation: Scan) -> int | None:
+    """Return the largest number of rows of a person in a table: what is declared for each key, times the keys."""
+    parent, owner = relation.parent, relation.table.owner
+    if parent is None or owner is None or owner.rows is None:
+        return None
+    keys = 1 if set(owner.keys) <= person_columns(parent) else rows_per_person(parent)
+    return None if keys is None else keys * owner.rows
+
+
 def person_columns(relation: Relation) -> frozenset[str]:
     """Return the visible columns that hold the privacy id in every row."""
     if isinstance(relation, Scan):
-        return frozenset(() if relation.table.person is None else (relation.table.person,))
+        owner, parent = relation.table.owner, relation.parent
+        if owner is None or parent is None:
+            return frozenset(relation.table.identifying)
+        ids = person_columns(parent)
+        return frozenset(mine for mine, key in zip(owner.columns, owner.keys, strict=True) if key in ids)
     if isinstance(relation, Project | PerPerson):
         below = person_columns(relation.relation)
         named = relation.outputs if isinstance(relation, Project) else relation.keys

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
@@ -139,6 +139,43 @@ class Column:
 
 @dataclass(frozen=True)
 @typed
+class Owner:
+    """A reference through which the rows of a table belong to people: those to whom the rows referred to belong.
+
+    Args:
+        table: the table that is referred to.
+        columns: the columns that refer to it. A row in which one of them is NULL does not exist, nor does one that
+            refers to no row.
+        keys: the columns of that table that they equal, in the same order.
+        rows: the most rows that refer to one key; further ones do not exist, chosen by a hash of these rows, which all
+            belong to the same people. None means no limit.
+
+    >>> str(Owner("orders", ("l_orderkey",), ("o_orderkey",)))
+    'l_orderkey -> orders.o_orderkey'
+
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    keys: tuple[str, ...]
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a reference without columns, and one that names a column twice."""
+        check_name("owner", self.table)
+        for names in (self.columns, self.keys):
+            if not names or len(set(names)) != len(names) or len(names) != len(self.columns):
+                raise InvalidParameter("owner", names, "different columns, each with the column that it equals")
+        if self.rows is not None:
+            whole("rows per owner", self.rows, least=1, most=2**31)
+
+    def __str__(self) -> str:
+        """Return the reference as it is written in words."""
+        return ", ".join(f"{mine} -> {self.table}.{key}" for mine, key in zip(self.columns, self.keys, strict=True))
+
+
+@dataclass(frozen=True)
+@typed
 class Table:
     """A table: its columns, the place of its rows, and the people they belong to.
 
@@ -154,6 +191,7 @@ class Table:
         rows: for a public table, how many of its rows one row may meet where a query joins it on less than its key: the
             number of its rows, or of those that agree in what it is joined on. By default ``rows_per_join`` of the data
             set. Further ones are left out.
+        owner: for a private table without a privacy id, the reference through which its rows belong to people.
 
     """
 
@@ -165,6 +203,7 @@ class Table:
     key: tuple[str, ...] = ()
     decimal: str | None = None
     rows: int | None = None
+    owner: Owner | None = None
 
     def __post_init__(self) -> None:
         """Refuse columns that are named twice, and ids or keys that are not columns."""
@@ -194,6 +233,28 @@ class Table:
             if not self.is_public:
                 raise InvalidParameter(f"rows of {self.name}", self.rows, "left out, unless the table is public")
             whole(f"rows of {self.name}", self.rows, least=1, most=_MOST_PUBLIC_ROWS)
+        if self.owner is not None:
+            self._check_owner(self.owner, names)
+
+    def _check_owner(self, owner: Owner, names: Sequence[str]) -> None:
+        if self.is_public:
+            raise InvalidParameter(f"owner of {self.name}", str(owner), "left out for a public table")
+        if self.person is not None:
+            rule = (
+                f"left out, since {self.person} says whose a row is: a row belongs to one person, "
+                "so declare the one who is protected"
+            )
+            raise InvalidParameter(f"owner of {self.name}", str(owner), rule)
+        for name in owner.columns:
+            if name not in names:
+                raise InvalidParameter(f"owner of {self.name}", name, f"one of its columns {', '.join(names)}")
+
+    @property
+    def identifying(self) -> tuple[str, ...]:
+        """The columns that say whose a row is: the privacy id, or those that refer to the owner."""
+        if self.owner is not None:
+            return self.owner.columns
+        return () if self.person is None else (self.person,)
 
     def column(self, name: str) -> Column:
         """Return the column of that name."""
@@ -224,7 +285,8 @@ class DataSet:
     Args:
         name: its name in the catalogue, the ledger and requests.
         tables: private and public ones.
-        unit: ROW, ROW_REPLACED, or ``person(id_column, relation)``; then every private table names its privacy id.
+        unit: ROW, ROW_REPLACED, or ``person(id_column, relation)``; then every private table names its privacy id, or
+            the reference through which its rows belong to people.
         rows: the most rows of one person that count in one request, over all groups (people only; 1 for rows).
         groups: the largest number of groups of a request in which one person counts.
         rows_per_group: the largest number of rows of one person that count in one group.
@@ -256,9 +318,10 @@ class DataSet:
         if self.unit.protects not in ("row", "person") or self.unit.relation not in relations:
             raise InvalidParameter("unit", self.unit, "rows, rows replaced, or persons")
         for table in self.tables:
-            if not table.is_public and (table.person is not None) != self.protects_persons:
-                rule = "declared for every private table exactly when the unit is a person"
-                raise InvalidParameter(f"privacy id of {table.name}", table.person, rule)
+            if not table.is_public and bool(table.identifying) != self.protects_persons:
+                rule = "declared for every private table exactly when the unit is a person, unless it has an owner"
+                raise InvalidParameter(f"privacy id of {table.name}", table.person or str(table.owner), rule)
+            self._check_owner(table)
         kinds = {table.column(table.person).kind for table in self.tables if table.person is not None}
         if len(kinds) > 1:
             raise InvalidParameter("privacy ids", sorted(kind.value for kind in kinds), "of one kind in all tables")
@@ -273,10 +336,46 @@ class DataSet:
         if self.protects_persons and self.rows is None and (self.groups is None or self.rows_per_group is None):
             raise InvalidParameter("rows", None, "given when a person is the unit, or groups and rows_per_group")
 
+    def _check_owner(self, table: Table) -> None:
+        """Refuse a reference that leads to no privacy id, or compares what is not a key."""
+        known = {other.name: other for other in self.tables}
+        passed = [table.name]
+        while (owner := table.owner) is not None:
+            here, found = f"owner of {table.name}", known.get(owner.table)
+            if found is None or found.is_public:
+                private = ", ".join(other.name for other in self.tables if not other.is_public)
+                raise InvalidParameter(here, owner.table, f"one of the private tables {private}")
+            if found.name in passed:
+                rule = "a reference that leads to a table with a privacy id, and not back to where it began"
+                raise InvalidParameter(here, " -> ".join([*passed, found.name]), rule)
+            for mine, key in zip(owner.columns, owner.keys, strict=True):
+                kinds = table.kinds[mine], found.kinds.get(key)
+                if kinds[1] is None:
+                    rule = f"equal to columns of {found.name}: {', '.join(found.kinds)}"
+                    raise InvalidParameter(here, key, rule)
+                if kinds[0] is not kinds[1] or kinds[0] is Kind.REAL:
+                    said = f"{mine} ({kinds[0].value}) -> {found.name}.{key} ({kinds[1].value})"
+                    raise InvalidParameter(here, said, "columns of one kind, which is not real")
+            passed.append(found.name)
+            table = found
+
+    def owners(self, table: Table) -> tuple[Table, ...]:
+        """Return the tables through which rows of a table belong to people, from the next one to that with the id."""
+        chain: list[Table] = []
+        while table.owner is not None:
+            table = self.table(table.owner.table)
+            chain.append(table)
+        return tuple(chain)
+
     @property
     def protects_persons(self) -> bool:
         """Whether the unit is a person with all their rows."""
         return self.unit.protects == "person"
+
+    @property
+    def identifying(self) -> frozenset[str]:
+        """The columns that say whose a row is, of all tables: never published, nor learned from."""
+        return frozenset(name for table in self.tables for name in table.identifying)
 
     @property
     def join_rows(self) -> int:

@@ -50,7 +50,8 @@ _LATER: Final[Mapping[str, tuple[str, ...]]] = types.MappingProxyType(
         "DataSet": ("rows_per_join", "time_limit"),
         "JoinPublic": ("on", "most", "where", "condition"),
         "Rows": ("categories", "as_codes"),
-        "Table": ("decimal", "rows"),
+        "Scan": ("owners",),
+        "Table": ("decimal", "rows", "owner"),
         "Window": ("running", "offset"),
     }
 )
@@ -301,5 +302,5 @@ register_records(
     *(relations.JoinPublic, relations.JoinPersons),
     *(relations.PerPerson, relations.Window, relations.Keep, relations.Limits, relations.Bounded),
     *(relations.CountRows, relations.CountOf, relations.Persons, relations.Sum, relations.Smallest, relations.Largest),
-    *(relations.Aggregation, schema.Column, schema.Table, schema.DataSet, Unit, Neighbours),
+    *(relations.Aggregation, schema.Column, schema.Owner, schema.Table, schema.DataSet, Unit, Neighbours),
 )

@@ -163,7 +163,7 @@ def plan_fit(
     copied: Any = trusted_estimator(estimator)
     # Of a search the estimator that is tuned declares what is public.
     part: Any = getattr(copied, "estimator", None) or copied
-    persons = {one.person for one in dataset.tables if one.person is not None}
+    persons = dataset.identifying
     others = [name for name in relation.columns if name != target and name not in persons]
     skipped = _declare(part, declared, others, features, target, persons)
     if target is not None:
@@ -242,7 +242,7 @@ def _declare(
     others: Sequence[str],
     features: Sequence[str] | None,
     target: str | None,
-    persons: set[str],
+    persons: frozenset[str],
 ) -> tuple[tuple[str, str], ...]:
     """Tell an estimator what the schema says about columns; return those that cannot be used, and why."""
     names = list(others if features is None else features)

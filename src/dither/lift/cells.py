@@ -44,6 +44,7 @@ from dither.data.contribution import (
 from dither.data.engines.protocol import Engine
 from dither.data.expressions import Value, kind_of, names_in
 from dither.data.joins import check_relation
+from dither.data.owners import scan_of
 from dither.data.returned import canonical, first_number
 from dither.data.wire import register_records
 from dither.errors import InvalidParameter
@@ -246,7 +247,7 @@ def source_of(dataset: DataSet, table: str | Relation) -> tuple[Relation, Any]:
     found = dataset.table(table)
     if found.is_public:
         raise InvalidParameter("table", table, "a private table: a public one needs no privacy")
-    return Scan(found), found.column
+    return scan_of(dataset, found), found.column
 
 
 def _numbered(axis: Axis) -> list[tuple[int, Value]]:

@@ -60,7 +60,7 @@ class Rows(Source[NDArray[np.float64]]):
 
     def __post_init__(self) -> None:
         check_relation(self.relation, self.dataset)
-        kinds, persons = self.relation.columns, {table.person for table in self.dataset.tables}
+        kinds, persons = self.relation.columns, self.dataset.identifying
         if not self.columns or len(set(self.names)) != len(self.names):
             raise InvalidParameter("columns", self.columns, "different columns, at least one, without the label")
         labels = dict(zip(self.columns, self.labels_of_columns, strict=False))

@@ -66,7 +66,7 @@ def sibling(name: str) -> ModuleType:
 
 
 hostile, random_relations = sibling("test_expressions"), sibling("test_relations")
-extremes, limits_suite = sibling("test_extremes"), sibling("test_limits")
+extremes, limits_suite, owned = sibling("test_extremes"), sibling("test_limits"), sibling("test_owned")
 arrow_table = sibling("conftest").arrow_table
 
 
@@ -198,6 +198,11 @@ def test_joins_unions_and_windows_give_the_rows_of_the_reference(
             asked = Aggregation(relation, tuple(Name(name) for name in relation.columns), (CountRows(),))
             counter = random_relations.as_counter
             assert counter(aggregate(asked, tables)) == counter(engine.aggregate(asked)), relation
+
+
+def test_rows_of_referring_tables_are_those_of_the_reference(open_spark: Callable[..., Engine]) -> None:
+    with open_spark(owned.SHOP, owned.tables(), portable=True) as engine:
+        owned.check(engine)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from typing import Final
 
 from dither.curator.offers.answers import ask
 from dither.curator.offers.rows import rows_of
-from dither.data import Relation, Scan, wire
+from dither.data import Relation, wire
+from dither.data.owners import scan_of
 from dither.data.schema import DataSet
 from dither.exact import Number
 from dither.lift.offer import Offer
@@ -104,7 +105,9 @@ def _advised(found: QueryResult, most: int) -> QueryResult:
     It is made of the released interval and public parameters.
     """
     ((low, high),) = found.interval("rows")
-    if low is None or high is None or most < _FEW or high - low <= most / _FEW:
+    if not (isinstance(low, int | float) and isinstance(high, int | float)) or most < _FEW:
+        return found
+    if high - low <= most / _FEW:
         return found
     advice = (
         f"the interval is wide: limits up to {most} were considered, and this loss tells few of them apart. To narrow "
@@ -116,5 +119,5 @@ def _advised(found: QueryResult, most: int) -> QueryResult:
 
 def _rows(dataset: DataSet, table: str, where: str | None) -> Rows:
     found = rows_of(dataset, table, where)
-    relation: Relation = Scan(dataset.table(found)) if isinstance(found, str) else found
+    relation: Relation = scan_of(dataset, dataset.table(found)) if isinstance(found, str) else found
     return Rows.of(relation)

@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 
 from dither.data.engines.bounding import effective_limits
 from dither.data.engines.emit_expressions import ExpressionEmitter, Scope
+from dither.data.engines.emit_owned import owned_rows, where_crowded
 from dither.data.expressions import Kind, Literal, Name, Value, as_stored, kind_of
 from dither.data.portable_hash import LARGEST_REAL, REAL_STEPS
 from dither.data.relations import (
@@ -164,9 +165,9 @@ class RelationEmitter(ExpressionEmitter):
     def relation(self, relation: Relation) -> Printed:
         """Return the SELECT of a relation."""
         if isinstance(relation, Scan):
-            return self._scan(relation.table, relation.table.person)
+            return owned_rows(self, relation)
         if isinstance(relation, PublicScan):
-            return self._scan(relation.table, None)
+            return self.scanned(relation.table, None)
         if isinstance(relation, Filter):
             below = self.relation(relation.relation)
             condition = self.expression(relation.condition, below.scope)
@@ -207,7 +208,8 @@ class RelationEmitter(ExpressionEmitter):
         extra = "".join(f", {sql} AS {name}" for name, sql in further)
         return replace(rows, text=f"SELECT {rows.listed}{extra} FROM ({rows.text}) AS {self.fresh('t')}")
 
-    def _scan(self, table: Table, person: str | None) -> Printed:
+    def scanned(self, table: Table, person: str | None) -> Printed:
+        """Return all rows of a table, with the column that holds the person; rows in which it is NULL do not exist."""
         names = {name: self.fresh("c") for name in table.kinds}
         outputs = [f"{self._entering_cell(table, column)} AS {names[column.name]}" for column in table.columns]
         text = f"SELECT {', '.join(outputs)} FROM {self.source(table)}"
@@ -220,11 +222,11 @@ class RelationEmitter(ExpressionEmitter):
         return Printed(text, scope, held, table.kinds[person])
 
     def _entering_cell(self, table: Table, column: Column) -> str:
-        """Return a cell of its kind, a text cut at its declared length; a privacy id that is longer is NULL."""
+        """Return a cell of its kind, a text cut at its declared length; what says whose a row is is NULL if longer."""
         sql = self.cell(table, column.name, column.kind)
         if column.kind is not Kind.TEXT:
             return sql
-        if column.name == table.person:
+        if column.name in table.identifying:
             return f"(CASE WHEN {self.filled('length', [sql])} <= {column.longest} THEN {sql} END)"
         return self.substring(sql, 1, column.longest)
 
@@ -241,7 +243,7 @@ class RelationEmitter(ExpressionEmitter):
         return replace(below, text=text, scope=scope)
 
     def _join_public(self, join: JoinPublic) -> Printed:
-        below, public = self.relation(join.relation), self._scan(join.table, None)
+        below, public = self.relation(join.relation), self.scanned(join.table, None)
         if join.where is not None:
             public = self.where(public, self.expression(join.where, public.scope))
         pairs = []
@@ -416,8 +418,17 @@ class RelationEmitter(ExpressionEmitter):
         return f"(CASE WHEN {sql} IS NULL THEN '~' ELSE {self.canonical(sql, kind)} END)"
 
     def _bounded(self, bounded: Bounded) -> Printed:
-        below = self.relation(bounded.relation)
-        limits = effective_limits(bounded)
+        below, limits = self.relation(bounded.relation), effective_limits(bounded)
+        names = [key.name for key in bounded.keys if isinstance(key, Name)]
+        is_alone = limits.rows is None and limits.groups is None and limits.rows_per_group is not None
+        if is_alone and isinstance(bounded.relation, Scan) and len(names) == len(bounded.keys):
+            most = limits.rows_per_group or 1
+            return where_crowded(
+                self, below, bounded.relation.table, names, most, lambda rows: self._limited(bounded, rows, limits)
+            )
+        return self._limited(bounded, below, limits)
+
+    def _limited(self, bounded: Bounded, below: Printed, limits: Limits) -> Printed:
         person = (str(below.person), below.person_kind or Kind.TEXT)
         fields = self.row_fields(below, bounded)
         keys = self.group_columns(bounded, below)
@@ -463,7 +474,7 @@ class RelationEmitter(ExpressionEmitter):
         person = (str(rows.person), rows.person_kind or Kind.TEXT)
         names = [name for name, _ in keys]
         if limits.rows_per_group is not None:
-            rows = self._first(rows, hidden, [person[0], *names], order, limits.rows_per_group)
+            rows = self.first(rows, hidden, [person[0], *names], order, limits.rows_per_group)
         if limits.groups is not None:
             group_hash, rank = self.fresh("g"), self.fresh("r")
             rows = self.with_hidden(rows, hidden, [(group_hash, self.scramble("group", person, keys))])
@@ -473,12 +484,13 @@ class RelationEmitter(ExpressionEmitter):
                 self.with_hidden(rows, hidden, [(rank, over)]), hidden, f"{rank} <= {limits.groups}"
             )
         if limits.rows is not None:
-            rows = self._first(rows, hidden, [person[0]], order, limits.rows)
+            rows = self.first(rows, hidden, [person[0]], order, limits.rows)
         return rows
 
-    def _first(
+    def first(
         self, rows: Printed, hidden: Sequence[str], partition: Sequence[str], order: Sequence[str], most: int
     ) -> Printed:
+        """Return the first rows of each part, with their hidden columns."""
         rank = self.fresh("r")
         over = f"row_number() OVER (PARTITION BY {', '.join(partition)} ORDER BY {', '.join(order)})"
         return self.where_hidden(self.with_hidden(rows, hidden, [(rank, over)]), hidden, f"{rank} <= {most}")

@@ -72,7 +72,7 @@ class TableFit:
     Args:
         table: what is declared.
         rows: how many there are.
-        without_id: how many have no privacy id: they do not exist for any answer.
+        without_id: how many have no privacy id, or refer to no owner: they do not exist for any answer.
         columns: cell by cell.
 
     """
@@ -176,7 +176,8 @@ def _fit(connection: DuckDBPyConnection, table: Table, source: Source) -> TableF
     emitter = DuckDBEmitter({table.name: source}, _no_list)
     cells = printed_cells(table, source)
     raw = {name: emitter.quote(stored) for name, (stored, _) in source[1].items()}
-    told = ["count(*)", "count(*)" if table.person is None else f"count({cells[table.person]})"]
+    known = " AND ".join(f"{cells[name]} IS NOT NULL" for name in table.identifying)
+    told = ["count(*)", f"count(*) FILTER ({known or 'true'})"]
     for column in table.columns:
         cell, stored = cells[column.name], raw[column.name]
         outside = _outside(emitter, column, cell)

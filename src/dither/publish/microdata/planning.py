@@ -191,7 +191,7 @@ def _items(
     label: str,
 ) -> PlannedTable:
     relation, declared = source_of(dataset, table)
-    persons = {one.person for one in dataset.tables if one.person is not None}
+    persons = dataset.identifying
     names = tuple(name for name in relation.columns if name not in persons) if columns is None else tuple(columns)
     if len(names) != 1:
         rule = "one column, that of the items: a person's values of it are one set"
@@ -213,8 +213,10 @@ def _items(
     source = ItemTable(cells.dataset, cells.relation, cells.axes[0])
     taxonomy = item_tree(codings[0], tree)
     release = Lifted.calibrated(loss, source=source, build=lambda each: DiffPart.calibrated(each, taxonomy=taxonomy))
-    person = next(one for one in dataset.tables if one.name == _scanned(relation)).person or ""
-    kinds = ((person, relation.columns[person]), (item, column.kind))
+    scanned = dataset.table(_scanned(relation))
+    holding = (scanned, *dataset.owners(scanned))[-1]  # the table with the privacy id, under whose name sets are shown
+    person = holding.person or ""
+    kinds = ((person, holding.column(person).kind), (item, column.kind))
     return PlannedTable(release, codings, kinds, "diffpart", label)
 
 

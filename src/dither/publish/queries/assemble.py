@@ -38,6 +38,7 @@ from dither.data.relations import person_columns
 from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.clamps import clamp_bounds_of, missing_bound
 from dither.publish.queries.keys import check_number_of_groups, may_be_null, public_values
+from dither.publish.queries.owned import refuse_group_a_person
 from dither.publish.queries.query import Aggregate, Key, Query
 from dither.publish.queries.selection import selected
 from dither.publish.queries.sense import check_sense, check_values, declared_column
@@ -393,6 +394,7 @@ def make_query(
     """Return the record, after checking that what is shown makes sense given what is released."""
     if not aggregates:
         keys = selected(keys, key_values)
+    refuse_group_a_person(dataset, relation, keys)
     check_sense(relation, keys, aggregates)
     if key_values is None:
         check_number_of_groups([key.values for key in keys])

@@ -39,11 +39,11 @@ from dither.data import (
     Name,
     PerPerson,
     Relation,
-    Scan,
     Window,
 )
 from dither.data.expressions import Value, kind_of
 from dither.data.joins import joined
+from dither.data.owners import scan_of
 from dither.data.relations import person_columns
 from dither.errors import InvalidParameter, Unanswerable
 from dither.exact import whole
@@ -532,7 +532,7 @@ def table(name: str) -> Rows:
         found = dataset.table(name)
         if found.is_public:
             raise Unanswerable(f"{name} is a public table", "read it directly, or join it to a private one")
-        return Scan(found)
+        return scan_of(dataset, found)
 
     return Rows(made)
 

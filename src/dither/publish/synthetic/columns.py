@@ -151,7 +151,7 @@ def attributes_of(codings: Sequence[Coding]) -> Attributes:
 
 
 def _names(relation: Relation, dataset: DataSet, columns: Sequence[str] | None) -> tuple[str, ...]:
-    persons = {table.person for table in dataset.tables if table.person is not None}
+    persons = dataset.identifying
     if columns is None:
         return tuple(name for name in relation.columns if name not in persons)
     names = tuple(columns)

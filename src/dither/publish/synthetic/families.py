@@ -239,6 +239,8 @@ def plan_families(
 
 
 def _described(table: Table, codings: Sequence[Coding]) -> FamilyTable:
+    if table.person is None:
+        raise InvalidParameter("tables", table.name, "two tables with a privacy id: a family is written under one")
     shown = {coding.column for coding in codings} | {table.person}
     columns = tuple((name, kind) for name, kind in table.kinds.items() if name in shown)
     return FamilyTable(table.name, table.person or "", columns, tuple(codings))

@@ -24,9 +24,11 @@ from dither.data import (
 )
 from dither.data.expressions import names_in
 from dither.data.joins import entering, joined, joined_public, most_matches
+from dither.data.owners import matched
 from dither.data.relations import person_columns
 from dither.errors import InvalidParameter
 from dither.publish.queries.assemble import conjunction, filtered, free_name
+from dither.publish.queries.owned import references
 from dither.publish.queries.sql.predicates import bare
 from dither.publish.queries.sql.scope import Scope, Source
 from dither.publish.queries.sql.sources import (
@@ -242,10 +244,13 @@ class _From:
         asked = [one for one in able if one.is_where and one.names & item.names and one.names & here]
         both = self._beside(item)
         scalars = both.scalars()
-        for one in asked:
-            part = scalars.condition(one.node)
+        made = [scalars.condition(one.node) for one in asked]
+        is_referred = item.scope is not None and self._is_matched(
+            self.current.relation, item.scope.relation, made, both.prefix
+        )
+        for one, part in zip(asked, made, strict=True):
             if item.table is None:
-                is_used = is_person_join(part, *self._ids(self.current, item, both))
+                is_used = is_referred or is_person_join(part, *self._ids(self.current, item, both))
             else:
                 theirs = {both.prefix + name for name in item.table.kinds}
                 is_used = equated(part, theirs, theirs) is not None
@@ -260,6 +265,8 @@ class _From:
             return False
         both = self._beside(item)
         parts = [both.scalars().condition(one.node) for one in self._usable(item)]
+        if item.scope is not None and self._is_matched(self.current.relation, item.scope.relation, parts, both.prefix):
+            return True
         return any(is_person_join(part, *self._ids(self.current, item, both)) for part in parts)
 
     def _beside(self, item: Item) -> Both:
@@ -348,9 +355,16 @@ class _From:
         ours = person_columns(first.relation)
         theirs = frozenset(both.prefix + name for name in person_columns(second.relation))
         rest = [part for part in parts if not is_person_join(part, ours, theirs)]
-        if len(rest) == len(parts):
+        if self._is_matched(first.relation, second.relation, parts, both.prefix):
+            rest = parts  # along a declared reference, which means the same person
+        elif len(rest) == len(parts):
             self._refuse_across(place, first)
         return both, conjunction(rest) if rest else None
+
+    def _is_matched(self, left: Relation, right: Relation, parts: Sequence[Expression], prefix: str) -> bool:
+        """Return whether conditions equate a whole declared reference with its key, or with another such reference."""
+        condition = conjunction(parts) if parts else None
+        return matched(self.rows.dataset, left, right, condition, prefix) is not None
 
     def _refuse_across(self, place: exp.Expression, first: Scope) -> NoReturn:
         ids = ", ".join(sorted(person_columns(first.relation))) or "the privacy id, which the first side must select"
@@ -363,7 +377,8 @@ class _From:
         self.parsed.refuse(
             place,
             "private tables are joined on the privacy id and nothing less, or rows of different people would meet",
-            f"write ON a.id = b.id with the id of each side ({ids}), AND what else must hold",
+            f"write ON a.id = b.id with the id of each side ({ids}){references(self.rows.dataset)}, "
+            "AND what else must hold",
         )
 
     def _full(self, step: Step, item: Item) -> Scope:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dither.data import Call, Expression, JoinPublic, Kind, Literal, Name, Relation, Table
 from dither.data.joins import joined
+from dither.data.owners import matched
 from dither.data.relations import person_columns
 from dither.publish.queries.assemble import conjunction, free_prefix
 from dither.publish.queries.sql.aggregates import aggregates_in
@@ -88,7 +89,9 @@ def with_total(rows: Rows, scope: Scope, node: exp.Expression, environment: Envi
     ]
     ids = frozenset(prefix + name for name in person_columns(totals))
     rest = [part for part in equal if not is_person_join(part, person_columns(scope.relation), ids)]
-    if len(rest) == len(equal):
+    if matched(rows.dataset, scope.relation, totals, conjunction(equal) if equal else None, prefix) is not None:
+        rest = equal  # along a declared reference, which means the same person
+    elif len(rest) == len(equal):
         rows.parsed.refuse(
             node,
             "a subquery for a value that is not tied to the same person looks at rows of other people",

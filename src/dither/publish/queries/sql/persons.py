@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dither.data import Call, Expression, Kind, Name, PerPerson, Relation
 from dither.data.expressions import kind_of
+from dither.data.owners import names_person
 from dither.data.relations import person_columns
 from dither.publish.queries.assemble import (
     PersonGrouping,
@@ -82,7 +83,7 @@ def _grouped(rows: Rows, select: exp.Expression, scope: Scope, environment: Envi
         rows.parsed.refuse(select, "DISTINCT or QUALIFY together with GROUP BY in a subquery", "use one of them")
     keys = group_keys(rows, select, scope)
     ids = person_columns(scope.relation)
-    if not any(isinstance(value, Name) and value.name in ids for _, value in keys):
+    if not names_person(rows.dataset, scope.relation, [value.name for _, value in keys if isinstance(value, Name)]):
         place = rows.parsed.place(select)
         shown = ", ".join(sorted(ids)) or "the privacy id"
         raise AcrossPersons(
@@ -183,8 +184,8 @@ def _plain(rows: Rows, select: exp.Expression, scope: Scope) -> Relation:
     if distinct is None:
         return projected(windows.relation, outputs)
     rows.only(distinct)
-    ids = person_columns(windows.relation)
-    if not any(isinstance(value, Name) and value.name in ids for _, value in outputs):
+    named = [value.name for _, value in outputs if isinstance(value, Name)]
+    if not names_person(rows.dataset, windows.relation, named):
         rows.parsed.refuse(
             select,
             "DISTINCT over the rows of different people",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from dither.data import DataSet, Name, Relation, Scan, Table
+from dither.data.owners import scan_of
 from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.assemble import free_name
 from dither.publish.queries.sql.expressions import Scalars, Typed
@@ -124,7 +125,7 @@ class Rows:
             )
             hint = "" if like is None else f"{like.lower()}, or "
             raise InvalidParameter(f"table at {self.parsed.place(node)}", node.name, f"{hint}{error.rule}") from None
-        return alias, table if table.is_public else Scan(table)
+        return alias, table if table.is_public else scan_of(self.dataset, table)
 
     def _alias(self, node: exp.Expression, alias: str) -> str:
         given = node.args.get("alias")

@@ -31,6 +31,7 @@ from dither.data import (
 )
 from dither.data.expressions import names_in
 from dither.data.joins import entering, joined
+from dither.data.owners import matched
 from dither.data.relations import person_columns
 from dither.errors import DitherError
 from dither.publish.queries.assemble import conjunction, filtered, free_name, free_prefix, projected
@@ -155,7 +156,11 @@ class _Semijoin:
         theirs = frozenset(prefix + name for name in person_columns(inner.relation))
         rest = [part for part in parts if not is_person_join(part, ours, theirs)]
         further = [part for part in sought if not is_person_join(part, ours, theirs)]
-        if len(rest) + len(further) == len(parts) + len(sought):
+        every = [*parts, *sought]
+        condition = conjunction(every) if every else None
+        if matched(self.rows.dataset, outer, inner.relation, condition, prefix) is not None:
+            rest, further = parts, sought  # along a declared reference, which means the same person
+        elif len(rest) + len(further) == len(every):
             self._refuse()
         needed = sorted(names_in(conjunction([*rest, *further])) & set(kinds)) if rest or further else []
         keys = tuple((name.removeprefix(prefix), Name(name.removeprefix(prefix))) for name in needed)
@@ -172,8 +177,8 @@ class _Semijoin:
         one_each = all(_ties(part, needed, set(kinds)) for part in (*rest, *further))
         if is_certain and one_each:
             # Each row meets one row at most: those of a person are different in what they are compared by.
-            condition = conjunction([*rest, *further]) if rest or further else None
-            both = joined(self.rows.dataset, outer, own, condition, not self.is_filter, prefix)
+            wanted = conjunction([*rest, *further]) if rest or further else None
+            both = joined(self.rows.dataset, outer, own, wanted, not self.is_filter, prefix)
             return both, None if self.is_filter else known
         return self._counted(own, prefix, rest, further, known, is_certain=is_certain)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from dither.data import Call, Case, Cast, Expression, Kind, Literal, Name, Window
 from dither.data.expressions import kind_of
+from dither.data.owners import names_person
 from dither.data.relations import FARTHEST, person_columns
 from dither.errors import InvalidParameter
 from dither.publish.queries.assemble import free_name, only_where, person_sum, sorted_by
@@ -61,7 +62,8 @@ class Windows:
         partition = [below.value(part).expression for part in parts["partition_by"]]
         ids = person_columns(self.relation)
         inside = tuple(part for part in partition if not (isinstance(part, Name) and part.name in ids))
-        if len(inside) == len(partition):
+        named = [part.name for part in partition if isinstance(part, Name)]
+        if not names_person(rows.dataset, self.relation, named):
             shown = ", ".join(sorted(ids)) or "the privacy id"
             rows.parsed.refuse(
                 node,
