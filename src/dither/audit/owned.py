@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from dither.audit.queries import Comparison, Found, Row, hostile_answers, neighbours
+from dither.audit.queries import Comparison, Found, Row, neighbours, plain_answers
 from dither.data import Call, Column, DataSet, Filter, Kind, Literal, Name, PerPerson, Project, Relation, Table
 from dither.data.joins import joined
 from dither.data.owners import scan_of
@@ -33,7 +33,7 @@ Tables = dict[str, list[Row]]
 
 def owned_answers(noise: Noise) -> Iterator[tuple[str, Answer]]:
     """Return answers over tables that refer to people, with the shape of each."""
-    for answer in hostile_answers(noise):
+    for answer in plain_answers(noise):
         if answer.query.dataset.protects_persons:
             shape = SHAPES[int(noise.uniform_below(len(SHAPES), 1)[0])]
             lots = [int(lot) for lot in noise.uniform_below(3, 3)]

@@ -77,6 +77,11 @@ class Found:
         return float(self.moved / self.allowed)
 
 
+def plain_answers(noise: Noise) -> Iterator[Answer]:
+    """Return those of ``hostile_answers`` that read a table as it is: others may take its place."""
+    return (answer for answer in hostile_answers(noise) if isinstance(answer.query.relation, Scan))
+
+
 def hostile_answers(noise: Noise) -> Iterator[Answer]:
     """Return answers with all aggregates, for every unit and random limits and groups."""
     units = (ROW, ROW_REPLACED, person_unit("person"), person_unit("person", replaced=True))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from dither.audit.queries import NEW, hostile_answers
+from dither.audit.queries import NEW, plain_answers
 from dither.data import Column, DataSet, Kind, Table
 from dither.noise import Noise
 from dither.publish.queries.answer import Answer, plan_query
@@ -80,9 +80,9 @@ def tables(dataset: DataSet, visits: list[dict[str, Any]]) -> dict[str, list[dic
 
 
 def shaped_answers(noise: Noise) -> Iterator[Answer]:
-    """Return the answers of ``hostile_answers`` over every shape in turn."""
+    """Return the answers of ``plain_answers`` over every shape in turn."""
     turns = {True: itertools.cycle(OF_PERSONS), False: itertools.cycle(OF_ROWS)}
-    for answer in hostile_answers(noise):
+    for answer in plain_answers(noise):
         query = answer.query
         of_persons = query.dataset.protects_persons
         (visits,) = query.dataset.tables

@@ -36,6 +36,7 @@ from dither.data.expressions import Value, kind_of
 from dither.data.lengths import largest_text
 from dither.data.relations import person_columns
 from dither.errors import InvalidParameter, Unanswerable
+from dither.publish.queries.bounds import bounds_of
 from dither.publish.queries.clamps import clamp_bounds_of, missing_bound
 from dither.publish.queries.keys import check_number_of_groups, may_be_null, public_values
 from dither.publish.queries.owned import refuse_group_a_person
@@ -362,7 +363,8 @@ def _bounded_argument(
     if stripped is not None:
         argument, low, high = stripped
         said = (low, high) if said is None else (max(low, said[0]), min(high, said[1]))
-    known = clamp_bounds_of(argument, relation)
+    # A clamp that is stated is narrowed by facts alone, and not by what would be chosen in its absence.
+    known = clamp_bounds_of(argument, relation) if said is None else bounds_of(argument, relation)
     if said is None:
         if known is None:
             raise unbounded(called, argument, relation)
