@@ -31,7 +31,7 @@ hide:
 What do you want to release? Each task has a table: what comes first is taken first, with one sentence on when. The
 pages behind the names have the guarantee, its proof and its source. At the terminal, `dither catalog --task median`
 shows one of the tables, `dither catalog wavelet` searches. All mechanisms [by name](../alphabet.md) have a page of
-their own.
+their own. What the literature describes, and what differs here, is [another table](../sources.md).
 
 The tables are written from the registry and from `dither.mechanisms.core.tasks` by `python tools/catalogue.py`; a test
 fails when they are stale.
