@@ -1,4 +1,4 @@
-"""Write the tables of algorithms, by task (``docs/algorithms/index.md``) and by name, and mark pages of literature.
+"""Write the tables of algorithms, by task (``docs/algorithms/index.md``), by name and by source, and mark literature.
 
 ``python tools/catalogue.py`` writes them; with ``--check`` it writes nothing and exits 1 when a committed page is
 stale.
@@ -12,12 +12,14 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from dither.cli.sources import STATES, WORKS, Item, elsewhere, items
 from dither.mechanisms import Entry, registered
 from dither.mechanisms.core.tasks import TASKS
 from dither.privacy import Distance, Metric
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "algorithms" / "index.md"
 ALPHABET = PAGE.parents[1] / "alphabet.md"
+SOURCES = PAGE.parents[1] / "sources.md"
 
 _HEADER = """---
 hide:
@@ -29,7 +31,7 @@ hide:
 What do you want to release? Each task has a table: what comes first is taken first, with one sentence on when. The
 pages behind the names have the guarantee, its proof and its source. At the terminal, `dither catalog --task median`
 shows one of the tables, `dither catalog wavelet` searches. All mechanisms [by name](../alphabet.md) have a page of
-their own.
+their own. What the literature describes, and what differs here, is [another table](../sources.md).
 
 The tables are written from the registry and from `dither.mechanisms.core.tasks` by `python tools/catalogue.py`; a test
 fails when they are stale.
@@ -55,6 +57,36 @@ hide:
 The mechanisms of this package, by name; which to take for what is said [by task](algorithms/index.md). Below them are
 those that are there [as literature](#reference).
 
+"""
+_SOURCES = """---
+hide:
+  - toc
+---
+
+# What the literature describes
+
+Five works describe the field from end to end. Here is everything in them, one row each: whether it is here, where, and
+what differs from what they print. *There* may still be otherwise than printed: where print was not private, the sound
+version is what is offered. *Partly* names what is missing. Mechanisms that come from elsewhere are at
+[the end](#from-elsewhere).
+
+{works}
+
+{counts} At the terminal: `dither catalog --sources`, with a word to search for, and `--json` for programs.
+
+The rows are written by hand in `src/dither/cli/sources.yaml`, this page from them by `python tools/catalogue.py`. A
+test holds every name in them.
+"""
+_SOURCE_TITLES = """| id | what | printed in | state | where | what differs from print |
+| --- | --- | --- | --- | --- | --- |
+"""
+_FROM_ELSEWHERE = """
+## From elsewhere
+
+Later works, baselines and parts, which none of the five describes by name.
+
+| name | source |
+| --- | --- |
 """
 _TITLES = """| name | what it does | loss | distance | numerics | source |
 | --- | --- | --- | --- | --- | --- |
@@ -100,6 +132,32 @@ def alphabet() -> str:
     return "".join((_ALPHABET, tables[0], _REFERENCE, tables[1], _legend("")))
 
 
+def by_source() -> str:
+    """Return the page of what the literature describes."""
+    all_items = items()
+    works = "\n".join(f"- *{word}*: {title}." for word, title in WORKS.items())
+    counts = ", ".join(f"{sum(item.state == state for item in all_items)} {state}" for state in STATES)
+    parts = [_SOURCES.format(works=works, counts=f"{len(all_items)} items: {counts}.")]
+    for subject in dict.fromkeys(item.subject for item in all_items):
+        rows = (_source_row(item) for item in all_items if item.subject == subject)
+        parts.append(f"\n## {subject[:1].upper()}{subject[1:]}\n\n{_SOURCE_TITLES}{_lines(rows)}")
+    known = registered()
+    rest = ([f"[{name}](algorithms/{name}.md)", known[name].source] for name in elsewhere())
+    return "".join([*parts, _FROM_ELSEWHERE, _lines(rest)])
+
+
+def _source_row(item: Item) -> list[str]:
+    """Return the cells of one item; what is there is named with links to its pages."""
+    shown = [f"[{name}](algorithms/{name}.md)" for name in item.mechanisms]
+    shown += [f"`dither.{name}`" for name in item.code]
+    shown += [f"specimen [{name}](specimens.md)" for name in item.specimens]
+    shown += [f"attack [{name}](attacks.md)" for name in item.attacks]
+    shown += [f"`{name}`" for name in item.tools]
+    if item.page and item.page not in {f"algorithms/{name}.md" for name in item.mechanisms}:
+        shown.append(f"[page]({item.page})")
+    return [item.id, item.name, item.printed, item.state, ", ".join(shown), item.differs]
+
+
 def _own() -> list[Entry]:
     return [entry for entry in registered().values() if entry.mechanism.__module__.startswith("dither.")]
 
@@ -127,7 +185,7 @@ def marked(text: str, *, is_reference: bool) -> str:
 
 def pages() -> dict[Path, str]:
     """Return the tables, and the pages of mechanisms as they should be."""
-    found = {PAGE: by_task(), ALPHABET: alphabet()}
+    found = {PAGE: by_task(), ALPHABET: alphabet(), SOURCES: by_source()}
     for name, entry in registered().items():
         path = PAGE.with_name(f"{name}.md")
         if path.is_file():

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from dither.attack import anonymity, models, places, recommenders
+from dither.attack import anonymity, foreground, models, places, recommenders
 
 DRAWN = np.random.default_rng()
 
@@ -97,3 +97,24 @@ def test_traces_fit_at_all_hours() -> None:
     assert places.who_fits(rows, 0, np.array([0])).tolist() == [0, 1, 2]
     assert places.who_fits(rows, 0, np.array([0, 1])).tolist() == [0, 1]
     assert places.who_fits(rows, 0, np.array([0, 1, 2])).tolist() == [0]
+
+
+def test_rates_of_kinds_follow_from_the_classes_alone() -> None:
+    """Kind 0 always has value 1, kind 1 half of the time 0 and 2: classes of all pairs say so exactly."""
+    kinds = np.array([[0, 0], [0, 1], [1, 1], [1, 0]])
+    values = np.array([[1, 1], [0, 1], [0, 2], [1, 2]])
+    rates = foreground.learned_rates(kinds, values, 3)
+    assert rates[0] == pytest.approx([0.005, 1, 0.005], abs=1e-9)
+    assert rates[1] == pytest.approx([0.5, 0.005, 0.5], abs=1e-9)
+
+
+def test_the_likeliest_way_to_give_out_values_is_that_of_brute_force() -> None:
+    rates = DRAWN.uniform(0.1, 1, size=(4, 4))
+    kinds, values = DRAWN.integers(0, 4, size=(50, 3)), DRAWN.integers(0, 4, size=(50, 3))
+    found, chance = foreground.likeliest(rates, kinds, values)
+    for row in range(50):
+        ways = list(itertools.permutations(values[row].tolist()))
+        weights = [math.prod(rates[kind, value] for kind, value in zip(kinds[row], way, strict=True)) for way in ways]
+        assert math.prod(rates[kinds[row], found[row]]) == pytest.approx(max(weights))
+        assert sorted(found[row]) == sorted(values[row])
+        assert chance[row] == pytest.approx(max(weights) / sum(weights))

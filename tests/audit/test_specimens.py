@@ -36,7 +36,9 @@ from dither.audit.specimens import (
     streams,
     tags,
 )
+from dither.audit.specimens.correlated import correlated_sensitivity, squared_degree
 from dither.audit.specimens.laws import HALF, claimed
+from dither.audit.specimens.locations import best_centres, grid_from_worker_counts
 from dither.cli.app import app
 from dither.errors import InvalidParameter
 from dither.exact import exp_up, log_up
@@ -378,3 +380,32 @@ def test_the_page_shows_them_all() -> None:
         assert cells[1:3] == [str(specimen.claim), specimen.what_is_wrong]
         assert cells[3].endswith(specimen.refuted_by)
         assert specimen.replacement in cells[4]
+
+
+def test_centres_of_places_minimise_the_printed_sum_of_distances() -> None:
+    """By brute force over all integers: the sum of distances, not of their squares, whose minimum is elsewhere."""
+    for places, wanted in (((9, 10, 11), 10), ((9, 13, 11), 11)):
+        by_distance = min(range(30), key=lambda centre: sum(abs(place - centre) for place in places))
+        assert by_distance == wanted
+        for added in (-7, 0, 7):
+            assert best_centres((0, 1, 2, *places), added) == (1, wanted)
+    # A far place pulls a mean, and not a median.
+    assert best_centres((0, 1, 2, 9, 10, 29), 0) == (1, 10)
+
+
+def test_correlated_degrees_are_pearsons() -> None:
+    drawn = np.random.default_rng()
+    for _ in range(20):
+        one, other = (np.append(part, -part.sum()) for part in drawn.integers(-5, 6, size=(2, 4)))
+        if one.any() and other.any():
+            degree = squared_degree(tuple(one.tolist()), tuple(other.tolist()))
+            assert float(degree) == pytest.approx(np.corrcoef(one, other)[0, 1] ** 2)
+    specimen = SPECIMENS["correlation-from-data"]
+    scales = [float(correlated_sensitivity(records, up=True)) for records in (specimen.value, specimen.neighbour)]
+    assert scales == pytest.approx([1 + math.sqrt(2), 1])
+
+
+def test_a_grid_of_a_declared_size_says_nothing() -> None:
+    """The twin: with as many cells on both sides the claim withstands."""
+    assert grid_from_worker_counts(20, 21).most == 0
+    assert grid_from_worker_counts(21, 22).most == 1

@@ -276,8 +276,7 @@ def definetti(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
     only: two people, two different diagnoses, and nothing that says who has which. But over many classes people of one
     occupation meet one diagnosis more often than others. That is learned from the classes alone, by going back and
     forth between who has what and what goes with what (expectation and maximisation), and then most classes of which
-    the two readings differ enough are read correctly. Knowledge that is drawn from the release, and not needed
-    in advance, is called foreground knowledge.
+    the two readings differ enough are read correctly.
 
     The defended table counts occupations and diagnoses with noise. It teaches what goes with what just as well, which
     is what tables are for; but it says nothing of who was in which class, so that everybody is guessed as well as by

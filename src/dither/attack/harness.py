@@ -3,11 +3,13 @@
 The definition of the Adelaide thesis: of private records X, an analytic f is released; an adversary who already holds
 records A concludes Y = g(f(X), A). The attack succeeds if Y holds a record of X that was not in A. Computation that
 hides its inputs protects against an empty A, anonymity against one A that was foreseen, differential
-privacy against any A, up to all records but one.
+privacy against any A, up to all records but one. Records are counted: of two equal ones, one may be known and the other
+leak.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -31,25 +33,28 @@ class InferenceAttack(Generic[Record, Released]):
     >>> def who_is_left(count, known):
     ...     return [("Ada", count > positives(known))]
     >>> attack = InferenceAttack(positives, who_is_left)
-    >>> attack.leaked({("Ada", True), ("Bea", False)}, {("Bea", False)})
-    frozenset({('Ada', True)})
+    >>> attack.leaked([("Ada", True), ("Bea", False)], [("Bea", False)])
+    Counter({('Ada', True): 1})
 
     """
 
-    release: Callable[[frozenset[Record]], Released]
-    conclude: Callable[[Released, frozenset[Record]], Iterable[Record]]
+    release: Callable[[tuple[Record, ...]], Released]
+    conclude: Callable[[Released, tuple[Record, ...]], Iterable[Record]]
 
-    def leaked(self, data: Iterable[Record], known: Iterable[Record] = ()) -> frozenset[Record]:
-        """Return the records of the data that were concluded and not known before; none means that the attack failed.
+    def leaked(self, data: Iterable[Record], known: Iterable[Record] = ()) -> Counter[Record]:
+        """Return the records of the data that were concluded and not known before, and how many of each.
+
+        None means that the attack failed.
 
         Args:
-            data: all private records.
+            data: all private records; equal ones are several.
             known: those that the adversary has already; they need not all be in the data.
 
         """
-        everybody, before = frozenset(data), frozenset(known)
-        concluded = frozenset(self.conclude(self.release(everybody), before))
-        return (concluded - before) & everybody
+        everybody, before = tuple(data), tuple(known)
+        concluded = Counter(self.conclude(self.release(everybody), before))
+        # What is true first: a record that is concluded more often than it occurs leaks no more than its occurrences.
+        return (concluded & Counter(everybody)) - Counter(before)
 
     def success_rate(self, cases: Iterable[tuple[Iterable[Record], Iterable[Record]]]) -> float:
         """Return the share of cases, each of data and prior knowledge, in which anything was leaked."""

@@ -165,7 +165,8 @@ def reconstruction_by_linear_programme(targets: int = 80, epsilon: Number = "1/2
 
     Dinur and Nissim's theorem: answers to a few times n random subset counts with an error well below the square root
     of n fix all but a vanishing share of n secret bits. The bits are found by a linear programme (least sum of absolute
-    deviations with every bit between 0 and 1) or, faster and nearly as well, by least squares, and rounded.
+    deviations with every bit between 0 and 1) or by least squares, and rounded. Least squares is faster, and
+    recovers more where every answer is blurred alike; where most are exact and some are wild, the programme does.
     """
     return _shown("reconstruction-lp", targets, epsilon)
 

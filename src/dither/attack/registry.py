@@ -23,6 +23,7 @@ _FAMILIES: Final = (
     "reconstruction",
     "linkage",
     "anonymity",
+    "foreground",
     "models",
     "recommenders",
     "places",

@@ -1,4 +1,4 @@
-"""``dither catalog``: what to take for a task, what says a word, or every mechanism there is."""
+"""``dither catalog``: what to take for a task, what says a word, every mechanism there is, and what print describes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from dither.cli import sources
 from dither.cli.console import console, print_json, say
 from dither.cli.options import Json
 from dither.cli.tables import new_table, print_table
-from dither.errors import NotFound
+from dither.errors import InvalidParameter, NotFound
 from dither.mechanisms import Entry, registered
 from dither.mechanisms.core.tasks import TASKS, tasks_of
 
@@ -39,7 +40,8 @@ def task_names(incomplete: str) -> list[str]:
 
 def show(
     text: Annotated[
-        str | None, typer.Argument(metavar="TEXT", help="Only mechanisms that say this: name, purpose, source.")
+        str | None,
+        typer.Argument(metavar="TEXT", help="Only what says this: name, purpose, source; with --card, one name."),
     ] = None,
     task: Annotated[
         str | None,
@@ -48,9 +50,23 @@ def show(
     with_reference: Annotated[
         bool, typer.Option("--all", help="Every mechanism by name, those that are there as literature as well.")
     ] = False,
+    with_sources: Annotated[
+        bool, typer.Option("--sources", help="What the literature describes: whether it is here, and what differs.")
+    ] = False,
+    as_card: Annotated[
+        bool, typer.Option("--card", help="The application card of one mechanism, or of a verb that releases.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """List the mechanisms by task: what each is for, what it promises, how the promise is known."""
+    if sum((task is not None or with_reference, with_sources, as_card)) > 1:
+        raise InvalidParameter("options", "several lists", "one of --sources, --card, and --task or --all")
+    if with_sources:
+        sources.show(text, as_json=as_json)
+        return
+    if as_card:
+        _print_card(text, as_json=as_json)
+        return
     if task is not None and task not in TASKS:
         raise NotFound(f"no task is called {task[:64]!r}; there are: {', '.join(TASKS)}")
     found = _found(text, task)
@@ -68,6 +84,22 @@ def show(
     if left_out := len(found) - len(shown):
         say(f"{left_out} more {'is' if left_out == 1 else 'are'} there as literature: add --all.")
     say("Ask 'dither explain NAME' for a guarantee and its proof.")
+
+
+def _print_card(name: str | None, *, as_json: bool) -> None:
+    """Print the eleven fields of a mechanism or a verb."""
+    from dither.curator.applications import application_card
+
+    if name is None:
+        raise InvalidParameter("TEXT", None, "with --card the name of a mechanism, or of a verb such as 'sql'")
+    fields = application_card(name).to_dict()
+    if as_json:
+        print_json(fields)
+        return
+    table = new_table("field", "what is declared")
+    for field, said in fields.items():
+        table.add_row(field.replace("_", " "), escape(said))
+    print_table(table)
 
 
 def _found(text: str | None, task: str | None) -> Mapping[str, Entry]:
@@ -92,7 +124,8 @@ def _print_tasks() -> None:
     print_table(table)
     total = len(registered())
     say(f"'dither catalog --task NAME' says when to take which, 'dither catalog TEXT' searches all {total} mechanisms,")
-    say("'dither catalog --all' lists them by name, those that are there as literature as well.")
+    say("'dither catalog --all' lists them by name, those that are there as literature as well,")
+    say("'dither catalog --sources' what the literature describes, and what differs here.")
 
 
 def _print(entries: Iterable[Entry], task: str | None) -> None:

@@ -21,6 +21,8 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither catalog --task histogram",
             "dither catalog wavelet                   # all that say so",
             "dither catalog --all",
+            "dither catalog --sources sparse          # what print describes, and what differs here",
+            "dither catalog dawa --card               # eleven fields about one mechanism or verb",
         ),
         "explain": ("dither explain geometric", "dither explain dawa --json"),
         "audit": (

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from dither.audit.specimens import (
     choice,
     composition,
+    correlated,
     distributed,
     graphs,
     learning,
@@ -42,6 +43,7 @@ _FAMILIES = (
     noise,
     choice,
     composition,
+    correlated,
     streams,
     tables,
     graphs,
