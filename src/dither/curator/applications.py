@@ -82,7 +82,6 @@ ROOMS: Final[Mapping[str, Room]] = MappingProxyType(
         "dither.publish.marginals": Room((_MANY, _SPARSITY), "marginals"),
         "dither.publish.synthetic": Room((_SPARSITY, _SEARCH), "synthetic"),
         "dither.publish.microdata": Room((_SENSITIVITY, _SPARSITY), "microdata"),
-        "dither.publish.streams": Room((_STREAM,)),
         "dither.learn.linear": Room((_SENSITIVITY, _MANY), "others"),
         "dither.learn.sparse": Room((_SPARSITY, _SENSITIVITY)),
         "dither.learn.trees": Room((_SPARSITY, _SEARCH), "others"),
@@ -99,7 +98,7 @@ ROOMS: Final[Mapping[str, Room]] = MappingProxyType(
 _CONFIDENCE: Final = "0.95"
 _VERB: Final = re.compile(r"dither ((?:publish )?[a-z]+)")
 #: What runs by these verbs, whichever methods their tasks have besides; the last two belong to no task.
-_RUN: Final = MappingProxyType({"sql": ("query",), "bounds": ("query",), "limits": ("query",)})
+_RUN: Final = MappingProxyType({"sql": ("query", "report"), "bounds": ("query",), "limits": ("query",)})
 _PART: Final = "As a part:"
 _MOST_SHOWN: Final = 300
 
