@@ -116,7 +116,7 @@ class ItemsetMethod(Composed[Any, Itemsets]):
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "which sets are found depends on how far apart their supports are"
     no_interval_because: ClassVar[str] = (
-        "supports of sets that were chosen for being large are off by what nobody knows"
+        "supports of sets that were chosen for being large have an error that depends on the data"
     )
 
     items: Whole = Whole(least=1, most=MOST_ITEMS)

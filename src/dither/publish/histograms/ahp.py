@@ -63,7 +63,7 @@ class ClusteredHistogram(Composed[Any, NDArray[np.float64]]):
     name: ClassVar[str] = "ahp"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "counts inside a group are off by what nobody knows"
+    no_error_because: ClassVar[str] = "counts inside a group have an error that depends on the data"
 
     shape: Shape = Shape()
     rough: OneCount = OneCount()

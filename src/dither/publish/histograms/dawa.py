@@ -60,7 +60,7 @@ class Dawa(Composed[Any, NDArray[np.float64]]):
     name: ClassVar[str] = "dawa"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "counts inside a run are off by what nobody knows"
+    no_error_because: ClassVar[str] = "counts inside a run have an error that depends on the data"
     no_interval_because: ClassVar[str] = no_error_because
 
     cells: Whole = Whole(least=1, most=_MOST_CELLS)

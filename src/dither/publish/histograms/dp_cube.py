@@ -68,7 +68,7 @@ class DpCube(Composed[Any, NDArray[np.float64]]):
     name: ClassVar[str] = "dp-cube"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "counts inside a box are off by what nobody knows"
+    no_error_because: ClassVar[str] = "counts inside a box have an error that depends on the data"
 
     shape: Shape = Shape()
     rough: OneCount = OneCount()

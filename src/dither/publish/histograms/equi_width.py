@@ -54,7 +54,7 @@ class EquiWidthHistogram(Composed[Any, NDArray[np.float64]]):
     name: ClassVar[str] = "equi-width-histogram"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "the error is how far counts inside a block are from even, which nobody knows"
+    no_error_because: ClassVar[str] = "how far counts inside a block are from even depends on the data"
 
     shape: Shape = Shape()
     widths: Shape = Shape()

@@ -57,7 +57,7 @@ def _adaptive_examples() -> Iterator[Example]:
 class _Plane:
     """Shared by both grids: a plane of cells, and a noisy total."""
 
-    no_error_because: ClassVar[str] = "counts inside a block are off by what nobody knows"
+    no_error_because: ClassVar[str] = "counts inside a block have an error that depends on the data"
 
     shape: Shape = Shape()
     total: Of[Geometric] = Of(Geometric, **one_number(Geometric))

@@ -162,7 +162,7 @@ class MedianTree(Composed[Any, NDArray[np.float64]]):
     name: ClassVar[str] = "median-tree"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "counts inside a box are off by what nobody knows"
+    no_error_because: ClassVar[str] = "counts inside a box have an error that depends on the data"
 
     shape: Shape = Shape()
     epsilon: Epsilon = Epsilon()

@@ -62,7 +62,7 @@ class MergedHistogram(Composed[Any, NDArray[np.float64]]):
     name: ClassVar[str] = "noise-first"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "a run that was merged wrongly is off by what nobody knows"
+    no_error_because: ClassVar[str] = "a run that was merged wrongly has an error that depends on the data"
 
     cells: Whole = Whole(least=1, most=_MOST_CELLS)
     node: OneCount = OneCount()

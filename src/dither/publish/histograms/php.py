@@ -68,7 +68,7 @@ class BisectedHistogram(Composed[Any, NDArray[np.float64]]):
     name: ClassVar[str] = "php"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "counts inside a part are off by what nobody knows"
+    no_error_because: ClassVar[str] = "counts inside a part have an error that depends on the data"
 
     cells: Whole = Whole(least=1, most=_MOST_CELLS)
     epsilon: Epsilon = Epsilon()

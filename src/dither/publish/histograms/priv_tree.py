@@ -162,7 +162,7 @@ class PrivTree(Composed[Any, NDArray[np.float64]]):
     name: ClassVar[str] = "priv-tree"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "counts inside a square are off by what nobody knows"
+    no_error_because: ClassVar[str] = "counts inside a square have an error that depends on the data"
 
     tree: Of[QuarteringTree] = Of(QuarteringTree)
     node: Of[Geometric] = Of(Geometric, **one_number(Geometric))

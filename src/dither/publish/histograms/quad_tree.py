@@ -71,7 +71,7 @@ class QuadTree(Composed[Any, NDArray[np.float64]]):
     name: ClassVar[str] = "quad-tree"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "counts inside a leaf of several cells are off by what nobody knows"
+    no_error_because: ClassVar[str] = "counts inside a leaf of several cells have an error that depends on the data"
 
     shape: Shape = Shape()
     levels: LevelNoise = LevelNoise()

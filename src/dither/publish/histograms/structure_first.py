@@ -71,7 +71,7 @@ class StructureFirst(Composed[Any, NDArray[np.float64]]):
     name: ClassVar[str] = "structure-first"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "counts inside a bucket are off by what nobody knows"
+    no_error_because: ClassVar[str] = "counts inside a bucket have an error that depends on the data"
 
     cells: Whole = Whole(least=1, most=_MOST_CELLS)
     buckets: Whole = Whole(least=1, most=_MOST_CELLS)

@@ -90,7 +90,7 @@ class PrivFuzzy(Composed[Any, GraphicalModel]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how far groups are from independence depends on the records"
-    no_interval_because: ClassVar[str] = "what different groups have in common is off by what nobody knows"
+    no_interval_because: ClassVar[str] = "what different groups have in common has an error that depends on the data"
 
     attributes: Of[Attributes] = Of(Attributes)
     budget: Spending = Spending()

@@ -102,7 +102,7 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how well the chosen marginals describe the records depends on the records"
-    no_interval_because: ClassVar[str] = "marginals that were not chosen are off by what nobody knows"
+    no_interval_because: ClassVar[str] = "marginals that were not chosen have an error that depends on the data"
 
     attributes: Of[Attributes] = Of(Attributes)
     workload: Names = Names()

@@ -107,7 +107,7 @@ class AllPairs(Composed[Any, PairModel]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how much is lost by grouping and shrinking depends on the records"
-    no_interval_because: ClassVar[str] = "shrunk estimates are off by what nobody knows"
+    no_interval_because: ClassVar[str] = "shrunk estimates have an error that depends on the data"
 
     attributes: Of[Attributes] = Of(Attributes)
     single: Of[DiscreteGaussian] = Of(DiscreteGaussian, **one_number(DiscreteGaussian))

@@ -106,7 +106,7 @@ class BoostedQueries(Composed[Any, FullTable]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how well tables of few answers agree on the others depends on the records"
-    no_interval_because: ClassVar[str] = "queries that were not sampled are off by what nobody knows"
+    no_interval_because: ClassVar[str] = "queries that were not sampled have an error that depends on the data"
 
     attributes: Of[Attributes] = Of(Attributes)
     workload: Names = Names()

@@ -189,7 +189,7 @@ class GaussianCopula(Composed[Any, CopulaModel]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how far dependences are from those of a Gaussian copula depends on the records"
-    no_interval_because: ClassVar[str] = "what attributes have in common beyond correlation is off by what nobody knows"
+    no_interval_because: ClassVar[str] = "what goes beyond correlations has an error that depends on the data"
 
     attributes: Of[Attributes] = Of(Attributes)
     single: OneCount = OneCount()

@@ -62,7 +62,7 @@ class IndependentMarginals(Composed[Any, GraphicalModel]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how far attributes are from independence depends on the records"
-    no_interval_because: ClassVar[str] = "what attributes have in common is off by what nobody knows"
+    no_interval_because: ClassVar[str] = "what attributes have in common has an error that depends on the data"
 
     attributes: Of[Attributes] = Of(Attributes)
     single: OneCount = OneCount()

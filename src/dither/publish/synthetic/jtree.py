@@ -125,7 +125,7 @@ class JunctionTreeSynthesis(Composed[Any, GraphicalModel]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how well the clusters describe the records depends on the records"
-    no_interval_because: ClassVar[str] = "dependences outside the clusters are off by what nobody knows"
+    no_interval_because: ClassVar[str] = "dependences outside the clusters have an error that depends on the data"
 
     attributes: Of[Attributes] = Of(Attributes)
     single: OneCount = OneCount()

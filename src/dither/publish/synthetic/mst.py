@@ -92,7 +92,7 @@ class MaximumSpanningTree(Composed[Any, GraphicalModel]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how well a tree of pairs describes the records depends on the records"
-    no_interval_because: ClassVar[str] = "dependences outside the tree are off by what nobody knows"
+    no_interval_because: ClassVar[str] = "dependences outside the tree have an error that depends on the data"
 
     attributes: Of[Attributes] = Of(Attributes)
     single: OneCount = OneCount()

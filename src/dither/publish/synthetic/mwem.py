@@ -80,7 +80,7 @@ class Mwem(Composed[Any, FullTable]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how well few marginals describe the records depends on the records"
-    no_interval_because: ClassVar[str] = "cells that were not chosen are off by what nobody knows"
+    no_interval_because: ClassVar[str] = "cells that were not chosen have an error that depends on the data"
 
     attributes: Of[Attributes] = Of(Attributes)
     workload: Names = Names()

@@ -102,7 +102,7 @@ class PrivBayes(Composed[Any, Model]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how well a network of few parents describes the records depends on the records"
-    no_interval_because: ClassVar[str] = "dependences outside the network are off by what nobody knows"
+    no_interval_because: ClassVar[str] = "dependences outside the network have an error that depends on the data"
 
     attributes: Of[Attributes] = Of(Attributes)
     budget: Spending = Spending()
