@@ -189,7 +189,7 @@ def test_the_command_writes_a_model(place: Path, monkeypatch: pytest.MonkeyPatch
         (["-o", "model.txt"], "out"),
     ):
         with pytest.raises(InvalidParameter, match=said):
-            run("fit", "clinic", "visits", "ill", "--epsilon", "1", *words)
+            run("fit", "clinic", "visits", "ill", "--epsilon", "1", "--force", *words)
 
 
 def test_a_regression_of_dates_is_refused_before_the_charge() -> None:

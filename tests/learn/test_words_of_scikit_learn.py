@@ -130,6 +130,7 @@ TABLE = {
         {
             "solver": "by which mechanism; scikit-learn's svd_solver says how one matrix is decomposed",
             "reach": "how long a row may be before it is shortened",
+            "scaled": "columns have public bounds here, by which they can be brought to one scale",
         },
     ),
     "PrivateSearch": Words(

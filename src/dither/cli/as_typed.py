@@ -61,6 +61,7 @@ def refusal_words(failure: InvalidParameter) -> str:
 def said_value(value: object) -> str:
     """Return a value as people write it: without the quotes, brackets and names of classes that Python has.
 
+    >>> from fractions import Fraction
     >>> said_value(None), said_value(("a", "b")), said_value("x"), said_value(Fraction(1, 2))
     ('nothing', "'a', 'b'", "'x'", '1/2')
     """

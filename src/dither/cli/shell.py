@@ -156,8 +156,10 @@ class Prompt:
             ask.show(self.session.sql(text, **how), as_json=False)
             return
         if not self.yes:
-            ask.show(self.session.quote(text, **how), as_json=False)
-            if not self._agreed():
+            price = self.session.quote(text, **how)
+            ask.show(price, as_json=False)
+            # What is made of public tables alone costs nothing, and is not asked about.
+            if not price.loss.is_zero and not self._agreed():
                 return
         key, self._key = self._key or new_key(), None
         try:

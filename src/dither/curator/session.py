@@ -439,8 +439,12 @@ class Session(Closing):
         def run(engine: Engine) -> bytes:
             return offer.present(perform(offer.mechanism, engine))
 
-        held, opened = self._reserved(self._request(offer), offer.loss, offer.key)
-        return held.receipt if isinstance(held, Stored) else self._carried_out(held, opened, run)
+        return self._release(self._request(offer), offer.loss, run, offer.key)
+
+    def _release(self, request: Request, loss: Loss, run: Callable[[Engine], bytes], key: str | None) -> Receipt:
+        """Debit, run, store; or return what was stored for the same key."""
+        held, engine = self._reserved(request, loss, key)
+        return held.receipt if isinstance(held, Stored) else self._carried_out(held, engine, run)
 
     def _check_offer(self, offer: Offer[Any]) -> None:
         """Refuse what can be refused before it costs anything."""

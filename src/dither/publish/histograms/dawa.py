@@ -68,11 +68,14 @@ class Dawa(Composed[Any, NDArray[np.float64]]):
     share: Share = Share(Fraction(3, 20))
 
     def __post_init__(self) -> None:
+        refused: InvalidParameter | None = None
         try:
             _ = self.partition
         except InvalidParameter as refusal:
-            rule = f"such that the partition can be drawn, whose {refusal.parameter} must be {refusal.rule}"
-            raise InvalidParameter("epsilon", self.epsilon, rule) from None
+            refused = refusal
+        if refused is not None:
+            rule = f"such that the partition can be drawn, whose {refused.parameter} must be {refused.rule}"
+            raise InvalidParameter("epsilon", self.epsilon, rule)
 
     @classmethod
     def calibrated(cls, within: Loss, *, cells: int, share: Any = Fraction(3, 20)) -> Self:
