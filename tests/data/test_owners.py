@@ -17,9 +17,11 @@ from dither.data import (
     DataSet,
     JoinPersons,
     Kind,
+    Largest,
     Limits,
     Name,
     PerPerson,
+    Project,
     Relation,
     Scan,
     Table,
@@ -28,7 +30,7 @@ from dither.data import (
 from dither.data.contribution import within_structure
 from dither.data.files import dump_schema, loads
 from dither.data.joins import check_relation, join_limit, joined
-from dither.data.meeting import meets_once
+from dither.data.meeting import meets_once, unique_keys
 from dither.data.own_tables import check_tables
 from dither.data.owners import identifiers, names_person, scan_of
 from dither.data.reference import rows_of
@@ -261,6 +263,29 @@ def test_a_key_that_is_compared_as_a_real_is_not_met_once() -> None:
 
 
 # Declarations.
+
+
+def test_rows_kept_without_a_match_are_not_one_row_of_a_person() -> None:
+    """A person's largest order meets one order; the others are kept, so that there are as many rows as orders."""
+    numbers = PerPerson(scan(ORDERS), (("no", Name("no")),), ())
+    last = PerPerson(scan(ORDERS), (), (("most", Largest(Name("no"))),))
+    kept = JoinPersons(numbers, last, equal("no", "l_most"), True, "l_")
+    assert kept.once == (True, True)
+    assert not any(keys <= {"l_most"} for keys in unique_keys(kept))
+    assert [*unique_keys(dataclasses.replace(kept, keep_unmatched=False))] == [{"no"}, set()]
+    met = JoinPersons(
+        kept, PerPerson(scan(LINES), (("of", Name("order_no")),), ()), equal("l_most", "x_of"), False, "x_"
+    )
+    assert met.once == (False, True)
+    orders = [{"no": no, "buyer": 1} for no in (1, 2, 3)]
+    assert len(rows_of(kept, {"people": BUYERS, "orders": orders, "lines": ORDERED})) == 3
+
+
+def test_a_key_that_a_subquery_shows_twice_is_still_a_key() -> None:
+    twice = Project(scan(ORDERS), (("no", Name("no")), ("again", Name("no"))))
+    join = along(scan(LINES), twice, ("order_no", "o_no"), False, "o_")
+    assert isinstance(join, JoinPersons)
+    assert join.once == (False, True)
 
 
 def test_a_scan_names_every_table_on_the_way_to_the_privacy_id() -> None:

@@ -117,7 +117,8 @@ def _sides(join: Relation) -> tuple[Relation, ...]:
 def check_relation(relation: Relation, dataset: DataSet) -> None:
     """Refuse rows from outside the data set, and joins of more tables or rows of one person than are allowed.
 
-    Every record that holds a data set and a relation calls this when it is made.
+    Also a bound that leaves open which rows of a person stay. Every record that holds a data set and a relation calls
+    this when it is made.
     """
     check_tables(relation, dataset)
     parts = list(parts_of(relation))
@@ -135,6 +136,10 @@ def check_relation(relation: Relation, dataset: DataSet) -> None:
                 f"{MOST_PAIRS:,}",
                 "join it on its key, or declare fewer 'rows' of it",
             )
+        if isinstance(join, Bounded) and set(join.order) != join.relation.columns.keys():
+            # Rows that differ in another column would tie, and where an engine meets them would decide between them:
+            # one person's rows could change which rows of everybody else stay.
+            raise InvalidParameter("order", join.order, f"all of {', '.join(join.relation.columns)}")
         if isinstance(join, PublicScan):
             raise InvalidParameter("relation", join.table.name, "private rows: public ones are only joined to them")
     tables = _tables(relation)

@@ -62,10 +62,14 @@ def unique_keys(relation: Relation) -> Iterator[frozenset[str]]:
         left_once, right_once = relation.once
         if right_once or rows_per_person(relation.right) == 1:
             yield from unique_keys(relation.left)
-        if left_once or rows_per_person(relation.left) == 1:
-            yield from (frozenset(relation.prefix + name for name in keys) for keys in unique_keys(relation.right))
+        is_single = rows_per_person(relation.left) == 1
+        for keys in unique_keys(relation.right) if left_once or is_single else ():
+            # Rows that are kept without a match are NULL there: none of their columns tells them apart.
+            if keys or is_single or not relation.keep_unmatched:
+                yield frozenset(relation.prefix + name for name in keys)
     elif isinstance(relation, Project):
-        names = {value.name: name for name, value in relation.outputs if isinstance(value, Name)}
+        # A column that is shown twice goes by its first name, as it does among identifiers.
+        names = {value.name: name for name, value in reversed(relation.outputs) if isinstance(value, Name)}
         yield from (
             frozenset(names[name] for name in keys) for keys in unique_keys(relation.relation) if keys <= names.keys()
         )

@@ -27,7 +27,7 @@ from dither.data.measures import Persons as Persons
 from dither.data.measures import Smallest as Smallest
 from dither.data.measures import Sum as Sum
 from dither.data.measures import kind_of_measure as kind_of_measure
-from dither.data.schema import Table
+from dither.data.schema import FRAMES, Table
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
 
@@ -230,7 +230,8 @@ class JoinPublic(_Over):
 class UnionAll(Relation):
     """All rows of both sides, each the person's whose it was; columns go by their position and the left side's names.
 
-    Where every row is a unit of its own, the sides read different tables, so that no row counts on both.
+    Where every row is a unit of its own, the sides read different tables of different sources, so that no row counts on
+    both.
     """
 
     left: Relation
@@ -243,9 +244,9 @@ class UnionAll(Relation):
             raise InvalidParameter("union", shown, "of sides with as many columns, each of one kind on both")
         if self.left.has_persons != self.right.has_persons:
             raise InvalidParameter("union", "people and rows", "of one unit on both sides")
-        if not self.left.has_persons and _tables(self.left) & _tables(self.right):
-            both = sorted(_tables(self.left) & _tables(self.right))
-            raise InvalidParameter("union", both, "of different tables, where every row is a unit of its own")
+        if not self.left.has_persons and (both := _read_by(self.left) & _read_by(self.right)):
+            rule = "of different tables and sources, where every row is a unit of its own"
+            raise InvalidParameter("union", sorted({name for _, name in both}), rule)
 
     @property
     def columns(self) -> Mapping[str, Kind]:
@@ -585,12 +586,14 @@ def person_columns(relation: Relation) -> frozenset[str]:
     return person_columns(relation.relation) if isinstance(relation, _Over) else frozenset()
 
 
-def _tables(relation: Relation) -> frozenset[str]:
-    """Return the names of the private tables that a relation reads."""
+def _read_by(relation: Relation) -> frozenset[tuple[str, str]]:
+    """Return the names of the private tables that a relation reads, and of their sources: two may name one file."""
     if isinstance(relation, Scan):
-        return frozenset((relation.table.name,))
+        table = relation.table
+        source = () if table.source == FRAMES else (("source", table.source),)
+        return frozenset((("table", table.name), *source))
     below = [getattr(relation, name, None) for name in ("relation", "left", "right")]
-    return frozenset[str]().union(*(_tables(part) for part in below if isinstance(part, Relation)))
+    return frozenset[tuple[str, str]]().union(*(_read_by(part) for part in below if isinstance(part, Relation)))
 
 
 def _columns(pairs: list[tuple[str, Kind]]) -> Mapping[str, Kind]:

@@ -31,6 +31,8 @@ _MOST_PUBLIC_ROWS: Final = 100_000
 #: After how many seconds a query is given up where the data set does not say, and how many it may ask for.
 USUAL_TIME_LIMIT: Final = 3600
 _LONGEST_TIME_LIMIT: Final = 7 * 86_400
+#: The source of a table whose rows are given as frames with every session.
+FRAMES: Final = "frames"
 #: How the names of CSV files end.
 CSV_ENDINGS: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 _LONGEST_SOURCE: Final = 1024

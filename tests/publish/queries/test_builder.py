@@ -337,7 +337,8 @@ def test_whole_numbers_that_are_one_real_are_in_one_part(values: tuple[Any, Any]
 def test_a_bound_on_something_else_is_no_bound_on_parts() -> None:
     """A hand-made record whose rows are bounded by another key is priced for all parts."""
     by = Name("region")
-    source = Bounded(Scan(CLINIC.table("visits")), (Name("age"),), _split().relation.limits, ("age",))  # type: ignore[attr-defined]
+    visits = Scan(CLINIC.table("visits"))
+    source = Bounded(visits, (Name("age"),), _split().relation.limits, tuple(visits.columns))  # type: ignore[attr-defined]
 
     def part(label: str, value: str) -> Part:
         mine = Filter(source, OneOf(by, (Literal(value, Kind.TEXT),)))

@@ -4,13 +4,27 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from typing import Any
 
 import pytest
 
 from dither.audit import queries as brute
-from dither.data import Bounded, Column, DataSet, JoinPersons, Kind, Limits, Name, PerPerson, Relation, Scan, Table
+from dither.data import (
+    Bounded,
+    Column,
+    DataSet,
+    JoinPersons,
+    Kind,
+    Limits,
+    Name,
+    PerPerson,
+    Project,
+    Relation,
+    Scan,
+    Table,
+)
 from dither.data.joins import MOST_TABLES, join_limit, joined
 from dither.data.reference import ReferenceEngine, rows_of
 from dither.data.relations import PERSON, rows_per_person
@@ -21,6 +35,7 @@ from dither.privacy import PureDP
 from dither.publish.queries.answer import plan_query
 from dither.publish.queries.builder import col, table
 from dither.publish.queries.present import estimand_of
+from dither.publish.queries.query import Aggregate, Query
 from dither.publish.queries.quote import quote_of
 from dither.publish.queries.sql import parse_sql
 
@@ -109,6 +124,19 @@ def test_a_query_refuses_more_rows_of_a_person_than_the_data_set_says() -> None:
     relation = joined(wide, Scan(VISITS), Scan(STAYS), None, False, "s_")
     with pytest.raises(InvalidParameter, match="at most 3 rows of a person"):
         dataclasses.replace(query, relation=relation)
+
+
+def test_a_query_refuses_a_bound_that_leaves_open_which_rows_of_a_person_stay() -> None:
+    """Rows that tie are told apart by where an engine meets them, which the rows of somebody else may change."""
+    (visits, _), cost = map(Scan, CLINIC.tables), Aggregate("cost", "sum", (Name("cost"),), ((0.0, 9.0),))
+    for order in (("id",), (), ("id", "cost")):
+        one = Project(Bounded(visits, (), Limits(rows=1), order), (("cost", Name("cost")),))
+        asked = functools.partial(Query, CLINIC, one, (), (cost,), (("cost", Name("cost")),), Limits())
+        if set(order) == visits.columns.keys():
+            assert asked().relation == one
+        else:
+            with pytest.raises(InvalidParameter, match="order must be all of id, cost"):
+                asked()
 
 
 def test_without_one_person_everybody_elses_joined_rows_are_as_they_were() -> None:

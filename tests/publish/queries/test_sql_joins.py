@@ -324,6 +324,12 @@ def test_records_of_joins_refuse_rows_without_a_public_number() -> None:
         JoinPublic(loose, RATES, (), False, "r_", (), 4)
     with pytest.raises(InvalidParameter, match="different tables"):
         UnionAll(loose, Filter(loose, Name("smoker")))
+    # One file under two names: a row of it would count on both sides.
+    again = dataclasses.replace(LOOSE.tables[0], name="again")
+    with pytest.raises(InvalidParameter, match="different tables and sources"):
+        UnionAll(loose, Scan(again))
+    UnionAll(loose, Scan(dataclasses.replace(again, source="another.csv")))
+    UnionAll(*(Scan(dataclasses.replace(again, name=name, source="frames")) for name in ("one", "two")))
     with pytest.raises(InvalidParameter, match="one kind on both"):
         UnionAll(visits, Scan(CLINIC.tables[1]))
     with pytest.raises(InvalidParameter, match="one unit"):

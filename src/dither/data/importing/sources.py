@@ -19,12 +19,11 @@ from typing import Final, Self
 
 from dither.data.closing import Closing
 from dither.data.schema import CSV_ENDINGS as CSV_ENDINGS
+from dither.data.schema import FRAMES as FRAMES
 from dither.data.schema import Column, Table
 from dither.errors import EngineUnavailable, InvalidParameter
 
 PARQUET_ENDINGS: Final = (".parquet", ".pq", ".parq")
-#: The source of a table whose rows are given as frames with every session.
-FRAMES: Final = "frames"
 _BLOCK: Final = 2**20
 
 

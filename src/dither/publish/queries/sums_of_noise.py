@@ -167,7 +167,7 @@ def _transformed(weights: Floats, many: Floats, failure: float, enough: Floats) 
     at = (np.arange(points, dtype=np.float64) + 0.5) * width
     heights = transform(at) / at * width
     last = points * width
-    square = np.square(scales).max(axis=1) * last * last
+    square = np.square(np.where(many > 0, scales, 0.0)).max(axis=1) * last * last
     left_out = transform(np.array([last]))[:, 0] * (1 + 1 / np.maximum(square, 1e-9)) / (2 * math.pi)
     slack = left_out + 1e-9
     low, high = 0.3 * enough / unit, enough / unit
