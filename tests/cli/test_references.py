@@ -103,3 +103,12 @@ def test_a_check_counts_references_and_keys_that_do_not_fit(home: Path) -> None:
     assert [found["orders"][name] for name in ("dangling", "repeated", "beyond")] == [0, 0, 0]
     assert found["items"]["without_id"] == 1
     assert "dangling" not in found["customer"]
+
+
+def test_whoever_adds_tables_is_told_of_keys_that_people_share(home: Path) -> None:
+    """A row behind a key of many people moves an answer by all of them: its owner learns that before any answer."""
+    assert "repeat" not in run("add", "shop.yaml", "--budget", "2")
+    (home / "orders.csv").write_text(ORDERS + "".join(f"none,{n},2024-01-01\n" for n in range(60)))
+    shown = " ".join(run("add", "shop.yaml", "--budget", "2").split())
+    assert "1 values of orders.no repeat" in shown
+    assert "counts for each of them" in shown

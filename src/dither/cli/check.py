@@ -73,7 +73,11 @@ def referring(fit: ReferenceFit) -> Iterator[str]:
     if fit.dangling:
         yield f"{fit.dangling:,} rows refer to no {key}, and do not exist for any answer"
     if fit.repeated:
-        yield f"{fit.repeated:,} values of {key} repeat: rows of two people are rows of both, and a join takes one"
+        yield (
+            f"{fit.repeated:,} values of {key} repeat: a row that refers to a key of several people counts for each of "
+            "them, while noise hides what one person adds; a join takes one row of a person. A value that stands for "
+            "no key, such as 0 or 'none', should be empty"
+        )
     if fit.beyond:
         yield f"{fit.beyond:,} rows are more than {fit.owner.rows} for one {key}, and do not count"
 

@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.markup import escape
 
-from dither.cli.check import kept_words, problems
+from dither.cli.check import kept_words, problems, referring
 from dither.cli.console import console, is_screen, print_json, say, tell_owner
 from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, Rho
 from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, keep_sources, write_whole
@@ -30,7 +30,7 @@ from dither.cli.wizard import (
     show_questions,
 )
 from dither.curator.card import release_card
-from dither.curator.checking import fits_of
+from dither.curator.checking import fits_of, references_of
 from dither.curator.folder import Curator, located_schema
 from dither.data.facts import Facts
 from dither.data.files import dump_schema
@@ -133,10 +133,14 @@ def add(
     with Curator.open(home) as curator:
         declared = located_schema(schema)
         fits = _fits(curator, declared, may_be_empty=may_be_empty)
+        references = references_of(curator.folder, declared, fits)
         with reading(schema):
             _register(curator, declared, loss, in_place=in_place, as_json=as_json)
         if not as_json:
             _say_kept(fits)
+            for table, reference in references:
+                for line in referring(reference):
+                    tell_owner(f"  {table.name}: {line}")
 
 
 def _add_asking(

@@ -6,6 +6,7 @@ not leave the owner's machine.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -68,6 +69,19 @@ def fits_of(home: Path, dataset: DataSet) -> tuple[TableFit, ...]:
     """
     tables = [table for table in dataset.tables if _is_in_files(dataset, table)]
     return tuple(fit_of(table, files_of(table, home)) for table in tables)
+
+
+def references_of(home: Path, dataset: DataSet, fits: Sequence[TableFit]) -> tuple[tuple[Table, ReferenceFit], ...]:
+    """Return how the references of a data set fit that is about to be added. NOT PRIVATE: for the owner's eyes.
+
+    Args:
+        home: the curator's folder.
+        dataset: as it is declared.
+        fits: of its tables that are in files.
+
+    """
+    found = ((fit.table, _reference(home, dataset, TableCheck(fit.table, fit))) for fit in fits)
+    return tuple((table, reference) for table, reference in found if reference is not None)
 
 
 def _is_in_files(dataset: DataSet, table: Table) -> bool:

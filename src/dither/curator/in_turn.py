@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from dither.curator.offers import answers, found_facts
 from dither.data.schema import DataSet
+from dither.errors import DitherError
 from dither.exact import Number, probability
 from dither.lift.offer import Offer
 from dither.privacy import Loss, compose, stated_loss
@@ -109,12 +110,19 @@ class InTurn:
     def after(self, found: Sequence[FoundBounds]) -> tuple[Offer[QueryResult], Callable[[Any], bytes]]:
         """Return the query with the ranges that were released, and how its answer is stored: with what was found.
 
+        All of it is paid for by now. So where the query cannot be asked with these ranges, because a condition can
+        never be true within them or a key has too many values, it is asked with the clamps that it was checked with.
+
         Args:
             found: of each column, in their order.
 
         """
         told = {place: self.clamps.range_of(place, one) for place, one in zip(self.clamps.places, found, strict=True)}
-        offer = self.make(self.clamps.filled({place: ends for place, (ends, _) in told.items()}))
+        try:
+            offer = self.make(self.clamps.filled({place: ends for place, (ends, _) in told.items()}))
+        except DitherError:
+            offer = self.trial
+            told = {place: self.clamps.unused(place, ends) for place, (ends, _) in told.items()}
 
         def present(out: Any) -> bytes:
             shown = QueryResult.stored(offer.present(out), UNLEDGERED)

@@ -21,7 +21,7 @@ from dither.noise import system_noise
 from dither.privacy import PureDP
 from dither.publish.queries.answer import plan_query
 from dither.publish.queries.builder import col, table
-from dither.publish.queries.sql import parse_sql
+from dither.publish.queries.sql import parse_request, parse_sql
 
 SCHEMA = """
 dataset: shop
@@ -203,3 +203,9 @@ def test_the_bounds_hold_on_duckdb_with_its_own_hash() -> None:
         with here, there:
             for found in Comparison(answer).of(here, there):
                 assert not found.is_exceeded, found.what
+
+
+@pytest.mark.parametrize("text", ANSWERED)
+def test_a_caller_gets_the_very_query(text: str) -> None:
+    """Groups of an order are rows of its owner, and are not taken for groups that have to be released first."""
+    assert parse_request(text, SHOP) == parse_sql(text, SHOP)

@@ -49,6 +49,8 @@ AGGREGATES = [
     f"SELECT AVG(n) AS m, MAX(n), MIN(n), SUM(n), COUNT(*), MEDIAN(n), STDDEV(n), VAR_POP(n) FROM {BY_REGION}",
     f"SELECT region, MAX(n) AS most, COUNT(DISTINCT n) AS d FROM {BY_BOTH} GROUP BY region HAVING most > 3",
     f"SELECT smoker, SUM(n) FILTER (WHERE region = 'north') AS s, COUNT_IF(n > 20) AS c FROM {BY_BOTH} GROUP BY smoker",
+    f"SELECT smoker, SUM(n) FILTER (WHERE n > (SELECT AVG(n) FROM {BY_BOTH})) AS s, "
+    f"SUM(CASE WHEN n IN (SELECT MAX(n) FROM {BY_BOTH}) THEN 1 ELSE 0 END) AS c FROM {BY_BOTH} GROUP BY smoker",
     f"SELECT COUNT(*) FROM {BY_BOTH} WHERE n > 15",
     f"SELECT n > 35 AS big, COUNT(*) AS k FROM {BY_REGION} GROUP BY 1",
     f"SELECT n > 35 AS big, SUM(n) AS k FROM {BY_REGION} GROUP BY big ORDER BY big NULLS FIRST",

@@ -75,6 +75,15 @@ class FoundClamps:
             said = f"{name} was clamped to [{low:g}, {high:g}], which was found for a further {found.loss}"
         return (low, high), said
 
+    def unused(self, place: Place, found: Range) -> tuple[Range, str]:
+        """Return the clamp where the query cannot be asked with the range that was found, and what is said of it."""
+        (_, name), (low, high) = place, self.usual[place]
+        said = (
+            f"{name} was clamped to [{low:g}, {high:g}]: with the range that was found for it, [{found[0]:g}, "
+            f"{found[1]:g}], the query cannot be asked"
+        )
+        return (low, high), said
+
 
 def found_clamps(text: str, dataset: DataSet) -> FoundClamps | None:
     """Return a query's clamps that are to be found; None where it has none.

@@ -155,7 +155,7 @@ class Stage:
             if part is not node and part.key in ("subquery", "window"):
                 self._made(part, scalars, False)  # type: ignore[arg-type]
         name = self._free("window")
-        made, beyond = add_window(self.parsed, scalars, self.view, node, name, self._windows)
+        made, beyond = add_window(self.parsed, scalars, lambda: self.view, node, name, self._windows)
         self.view = made
         kind = made.columns[name]
         if beyond is None:

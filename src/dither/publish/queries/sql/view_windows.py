@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -37,8 +37,15 @@ class Measured(NamedTuple):
     share: Fraction | None = None
 
 
-def read_measure(scalars: Scalars, node: exp.Expression, columns: Mapping[str, Kind]) -> Measured:
-    """Return what an aggregate measures of released rows; reject those that have no meaning there."""
+def read_measure(scalars: Scalars, node: exp.Expression, rows: Callable[[], View]) -> Measured:
+    """Return what an aggregate measures of released rows; reject those that have no meaning there.
+
+    Args:
+        scalars: translates expressions over the rows.
+        node: the aggregate.
+        rows: gives the released rows once its expressions are translated: a subquery in them adds a column.
+
+    """
     condition = None
     if node.key == "filter":
         scalars.only(node, "this", "expression")
@@ -61,10 +68,10 @@ def read_measure(scalars: Scalars, node: exp.Expression, columns: Mapping[str, K
     if condition is not None and argument is None:
         return Measured("count_of", _true_only(condition))
     if condition is not None and argument is not None:
-        argument = only_where(condition, argument, columns)
+        argument = only_where(condition, argument, rows().columns)
     if function == "count_of" and node.key == "countif" and argument is not None:
         argument = _true_only(argument)  # COUNT_IF counts what is true
-    if argument is not None and kind_of(argument, columns) is Kind.BOOLEAN and function in ("sum", "mean"):
+    if argument is not None and kind_of(argument, rows().columns) is Kind.BOOLEAN and function in ("sum", "mean"):
         scalars.refuse(
             node, f"{name_of(node)} of true and false", "write COUNT_IF(x), or CASE WHEN x THEN 1 ELSE 0 END"
         )
@@ -93,7 +100,7 @@ def _true_only(condition: Expression) -> Expression:
 def add_window(
     parsed: Parsed,
     scalars: Scalars,
-    view: View,
+    rows: Callable[[], View],
     node: exp.Expression,
     name: str,
     named: Mapping[str, exp.Expression],
@@ -103,7 +110,7 @@ def add_window(
     Args:
         parsed: the query, for places.
         scalars: translates expressions over the view.
-        view: the released rows.
+        rows: gives the released rows once the expressions of the window are translated.
         node: the window.
         name: of the new column.
         named: the windows that the query names.
@@ -114,10 +121,10 @@ def add_window(
     partition = tuple(scalars.value(part).expression for part in given.get("partition_by") or ())
     clause = given.get("order")
     order = tuple(ordered(scalars, part) for part in (clause.expressions if clause is not None else ()))
-    rows = _frame(parsed, scalars, node, given.get("spec"))
-    function, argument, number, share, default = _function(scalars, node, view.columns)
+    frame = _frame(parsed, scalars, node, given.get("spec"))
+    function, argument, number, share, default = _function(scalars, node, rows)
     try:
-        made = ViewWindow(view, name, function, argument, partition, order, rows, number, share)
+        made = ViewWindow(rows(), name, function, argument, partition, order, frame, number, share)
     except InvalidParameter as error:
         raise InvalidParameter(f"window at {parsed.place(node)}", error.offender, error.rule) from None
     return made, default
@@ -170,7 +177,7 @@ def _far(scalars: Scalars, end: Any, side: str, sign: int) -> int | None:
 
 
 def _function(
-    scalars: Scalars, node: exp.Expression, columns: Mapping[str, Kind]
+    scalars: Scalars, node: exp.Expression, rows: Callable[[], View]
 ) -> tuple[str, Expression | None, int, Fraction | None, Expression | None]:
     inner = node.this
     name = inner.key
@@ -191,7 +198,7 @@ def _function(
     if name in _VALUES:
         scalars.only(inner, "this")
         return _VALUES[name], scalars.settled(scalars.value(inner.this), Kind.INTEGER).expression, 1, None, None
-    found = read_measure(scalars, inner, columns)
+    found = read_measure(scalars, inner, rows)
     return found.function, found.argument, 1, found.share, None
 
 

@@ -149,7 +149,7 @@ class Views:
         found: dict[int, str] = {}
         for part in after_rows(select):
             for node in aggregates_over_rows(part):
-                measure = read_measure(scalars, node, below.view.columns)
+                measure = read_measure(scalars, node, lambda: below.view)
                 name = free_name("measure", [*keys.values(), *(one.name for one in measures.values())])
                 made = measures.setdefault(tuple(measure), ViewMeasure(name, *measure))
                 found[id(node)] = made.name
