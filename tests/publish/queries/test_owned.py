@@ -22,6 +22,7 @@ from dither.privacy import PureDP
 from dither.publish.queries.answer import plan_query
 from dither.publish.queries.builder import col, table
 from dither.publish.queries.sql import parse_sql
+from dither.publish.queries.sql.request import parse_request
 
 SCHEMA = """
 dataset: shop
@@ -103,6 +104,21 @@ def test_a_join_along_references_means_what_sql_means(sql: str, plain: sqlite3.C
     assert meant > 0
     for one in (engine, ReferenceEngine(SHOP, TABLES)):
         assert one.aggregate(Aggregation(query.relation, (), (measure,))).measures == ((meant,),)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        *ANSWERED,
+        "SELECT AVG(n) FROM (SELECT l_orderkey, SUM(l_quantity) AS n FROM lineitem GROUP BY l_orderkey) t",
+        "SELECT MEDIAN(n) FROM (SELECT o_orderkey, SUM(l_quantity) AS n FROM orders JOIN lineitem "
+        "ON o_orderkey = l_orderkey GROUP BY o_orderkey) t",
+        "WITH baskets AS (SELECT l_orderkey AS o, COUNT(*) AS n FROM lineitem GROUP BY 1) SELECT AVG(n) FROM baskets",
+    ],
+)
+def test_a_request_is_read_as_one_query_where_rows_stay_with_their_people(sql: str) -> None:
+    """A group for each key is a row of a person, and not a table that must be released first."""
+    assert parse_request(sql, SHOP) == parse_sql(sql, SHOP)
 
 
 def test_all_rows_enter_a_join_along_a_reference() -> None:

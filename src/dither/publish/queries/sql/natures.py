@@ -1,7 +1,8 @@
 """What a SELECT reads: rows of people, or tables that are released or public; and whether one private query answers it.
 
-Nothing is translated here but what decides: whether a subquery that groups private rows groups them by the privacy id,
-and so has rows of people, or aggregates over people, and so must be released before it is used.
+Nothing is translated here but what decides: whether a subquery that groups private rows groups them by what says whose
+they are (the privacy id, a whole key or reference), and so has rows of people, or aggregates over people, and so must
+be released before it is used.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from dither.data import DataSet, Name
-from dither.data.relations import person_columns
+from dither.data.owners import names_person
 from dither.errors import InvalidParameter
 from dither.publish.queries.sql.aggregates import is_aggregate
 from dither.publish.queries.sql.grouping import group_keys
@@ -124,12 +125,14 @@ class Natures:
         rows = self.rows()
         known = rows.environment(select, environment)
         scope = rows.scope(select, known)
-        ids = person_columns(scope.relation)
-        if not groups(select):
-            # Different values of several people are released as groups; with the privacy id they are rows of people.
+        if groups(select):
+            names = [value.name for _, value in group_keys(rows, select, scope) if isinstance(value, Name)]
+        elif any(item.key == "star" for item in select.expressions):
+            return True
+        else:
+            # Different values of several people are released as groups; with whose they are they are rows of people.
             names = [scope.find(item) for item in _columns_of(select)]
-            return any(item.key == "star" for item in select.expressions) or bool(ids & set(names))
-        return any(isinstance(value, Name) and value.name in ids for _, value in group_keys(rows, select, scope))
+        return names_person(self._dataset, scope.relation, names)
 
     def _has_people(self, node: exp.Expression, environment: Environment) -> bool:
         if node.key == "subquery":
