@@ -20,7 +20,8 @@ from dither.errors import Unanswerable
 from dither.noise import system_noise
 from dither.privacy import PureDP
 from dither.publish.queries.answer import plan_query
-from dither.publish.queries.builder import col, table
+from dither.publish.queries.builder import col, rows, table
+from dither.publish.queries.finding import limits_query
 from dither.publish.queries.sql import parse_sql
 from dither.publish.queries.sql.request import parse_request
 
@@ -135,6 +136,17 @@ def test_the_builder_joins_along_references_as_sql_does() -> None:
     written = parse_sql("SELECT COUNT(*) FROM orders JOIN lineitem ON o_orderkey = l_orderkey", SHOP)
     assert isinstance(built.relation, JoinPersons)
     assert built.relation == written.relation
+
+
+def test_rows_of_a_person_are_counted_in_a_table_that_no_column_of_says_whose(engine: Engine) -> None:
+    """A limit can be found for each table: lines know their order, and through it a person."""
+    each = table("lineitem").per_person(n=rows()).count().build(SHOP).relation
+    owners = {row["o_orderkey"]: row["o_custkey"] for row in TABLES["orders"]}
+    people = {owners[row["l_orderkey"]] for row in TABLES["lineitem"]}
+    for one in (engine, ReferenceEngine(SHOP, TABLES)):
+        assert one.aggregate(Aggregation(each, (), (CountRows(),))).measures == ((len(people),),)
+    found = limits_query(SHOP, table("lineitem"), "0.95", 64)
+    assert plan_query(found, PureDP(1)).design.contribution.total == 1
 
 
 @pytest.mark.parametrize(
