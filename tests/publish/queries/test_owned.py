@@ -20,7 +20,8 @@ from dither.errors import Unanswerable
 from dither.noise import system_noise
 from dither.privacy import PureDP
 from dither.publish.queries.answer import plan_query
-from dither.publish.queries.builder import col, rows, table
+from dither.publish.queries.builder import col, table
+from dither.publish.queries.builder import rows as number_of_rows
 from dither.publish.queries.finding import limits_query
 from dither.publish.queries.sql import parse_sql
 from dither.publish.queries.sql.request import parse_request
@@ -140,7 +141,7 @@ def test_the_builder_joins_along_references_as_sql_does() -> None:
 
 def test_rows_of_a_person_are_counted_in_a_table_that_no_column_of_says_whose(engine: Engine) -> None:
     """A limit can be found for each table: lines know their order, and through it a person."""
-    each = table("lineitem").per_person(n=rows()).count().build(SHOP).relation
+    each = table("lineitem").per_person(n=number_of_rows()).count().build(SHOP).relation
     owners = {row["o_orderkey"]: row["o_custkey"] for row in TABLES["orders"]}
     people = {owners[row["l_orderkey"]] for row in TABLES["lineitem"]}
     for one in (engine, ReferenceEngine(SHOP, TABLES)):

@@ -242,6 +242,17 @@ SYNTAX = [
 ]
 
 
+def test_a_suggestion_names_columns_of_a_joined_table_so_that_it_can_be_pasted() -> None:
+    """Inside, the column is l_person: a name that no query may write."""
+    sql = "SELECT SUM({}) FROM visits v JOIN lab l ON l.person = v.id"
+    with pytest.raises(Unanswerable) as refused:
+        parse_sql(sql.format("person"), CLINIC)
+    (clamp,) = re.findall(r"write (CLAMP\(.*\))", refused.value.instead)
+    assert clamp == "CLAMP(l.person, low, high)"
+    assert "l_person" not in str(refused.value)
+    parse_sql(sql.format(clamp.replace("low, high", "0, 9")), CLINIC)
+
+
 @pytest.mark.parametrize(("sql", "offender", "instead"), UNANSWERABLE, ids=[one[0] for one in UNANSWERABLE])
 def test_refusals_name_the_offender_and_the_way_out(sql: str, offender: str, instead: str) -> None:
     """Exactly Unanswerable, with the construct in the reason and something to ask in its place."""
