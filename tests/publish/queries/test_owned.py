@@ -16,7 +16,7 @@ from dither.data.engines.protocol import Engine, connect
 from dither.data.files import loads
 from dither.data.own_tables import parts_of
 from dither.data.reference import ReferenceEngine
-from dither.errors import Unanswerable
+from dither.errors import InvalidParameter, Unanswerable
 from dither.noise import system_noise
 from dither.privacy import PureDP
 from dither.publish.queries.answer import plan_query
@@ -167,6 +167,15 @@ def test_rows_of_a_person_are_counted_in_a_table_that_no_column_of_says_whose(en
 def test_what_would_mix_people_is_refused(sql: str, reason: str) -> None:
     with pytest.raises(Unanswerable, match=reason):
         parse_sql(sql, SHOP)
+
+
+def test_a_privacy_clause_may_name_the_unit_as_the_table_calls_it() -> None:
+    text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (privacy_unit_column = {}) COUNT(*) FROM orders"
+    for name in ("c_custkey", "o_custkey", "orders.O_CUSTKEY"):
+        assert parse_sql(text.format(name), SHOP) == parse_sql("SELECT COUNT(*) FROM orders", SHOP)
+    for name in ("o_orderkey", "l_orderkey", "o_priority"):
+        with pytest.raises(InvalidParameter, match="must be c_custkey, o_custkey, got"):
+            parse_sql(text.format(name), SHOP)
 
 
 def test_a_declared_number_of_rows_for_a_key_bounds_what_a_person_moves() -> None:
