@@ -157,8 +157,13 @@ _REASONS: Final = MappingProxyType(
 #: What people mean by names that are like no other.
 _SYNONYMS: Final = MappingProxyType(
     {
-        **{"MEAN": "AVG", "AVERAGE": "AVG", "TOTAL": "SUM", "STDEV": "STDDEV"},
-        **{"SUBSTR_COUNT": "LENGTH", "TO_NUMBER": "CAST", "EOMONTH": "LAST_DAY"},
+        "MEAN": "AVG",
+        "AVERAGE": "AVG",
+        "TOTAL": "SUM",
+        "STDEV": "STDDEV",
+        "SUBSTR_COUNT": "LENGTH",
+        "TO_NUMBER": "CAST",
+        "EOMONTH": "LAST_DAY",
     }
 )
 #: Reasons that are a predicate: the function's name goes before them.
