@@ -223,7 +223,8 @@ def test_frames_that_are_none_are_refused():
     for data, words in (
         (Subclass(frame()), "data must be the path of a CSV or Parquet file, or a pandas, .* got 'Subclass'"),
         (pl.from_pandas(frame()).lazy(), "LazyFrame"),
-        ({"id": [1]}, "or a pandas, Polars or Arrow table, got 'dict'"),
+        ({"id": [1]}, "or a pandas, Polars or Arrow table: one table. Several are declared in a schema, .* got 'dict'"),
+        ([frame(), frame()], "Several are declared in a schema, .* got 'list'"),
         (levels, "called by texts or whole numbers"),
         (twice, "the name of one column"),
         (b"x.csv", "the path of a CSV or Parquet file"),
@@ -448,3 +449,12 @@ def test_a_ledger_in_memory_keeps_the_same_books():
         ]
     with pytest.raises(HandleMisuse):
         ledger.balance("visits")
+
+
+def test_a_name_of_the_frame_is_refused_with_the_declared_one() -> None:
+    """SQL takes either name; the other verbs say which one to write, and it is taken then."""
+    session = ask(frame(), person="id", rows=1, bounds={"Wait (min)": (0, 90)})
+    for verb, rest in ((session.bounds, ()), (session.histogram, ([0, 20, 90],))):
+        with pytest.raises(InvalidParameter, match="column must be Wait_min, as that column is declared, got"):
+            verb("data", "Wait (min)", *rest, epsilon="0.1")
+        verb("data", "Wait_min", *rest, epsilon="0.1")

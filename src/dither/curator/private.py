@@ -143,6 +143,8 @@ class _Columns:
             self._found = described(data)
         except InvalidParameter as error:
             rule = error.rule.replace("a path, an address", "the path of a CSV or Parquet file")
+            if isinstance(data, Mapping | list | tuple):
+                rule += ": one table. Several are declared in a schema, see dither.data.schema_from"
             raise InvalidParameter("data", error.offender, rule) from None
         self.stored = [name for name, *_ in self._found]
         self.names = plain_names(self.stored)

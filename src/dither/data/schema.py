@@ -263,6 +263,9 @@ class Table:
         for column in self.columns:
             if column.name == name:
                 return column
+        for column in self.columns:
+            if column.source == name:
+                raise InvalidParameter("column", name, f"{column.name}, as that column is declared")
         raise InvalidParameter("column", name, f"one of {', '.join(column.name for column in self.columns)}")
 
     @property

@@ -148,6 +148,8 @@ def _lines(table: str, location: str, engine: str, candidates: Sequence[str]) ->
         yield "    # decide: a line 'decimal: \",\"' here, if numbers are written as 3,14."
     yield f"    privacy id: {UNDECIDED}"
     yield f"      # decide: the column that says whose a row is{likely}. For rows: remove this line."
+    yield "      # Where only another table says it, declare both tables in one file, and in place of this line"
+    yield "      # 'owner: {customer: customers.id}'. A table of public knowledge has 'public: true' and 'key: COLUMN'."
     yield "    # decide: remove columns that nobody should ask about."
     yield "    columns:"
 

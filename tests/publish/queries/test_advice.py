@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -62,6 +63,9 @@ def test_narrower_limits_are_advised_at_the_error_that_they_are_quoted_with() ->
         other = quote(built.limits(rows=rows).build(SHOP), LOSS)
         found = [one for one in plain.advice if one.change.startswith(f"a limit of {rows} row")]
         assert [one.after for one in found] == [other.column("s").error]
+        (clause,) = re.findall(r"Write SELECT (.*) \.\.\.", found[0].price)
+        pasted = quoted("SELECT ? ward, SUM(spend) AS s FROM visits GROUP BY ward".replace("?", clause))
+        assert pasted.column("s").error == found[0].after, "what the advice says to write"
 
 
 def test_advice_on_the_threshold_is_what_the_other_query_is_quoted_with() -> None:

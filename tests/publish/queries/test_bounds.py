@@ -279,6 +279,14 @@ KEYS: list[tuple[str, str, list[Any] | None]] = [
     ("SECOND(moment)", "TRUE", list(range(60))),
     ("RIGHT(region, 2)", "TRUE", ["st", "th"]),
     ("age & 4", "TRUE", [0, 4]),
+    ("region IS NULL", "TRUE", [False, True]),
+    (
+        "CASE WHEN age < 18 THEN 'child' WHEN age IS NULL THEN 'unknown' ELSE 'adult' END",
+        "TRUE",
+        ["adult", "child", "unknown"],
+    ),
+    ("COALESCE(region, 'none')", "TRUE", ["east", "none", "north", "south", "west"]),
+    ("COALESCE(FLOOR(age / 100), -1)", "TRUE", [-1, 0, 1]),
 ]
 
 

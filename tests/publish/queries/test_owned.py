@@ -16,11 +16,13 @@ from dither.data.engines.protocol import Engine, connect
 from dither.data.files import loads
 from dither.data.own_tables import parts_of
 from dither.data.reference import ReferenceEngine
-from dither.errors import Unanswerable
+from dither.errors import InvalidParameter, Unanswerable
 from dither.noise import system_noise
 from dither.privacy import PureDP
 from dither.publish.queries.answer import plan_query
 from dither.publish.queries.builder import col, table
+from dither.publish.queries.builder import rows as number_of_rows
+from dither.publish.queries.finding import limits_query
 from dither.publish.queries.sql import parse_request, parse_sql
 
 SCHEMA = """
@@ -105,6 +107,21 @@ def test_a_join_along_references_means_what_sql_means(sql: str, plain: sqlite3.C
         assert one.aggregate(Aggregation(query.relation, (), (measure,))).measures == ((meant,),)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        *ANSWERED,
+        "SELECT AVG(n) FROM (SELECT l_orderkey, SUM(l_quantity) AS n FROM lineitem GROUP BY l_orderkey) t",
+        "SELECT MEDIAN(n) FROM (SELECT o_orderkey, SUM(l_quantity) AS n FROM orders JOIN lineitem "
+        "ON o_orderkey = l_orderkey GROUP BY o_orderkey) t",
+        "WITH baskets AS (SELECT l_orderkey AS o, COUNT(*) AS n FROM lineitem GROUP BY 1) SELECT AVG(n) FROM baskets",
+    ],
+)
+def test_a_request_is_read_as_one_query_where_rows_stay_with_their_people(sql: str) -> None:
+    """A group for each key is a row of a person, and not a table that must be released first."""
+    assert parse_request(sql, SHOP) == parse_sql(sql, SHOP)
+
+
 def test_all_rows_enter_a_join_along_a_reference() -> None:
     """No limit of the join on either side: what is kept is one row for a person and key."""
     for sql in ANSWERED[1:7]:
@@ -119,6 +136,17 @@ def test_the_builder_joins_along_references_as_sql_does() -> None:
     written = parse_sql("SELECT COUNT(*) FROM orders JOIN lineitem ON o_orderkey = l_orderkey", SHOP)
     assert isinstance(built.relation, JoinPersons)
     assert built.relation == written.relation
+
+
+def test_rows_of_a_person_are_counted_in_a_table_that_no_column_of_says_whose(engine: Engine) -> None:
+    """A limit can be found for each table: lines know their order, and through it a person."""
+    each = table("lineitem").per_person(n=number_of_rows()).count().build(SHOP).relation
+    owners = {row["o_orderkey"]: row["o_custkey"] for row in TABLES["orders"]}
+    people = {owners[row["l_orderkey"]] for row in TABLES["lineitem"]}
+    for one in (engine, ReferenceEngine(SHOP, TABLES)):
+        assert one.aggregate(Aggregation(each, (), (CountRows(),))).measures == ((len(people),),)
+    found = limits_query(SHOP, table("lineitem"), "0.95", 64)
+    assert plan_query(found, PureDP(1)).design.contribution.total == 1
 
 
 @pytest.mark.parametrize(
@@ -138,6 +166,15 @@ def test_the_builder_joins_along_references_as_sql_does() -> None:
 def test_what_would_mix_people_is_refused(sql: str, reason: str) -> None:
     with pytest.raises(Unanswerable, match=reason):
         parse_sql(sql, SHOP)
+
+
+def test_a_privacy_clause_may_name_the_unit_as_the_table_calls_it() -> None:
+    text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (privacy_unit_column = {}) COUNT(*) FROM orders"
+    for name in ("c_custkey", "o_custkey", "orders.O_CUSTKEY"):
+        assert parse_sql(text.format(name), SHOP) == parse_sql("SELECT COUNT(*) FROM orders", SHOP)
+    for name in ("o_orderkey", "l_orderkey", "o_priority"):
+        with pytest.raises(InvalidParameter, match="must be c_custkey, o_custkey, got"):
+            parse_sql(text.format(name), SHOP)
 
 
 def test_a_declared_number_of_rows_for_a_key_bounds_what_a_person_moves() -> None:

@@ -41,6 +41,9 @@ UNANSWERABLE = [
     ("SELECT AVG(day) FROM visits", "date", "DATEDIFF"),
     ("SELECT MAX(taken) FROM lab", "last day", "WHERE day BETWEEN"),
     ("SELECT MODE(note) FROM visits", "none are known", "categories"),
+    ("SELECT DATE_FORMAT(day, '%Y-%m') AS m, COUNT(*) FROM visits GROUP BY m", "DATE_FORMAT writes", "STRFTIME"),
+    ("SELECT FORMAT(day, 'yyyy-MM') AS m, COUNT(*) FROM visits GROUP BY m", "FORMAT writes", "DATE_TRUNC('month', x)"),
+    ("SELECT EOMONTH(day) AS m, COUNT(*) FROM visits GROUP BY m", "EOMONTH", "LAST_DAY"),
     ("SELECT STRING_AGG(note, ',') FROM visits", "GROUP_CONCAT", "MODE"),
     ("SELECT BOOL_AND(smoker) FROM visits", "one row of one person", "AVG(x)"),
     ("SELECT APPROX_QUANTILES(age, 4) FROM visits", "list", "QUANTILE(x, 0.25)"),
@@ -240,6 +243,17 @@ SYNTAX = [
     ('SELECT "abc FROM visits', r"line 1, column 8"),
     ("SELECT COUNT(*) FROM visits GROUP region", r"line 1"),
 ]
+
+
+def test_a_suggestion_names_columns_of_a_joined_table_so_that_it_can_be_pasted() -> None:
+    """Inside, the column is l_person: a name that no query may write."""
+    sql = "SELECT SUM({}) FROM visits v JOIN lab l ON l.person = v.id"
+    with pytest.raises(Unanswerable) as refused:
+        parse_sql(sql.format("person"), CLINIC)
+    (clamp,) = re.findall(r"write (CLAMP\(.*\))", refused.value.instead)
+    assert clamp == "CLAMP(l.person, low, high)"
+    assert "l_person" not in str(refused.value)
+    parse_sql(sql.format(clamp.replace("low, high", "0, 9")), CLINIC)
 
 
 @pytest.mark.parametrize(("sql", "offender", "instead"), UNANSWERABLE, ids=[one[0] for one in UNANSWERABLE])

@@ -51,7 +51,9 @@ def bounds(
 
     """
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
-    query = bounds_query(dataset, _rows(dataset, table, where), column)
+    rows = _rows(dataset, table, where)
+    dataset.table(table).column(column)  # refused with its declared name, if it has another one in the source
+    query = bounds_query(dataset, rows, column)
     answer = plan_query(query, stated)
     asked = {"query": wire.encode(query), "column": column}
 

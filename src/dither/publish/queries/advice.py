@@ -128,7 +128,7 @@ def _limits(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
         name = min(falls, key=falls.__getitem__, default=None)
         if name is not None and falls[name] <= _WORTH:
             before, unit = errors[name]
-            price = "further rows of a person do not count"
+            price = f"further rows of a person do not count{_asked_with(limits)}"
             yield Advice(name, f"a limit of {_said(limits)} a person", before, other[name][0], unit, price)
 
 
@@ -218,6 +218,15 @@ def _said(limits: Limits) -> str:
     named = (("row", limits.rows, ""), ("group", limits.groups, ""), ("row", limits.rows_per_group, " in a group"))
     return ", ".join(
         f"{most} {what}{'' if most == 1 else 's'}{where}" for what, most, where in named if most is not None
+    )
+
+
+def _asked_with(limits: Limits) -> str:
+    """Return how a query says its own limits, where SQL has words for them."""
+    said = (("max_rows_contributed", limits.rows), ("max_groups_contributed", limits.groups))
+    options = ", ".join(f"{word} = {most}" for word, most in said if most is not None)
+    return (
+        "" if limits.rows_per_group is not None else f". Write SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({options}) ..."
     )
 
 

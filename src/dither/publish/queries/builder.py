@@ -200,11 +200,14 @@ class Rows:
     def per_person(self, *by: str, **measures: PersonMeasure) -> Rows:
         """Make one row for each person (and each value of ``by``), with measures of that person's own rows.
 
-        Stability: a person's rows become at most as many rows of the same person. The privacy id stays visible.
+        Stability: a person's rows become at most as many rows of the same person. The privacy id stays visible, where
+        it is; rows that belong to people through another table need not show it.
         """
 
         def step(below: Relation) -> Relation:
-            keys = [(name, Name(name)) for name in (_person_column(below), *by)]
+            # Rows that belong to people through another table are grouped by person although no column says whose.
+            shown = () if below.has_persons and not person_columns(below) else (_person_column(below),)
+            keys = [(name, Name(name)) for name in (*shown, *by)]
             grouping = PersonGrouping(below, keys)
             outputs: list[tuple[str, Expression]] = [(name, Name(name)) for name, _ in keys]
             for name, measure in measures.items():

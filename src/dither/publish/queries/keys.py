@@ -198,6 +198,12 @@ def _evaluated(
     _evaluating(expression, dict(zip(labels, known, strict=True)), columns)
     value_of = evaluator(expression, columns)
     found = {value_of(dict(zip(labels, row, strict=True))) for row in itertools.product(*known)}
+    # A cell may be NULL whatever is declared. NULL itself is published only if it is, but what the request makes of it
+    # is a value like any other: CASE WHEN x IS NULL THEN 'unknown'.
+    wider = [part if None in part else (*part, None) for part in known]
+    if wider != known and math.prod(map(len, wider)) <= _MOST_TRIED:
+        _evaluating(expression, dict(zip(labels, wider, strict=True)), columns)
+        found |= {value_of(dict(zip(labels, row, strict=True))) for row in itertools.product(*wider)} - {None}
     return tuple(sorted(found, key=lambda value: (value is None, sort_key(value))))
 
 

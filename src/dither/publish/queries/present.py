@@ -385,12 +385,16 @@ def _limits(design: Design) -> tuple[str, str]:
         return "", ""
     limits, texts = design.limits, []
     if limits.rows is not None:
-        texts.append(f"at most {limits.rows} rows a person")
+        texts.append(f"at most {_several(limits.rows, 'row')} a person")
     if limits.groups is not None and design.query.keys:
-        texts.append(f"{'at most ' if not texts else ''}{limits.groups} groups a person")
+        texts.append(f"{'at most ' if not texts else ''}{_several(limits.groups, 'group')} a person")
     if limits.rows_per_group is not None:
-        texts.append(f"{'at most ' if not texts else ''}{limits.rows_per_group} rows a person and group")
+        texts.append(f"{'at most ' if not texts else ''}{_several(limits.rows_per_group, 'row')} a person and group")
     entering = join_limit(design.query.relation)
     if entering is not None:
         texts.append(f"{entering} rows a person on each side of a join")
     return ", " + ", ".join(texts), "further rows of a person do not count"
+
+
+def _several(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -209,8 +209,9 @@ class Quote:
             lines.append(f"  off by at most {column.error:.4g} {column.error_unit} (95 %)")
             lines.append(f"  {column.estimand}{'; ' if column.bias else ''}{column.bias}")
         if self.left is not None and self.affordable is not None:
-            many = f"more than {self.affordable - 1:,}" if self.affordable >= _MOST_COUNTED else f"{self.affordable:,}"
-            lines.append(f"left       {self.left}: about {many} such {'query' if many == '1' else 'queries'}")
+            is_many = self.affordable >= _MOST_COUNTED
+            many = f"more than {self.affordable - 1:,}" if is_many else f"about {self.affordable:,}"
+            lines.append(f"left       {self.left}: {many} such {'query' if self.affordable == 1 else 'queries'}")
         lines += [f"{'advice' if number == 0 else '':<11}{one}" for number, one in enumerate(self.advice)]
         return "\n".join(lines)
 

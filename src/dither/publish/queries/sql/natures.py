@@ -1,7 +1,8 @@
 """What a SELECT reads: rows of people, or tables that are released or public; and whether one private query answers it.
 
-Nothing is translated here but what decides: whether a subquery that groups private rows groups them by the privacy id,
-and so has rows of people, or aggregates over people, and so must be released before it is used.
+Nothing is translated here but what decides: whether a subquery that groups private rows groups them by what says whose
+they are (the privacy id, a whole key or reference), and so has rows of people, or aggregates over people, and so must
+be released before it is used.
 """
 
 from __future__ import annotations
@@ -124,14 +125,14 @@ class Natures:
         rows = self.rows()
         known = rows.environment(select, environment)
         scope = rows.scope(select, known)
-        if not groups(select):
-            # Different values of several people are released as groups; with what says whose a row is, the privacy id
-            # or a whole reference, they are rows of people.
+        if groups(select):
+            names = [value.name for _, value in group_keys(rows, select, scope) if isinstance(value, Name)]
+        elif any(item.key == "star" for item in select.expressions):
+            return True
+        else:
+            # Different values of several people are released as groups; with whose they are they are rows of people.
             names = [scope.find(item) for item in _columns_of(select)]
-            is_whole = any(item.key == "star" for item in select.expressions)
-            return is_whole or names_person(self._dataset, scope.relation, names)
-        keys = [value.name for _, value in group_keys(rows, select, scope) if isinstance(value, Name)]
-        return names_person(self._dataset, scope.relation, keys)
+        return names_person(self._dataset, scope.relation, names)
 
     def _has_people(self, node: exp.Expression, environment: Environment) -> bool:
         if node.key == "subquery":

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from dither.data.owners import scan_of
+from dither.data.relations import person_columns
 from dither.errors import InvalidParameter, Unanswerable
 from dither.exact import Number, positive
 from dither.privacy import Loss, stated_loss
@@ -51,11 +53,13 @@ def _limited(query: Query, name: str, value: str) -> Query:
 
 
 def _check_unit(query: Query, value: str) -> None:
+    # A table that belongs to people through another one may hold the privacy id, too, under a name of its own.
     declared = {
-        name.lower(): table.person
+        name.lower(): person
         for table in query.dataset.tables
-        if table.person is not None
-        for name in (table.person, table.column(table.person).source)
+        if not table.is_public
+        for person in person_columns(scan_of(query.dataset, table))
+        for name in (person, table.column(person).source)
         if name is not None
     }
     if value.rsplit(".", 1)[-1].strip('"`').lower() not in declared:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NoReturn
@@ -93,6 +94,14 @@ class Scope:
                 f"column at {self.parsed.place(column)}", name, f"clear: one of {', '.join(options)}"
             )
         return found[0][2]
+
+    def spoken(self, text: str) -> str:
+        """Return a message with the columns of joined tables as a query writes them: p.price, not p_price."""
+        inner = {name: f"{source.alias}.{shown}" for source in self.sources for shown, name in source.columns}
+        hidden = [name for name, said in inner.items() if said.partition(".")[2] != name]
+        if not hidden:
+            return text
+        return re.sub(rf"\b({'|'.join(map(re.escape, hidden))})\b", lambda found: inner[found[1]], text)
 
     def visible(self, table: str | None = None) -> list[tuple[str, str]]:
         """Return the columns that a star stands for: shown name, name in the relation."""

@@ -151,16 +151,19 @@ class Outermost:
             condition = over_groups(self.rows, scope, pairs, measured.typed, aliases=aliases).condition(having.this)
         ordering = over_groups(self.rows, scope, pairs, measured.typed, aliases=aliases, aliases_first=True)
         order = self._order(select, ordering, outputs, keys, scope.relation)
-        return make_query(
-            self.dataset,
-            scope.relation,
-            keys,
-            measured.aggregates,
-            outputs,
-            having=condition,
-            order=order,
-            limit=self.limit(select),
-        )
+        try:
+            return make_query(
+                self.dataset,
+                scope.relation,
+                keys,
+                measured.aggregates,
+                outputs,
+                having=condition,
+                order=order,
+                limit=self.limit(select),
+            )
+        except Unanswerable as error:
+            raise Unanswerable(scope.spoken(error.reason), scope.spoken(error.instead)) from None
 
     def _outputs(self, select: exp.Expression, scalars: Scalars, scope: Scope | None) -> list[tuple[str, Expression]]:
         found: list[tuple[str, Expression]] = []
@@ -351,7 +354,7 @@ class Measured:
                 called=name_of(node),
             )
         except Unanswerable as error:
-            self.rows.parsed.refuse(node, error.reason, error.instead)
+            self.rows.parsed.refuse(node, self.scope.spoken(error.reason), self.scope.spoken(error.instead))
         except InvalidParameter as error:
             place = self.rows.parsed.place(node)
             raise InvalidParameter(f"{error.parameter} at {place}", error.offender, error.rule) from None

@@ -59,7 +59,8 @@ _LAST_BITS: Final = (
 _HASH: Final = ("is not computed here: whoever can guess a value can hash it", "compare the value itself")
 _SUBQUERY: Final = (
     "a subquery inside an expression looks at rows of other people",
-    "test the privacy id with IN, group by the privacy id in a subquery in FROM, or ask two queries",
+    "test the privacy id with IN, group by the privacy id in a subquery in FROM, or ask two queries: write the number "
+    "that the first gives into the second",
 )
 #: By node of the reader, or by name: the sentence begins with the word where it starts with a verb.
 _REASONS: Final = MappingProxyType(
@@ -147,11 +148,23 @@ _REASONS: Final = MappingProxyType(
             ("strtotime", "strtodate", "tsordstodate", "strptime", "try_strptime", "to_timestamp", "parse_date"),
             ("reads a text by a pattern of the engine", "write CAST(x AS DATE): texts are read as YYYY-MM-DD"),
         ),
+        **dict.fromkeys(
+            ("date_format", "format", "format_timestamp", "format_datetime"),
+            ("writes a date by a pattern of one system", "write STRFTIME(x, '%Y-%m'), or DATE_TRUNC('month', x)"),
+        ),
     }
 )
 #: What people mean by names that are like no other.
 _SYNONYMS: Final = MappingProxyType(
-    {"MEAN": "AVG", "AVERAGE": "AVG", "TOTAL": "SUM", "STDEV": "STDDEV", "SUBSTR_COUNT": "LENGTH", "TO_NUMBER": "CAST"}
+    {
+        "MEAN": "AVG",
+        "AVERAGE": "AVG",
+        "TOTAL": "SUM",
+        "STDEV": "STDDEV",
+        "SUBSTR_COUNT": "LENGTH",
+        "TO_NUMBER": "CAST",
+        "EOMONTH": "LAST_DAY",
+    }
 )
 #: Reasons that are a predicate: the function's name goes before them.
 _PREDICATES: Final = (_MOMENT, _LAST_BITS, _HASH)
@@ -166,7 +179,7 @@ def refusal_of(parsed: Parsed, node: exp.Expression) -> Unanswerable:
     found = _REASONS.get(name)
     if found is not None:
         reason, instead = found
-        is_predicate = found in _PREDICATES or reason.startswith(("counts", "reads"))
+        is_predicate = found in _PREDICATES or reason.startswith(("counts", "reads", "writes"))
         if found in (_PATTERN, _LIST):
             return parsed.refusal(node, f"{shown}: {reason}", instead)
         return parsed.refusal(node, f"{shown} {reason}" if is_predicate else reason, instead)
