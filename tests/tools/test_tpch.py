@@ -30,8 +30,8 @@ ALONG = {
     "JOIN nation ON s_nationkey = n_nationkey GROUP BY n_name",
     "12": "SELECT l_shipmode, COUNT(*) FROM orders JOIN lineitem ON o_orderkey = l_orderkey "
     "WHERE l_commitdate < l_receiptdate AND o_orderpriority = '2-HIGH' GROUP BY l_shipmode",
-    "13": "SELECT COUNT(*) FROM (SELECT c_custkey, COUNT(o_orderkey) AS n FROM customer LEFT JOIN orders "
-    "ON c_custkey = o_custkey AND o_comment NOT LIKE '%special%requests%' GROUP BY c_custkey) AS t WHERE n < 9",
+    "13": "SELECT COUNT(*) FROM (SELECT c_custkey, COUNT(o_orderkey) FROM customer LEFT JOIN orders "
+    "ON c_custkey = o_custkey AND o_comment NOT LIKE '%special%requests%' GROUP BY c_custkey) AS t (c, n) WHERE n < 9",
     "18": "SELECT COUNT(*) FROM orders WHERE o_orderkey IN (SELECT l_orderkey FROM lineitem GROUP BY l_orderkey "
     "HAVING SUM(l_quantity) > 200)",
 }
