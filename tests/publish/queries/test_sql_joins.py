@@ -345,6 +345,10 @@ def test_totals_of_people_that_become_several_rows_are_not_one_row() -> None:
     """One row a person before the join is as many as the public table has after it."""
     totals = PerPerson(Scan(CLINIC.tables[0]), (), ())
     assert within_structure(Limits(), totals).rows == 1
+    by_id = parse_sql("SELECT COUNT(*) FROM (SELECT id, MAX(age) AS a FROM visits GROUP BY id) WHERE a > 3", CLINIC)
+    assert within_structure(Limits(rows=9), by_id.relation).rows == 1
+    by_two = parse_sql("SELECT COUNT(*) FROM (SELECT id, region FROM visits GROUP BY id, region)", CLINIC)
+    assert within_structure(Limits(rows=9), by_two.relation).rows == 9
     assert within_structure(Limits(), JoinPublic(totals, RATES, (), False, "r_", (), 4)).rows is None
     assert within_structure(Limits(), JoinPublic(totals, RATES, (), False, "r_", ())).rows == 1
 

@@ -30,7 +30,7 @@ def _first(select: Any) -> Any:
 
 
 def _renamed(select: Any, names: list[str]) -> bool:
-    """Give the outputs of a SELECT other names; return False, and change nothing, where that could change its meaning."""
+    """Give the outputs of a SELECT other names; return False, and change nothing, where its meaning might change."""
     from sqlglot import exp
 
     if select.key != "select" or any(_is_star(item) for item in select.expressions):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from dither.data import DataSet, Name
-from dither.data.relations import person_columns
+from dither.data.owners import names_person
 from dither.errors import InvalidParameter
 from dither.publish.queries.sql.aggregates import is_aggregate
 from dither.publish.queries.sql.grouping import group_keys
@@ -124,12 +124,13 @@ class Natures:
         rows = self.rows()
         known = rows.environment(select, environment)
         scope = rows.scope(select, known)
-        ids = person_columns(scope.relation)
         if not groups(select):
             # Different values of several people are released as groups; with the privacy id they are rows of people.
             names = [scope.find(item) for item in _columns_of(select)]
-            return any(item.key == "star" for item in select.expressions) or bool(ids & set(names))
-        return any(isinstance(value, Name) and value.name in ids for _, value in group_keys(rows, select, scope))
+            is_star = any(item.key == "star" for item in select.expressions)
+            return is_star or names_person(self._dataset, scope.relation, names)
+        named = [value.name for _, value in group_keys(rows, select, scope) if isinstance(value, Name)]
+        return names_person(self._dataset, scope.relation, named)
 
     def _has_people(self, node: exp.Expression, environment: Environment) -> bool:
         if node.key == "subquery":
