@@ -3,127 +3,54 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, Final
 
-import duckdb
-
-from dither.curator.folder import Curator
-from dither.curator.session import Session
-from dither.errors import DitherError, InvalidParameter, Unanswerable
-from dither.privacy import ApproxDP
-from dither.publish.queries import QueryResult
-from tools.tpch.generate import tables, write
+from tools.tpch.asking import Asked, ask_all
 from tools.tpch.schemas import PROTECTED, schema
 
-QUERIES: Final = Path(__file__).with_name("queries.sql")
 #: How many rows of an answer the page shows.
 SHOWN: Final = 5
-_HEAD: Final = re.compile(r"^-- (?P<number>[0-9]+): (?P<title>.*)$", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """One query: what came back, or why nothing did.
-
-    Args:
-        number: of the query.
-        title: of the standard.
-        sql: in the standard's words.
-        answer: the private answer; None if it was refused.
-        price: what it cost, in words.
-        refusal: why it was refused; empty if it was answered.
-        exact: the rows of the exact answer.
-
-    """
-
-    number: int
-    title: str
-    sql: str
-    answer: QueryResult | None
-    price: str
-    refusal: str
-    exact: Sequence[tuple[Any, ...]]
-
-
-def queries() -> list[tuple[int, str, str]]:
-    """Return the 22 queries: number, title, text."""
-    text = QUERIES.read_text(encoding="utf-8")
-    heads = list(_HEAD.finditer(text))
-    ends = [head.start() for head in heads[1:]] + [len(text)]
-    return [
-        (int(head["number"]), head["title"], text[head.end() : end].strip())
-        for head, end in zip(heads, ends, strict=True)
-    ]
-
-
-def ask_all(scale: float, epsilon: str, delta: str, person: str) -> Iterator[Asked]:
-    """Ask every query of generated tables, and compute the exact answers beside it.
-
-    Args:
-        scale: of the tables.
-        epsilon: for each query.
-        delta: for queries that cannot be answered without one.
-        person: who is protected: customer or supplier.
-
-    """
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        write(folder, tables(scale))
-        (folder / "schema.yaml").write_text(schema(person), encoding="utf-8")
-        plain = duckdb.connect()
-        for file in sorted(folder.glob("*.csv")):
-            plain.execute(f"CREATE TABLE {file.stem} AS FROM read_csv('{file}')")
-        with Curator.create(folder / "home", anchors=folder / "anchors") as curator:
-            dataset = curator.add(folder / "schema.yaml", budget=ApproxDP(100_000, "1/100")).name
-            with curator.session(dataset, analyst="ana") as session:
-                for number, title, sql in queries():
-                    answer, refusal = _asked(session, sql, epsilon, delta)
-                    price = "" if answer is None else str(answer.loss)
-                    yield Asked(number, title, sql, answer, price, refusal, plain.execute(sql).fetchall())
-
-
-def _asked(session: Session, sql: str, epsilon: str, delta: str) -> tuple[QueryResult | None, str]:
-    refusal = ""
-    for its_delta in (None, delta):
-        try:
-            found = session.sql(sql, epsilon=epsilon, delta=its_delta)
-        except (Unanswerable, InvalidParameter) as error:
-            refusal = str(error)
-        except DitherError as error:
-            return None, f"{type(error).__name__}: {error}"
-        else:
-            return (found, "") if isinstance(found, QueryResult) else (None, f"a {type(found).__name__} came back")
-    return None, refusal
 
 
 def page(scale: float, epsilon: str, delta: str) -> str:
     """Return the page, with the customer protected, and a table of what becomes of the queries for the supplier."""
     by_person = {person: list(ask_all(scale, epsilon, delta, person)) for person in PROTECTED}
+    customers = round(150_000 * scale)
     lines = [
         "# TPC-H, asked privately",
         "",
         "The 22 queries of the TPC-H benchmark, in the standard's words and with its validation parameters, over",
-        "tables that our own generator makes in the shape of the standard "
-        f"(scale {scale:g}: {round(150_000 * scale):,} customers).",
+        f"tables that our own generator makes in the shape of the standard (scale {scale:g}: {customers:,} customers).",
         "The privacy id stands in one table; the others belong to people",
         "[through their foreign keys](schema.md#owners), as they are. Each query is answered beside the exact answer,",
-        "with its price, or refused with the reason. `python -m tools.tpch` writes this page; the noise is fresh each",
-        "time.",
+        "with its price, or refused with the reason and, below it, the nearest query that can be answered.",
+        "`python -m tools.tpch` writes this page; the noise is fresh each time.",
         "",
-        f"Each query has epsilon {epsilon} of its own, and delta {delta} only where it cannot be answered without.",
+        f"Each query has epsilon {epsilon} of its own, and delta {delta} only where it cannot be answered without:",
+        "where groups are found in the data. Queries of public tables alone (parts, suppliers, nations) cost nothing.",
         "A person is a customer with all orders and lines; of one customer at most 30 orders of 7 lines, and 100 rows",
-        "in all, count.",
+        "in all, count. Sums are clamped to the bounds that the columns declare, or that follow from them",
+        "([the declaration](#the-declaration)); no query needs a clamp of its own.",
+        "",
+        "In the tables *private* is the answer with its 95 % interval, *limits* the same at an epsilon so large that",
+        "noise is next to nothing, which shows what the limits alone drop, and *exact* what a plain database says.",
+        "Groups without an exact line have no row: their names are declared, so they are answered too. *error* is the",
+        "relative error of the private answer. The noise covers all that a customer may contribute: with",
+        f"{customers:,} customers a query about a few lines is drowned in it, and with a hundred times as many the",
+        "same noise is a hundred times less of the answer.",
         "",
         *_summary(by_person),
     ]
     for asked in by_person["customer"]:
         lines += ["", f"## {asked.number}. {asked.title}", "", "```sql", asked.sql, "```", "", *_told(asked)]
+        if asked.instead:
+            lines += ["", f"Asked instead: {asked.instead[0].title[0].lower()}{asked.instead[0].title[1:]}."]
+        for other in asked.instead:
+            lines += ["", "```sql", other.sql, "```", "", *_told(other)]
     lines += [
         "",
         "## The declaration",
@@ -131,13 +58,13 @@ def page(scale: float, epsilon: str, delta: str) -> str:
         "With the customer as the person:",
         "",
         "```yaml",
-        *_without_columns(schema("customer")),
+        *_declared(schema("customer", scale)),
         "```",
         "",
-        "With the supplier as the person:",
+        "With the supplier as the person, less the columns, which are the same:",
         "",
         "```yaml",
-        *_without_columns(schema("supplier")),
+        *_without_columns(schema("supplier", scale)),
         "```",
     ]
     return "\n".join(lines) + "\n"
@@ -146,7 +73,7 @@ def page(scale: float, epsilon: str, delta: str) -> str:
 def _summary(by_person: dict[str, list[Asked]]) -> Iterator[str]:
     people = list(by_person)
     counts = [f"{sum(not one.refusal for one in by_person[person])} with the {person}" for person in people]
-    yield f"Answered: {' and '.join(counts)} as the person, of {len(by_person[people[0]])} each."
+    yield f"Answered as they stand: {' and '.join(counts)} as the person, of {len(by_person[people[0]])} each."
     yield ""
     yield "| query | " + " | ".join(f"{person} protected" for person in people) + " |"
     yield "| --- | " + " | ".join("---" for _ in people) + " |"
@@ -170,27 +97,65 @@ def _told(asked: Asked) -> Iterator[str]:
         return
     answer = asked.answer
     keys = [place for place, column in enumerate(answer.columns) if column.is_key]
-    groups = f"; {len(answer.rows)} groups, {len(asked.exact)} of them with rows" if keys else ""
-    yield f"Price: {asked.price}{groups}. With 95 % intervals:"
+    more = f", of which {SHOWN} are shown" if len(answer.rows) > SHOWN else ""
+    many = f" {len(answer.rows):,} rows; the exact answer has {len(asked.exact):,}{more}."
+    yield f"Price: {asked.price}.{many if keys or len(answer.rows) != 1 else ''}"
+    if not answer.rows:
+        yield ""
+        yield "Groups are found in the data here, and none of them has enough people to be released."
+        return
     yield ""
-    yield "| | " + " | ".join(answer.names) + " |"
+    yield "| | " + " | ".join(map(_cell, answer.names)) + " |"
     yield "| --- | " + " | ".join("---" for _ in answer.names) + " |"
-    known = {tuple(str(row[place]) for place in keys): row for row in asked.exact}
+    exact, limited = (
+        _by_key(rows, keys) for rows in (asked.exact, () if asked.limited is None else asked.limited.rows)
+    )
+    if asked.limited is None:
+        for row in answer.rows[:SHOWN]:
+            yield f"| free | {' | '.join(_number(value) for value in row)} |"
+        return
     for row, low, high in itertools.islice(zip(answer.rows, answer.low, answer.high, strict=True), SHOWN):
         cells = [
-            _number(value) if least is None or most is None else f"{_number(value)} [{_number(least)}, {_number(most)}]"
-            for value, least, most in zip(row, low, high, strict=True)
+            _number(value, is_key=place in keys)
+            if least is None or most is None
+            else f"{_number(value)} [{_number(least)}, {_number(most)}]"
+            for place, (value, least, most) in enumerate(zip(row, low, high, strict=True))
         ]
         yield f"| private | {' | '.join(cells)} |"
-        exact = known.get(tuple(str(row[place]) for place in keys))
-        if exact is not None:
-            yield f"| exact | {' | '.join(map(_number, exact))} |"
+        key = tuple(str(row[place]) for place in keys)
+        for word, rows in (("limits", limited), ("exact", exact)):
+            if key in rows:
+                shown = (_number(value, is_key=place in keys) for place, value in enumerate(rows[key]))
+                yield f"| {word} | {' | '.join(shown)} |"
+        if key in exact:
+            yield f"| error | {' | '.join(_errors(row, exact[key], keys))} |"
 
 
-def _number(value: Any) -> str:
+def _by_key(rows: Sequence[Sequence[Any]], keys: list[int]) -> dict[tuple[str, ...], Sequence[Any]]:
+    return {tuple(str(row[place]) for place in keys): row for row in rows}
+
+
+def _errors(row: Sequence[Any], exact: Sequence[Any], keys: list[int]) -> Iterator[str]:
+    """Yield the relative error of each number; nothing beside keys and where the exact one is 0 or missing."""
+    for place, (mine, true) in enumerate(zip(row, exact, strict=True)):
+        are_numbers = all(isinstance(value, int | float | Decimal) for value in (mine, true))
+        if place in keys or not are_numbers or not float(true):
+            yield ""
+            continue
+        error = abs(float(mine) - float(true)) / abs(float(true))
+        yield f"{error:.2%}" if error < 0.1 else f"{100 * error:,.0f}%"
+
+
+def _number(value: Any, *, is_key: bool = False) -> str:
+    if value is None:
+        return "NULL"
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return _cell(str(value))
     number = float(value)
+    if is_key and number == int(number):
+        return str(int(number))
+    if not math.isfinite(number):
+        return "unbounded"
     return f"{number:,.4g}" if abs(number) < 1000 else f"{number:,.0f}"
 
 
@@ -199,8 +164,15 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ").replace("*", "\\*").replace("<", "&lt;")
 
 
+def _declared(text: str) -> Iterator[str]:
+    """Yield the lines of a schema, with the middle of long lists of categories left out."""
+    for line in text.splitlines():
+        parts = line.split(", ")
+        yield line if len(parts) <= 8 else ", ".join([*parts[:4], "...", parts[-1]])
+
+
 def _without_columns(text: str) -> Iterator[str]:
-    """Yield the lines of a schema without its columns, which are the same in both."""
+    """Yield the lines of a schema without its columns."""
     for line in text.splitlines():
         if not line.startswith("      "):
             yield line.replace("    columns:", "    columns: ...")

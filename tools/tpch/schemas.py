@@ -90,7 +90,7 @@ _COLUMNS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "l_commitdate": _DAYS,
             "l_receiptdate": _DAYS,
             "l_shipinstruct": _listed(INSTRUCTIONS),
-            "l_shipmode": _listed(MODES),
+            "l_shipmode": _listed([*MODES, "AIR REG"]),  # query 19 asks for it too, though no line has it
             "l_comment": "{kind: text, length: 44}",
         },
     }
@@ -129,12 +129,20 @@ PROTECTED: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = MappingProxyType
 )
 
 
-def schema(person: str) -> str:
-    """Return the schema in which the customer, or the supplier, is protected."""
+def _of_public_suppliers(scale: float) -> dict[tuple[str, str], str]:
+    """Return what is known of suppliers where they are public: their numbers and names, so that groups are public."""
+    many = max(1, round(10_000 * scale))
+    names = _listed([f"Supplier#{number:09d}" for number in range(1, many + 1)])
+    return {("lineitem", "l_suppkey"): f"{{kind: integer, bounds: [1, {many}]}}", ("supplier", "s_name"): names}
+
+
+def schema(person: str, scale: float) -> str:
+    """Return the schema in which the customer, or the supplier, is protected, of tables of a scale."""
     limits, whose = PROTECTED[person]
+    known = {} if "supplier" in whose else _of_public_suppliers(scale)
     lines = [f"dataset: tpch_{person}", "unit: person", f"contribution: {limits}", "tables:"]
     for table, columns in _COLUMNS.items():
         said = f"    {whose[table]}" if table in whose else f"    public: true\n    {_PUBLIC[table]}"
         lines += [f"  {table}:", f"    source: {table}.csv", said, "    columns:"]
-        lines += [f"      {name}: {kind}" for name, kind in columns.items()]
+        lines += [f"      {name}: {known.get((table, name), kind)}" for name, kind in columns.items()]
     return "\n".join(lines) + "\n"

@@ -67,7 +67,7 @@ def effective_limits(dataset: DataSet, limits: Limits) -> Limits:
 
 
 def within_structure(limits: Limits, relation: Relation) -> Limits:
-    """Return the limits, with fewer rows a person where the relation cannot have more: totals of each person.
+    """Return the limits, with fewer rows a person where the relation cannot have more: totals by the privacy id alone.
 
     Also where the tables say how many rows may refer to one key (``Owner.rows``).
 
@@ -82,7 +82,7 @@ def within_structure(limits: Limits, relation: Relation) -> Limits:
         if isinstance(below, JoinPublic) and below.most is not None:
             return limits
         below = below.relation
-    if isinstance(below, PerPerson) and not below.keys:
+    if isinstance(below, PerPerson) and rows_per_person(below) == 1:
         return replace(limits, rows=1)
     scans = [part for part in parts_of(relation) if isinstance(part, Scan)]
     most = rows_per_person(relation) if any(part.owners for part in scans) else None

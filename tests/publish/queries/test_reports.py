@@ -131,7 +131,40 @@ GROUPINGS = [
     "GROUP BY ROLLUP (region)",
     f"SELECT MAX(n) FROM (SELECT region, smoker, COUNT(*) AS n {WHERE} GROUP BY CUBE (region, smoker))",
 ]
-TEXTS = [*AGGREGATES, *SCALARS, *JOINS, *SETS, *WINDOWS, *CUTS, *PUBLIC, *GROUPINGS]
+TIED = [
+    "SELECT region, (SELECT MAX(b.people) FROM places b WHERE b.country = a.country) AS most FROM places a",
+    "SELECT region FROM places a WHERE people = (SELECT MIN(people) FROM places b WHERE b.country = a.country)",
+    "SELECT region, (SELECT COUNT(*) FROM places b WHERE b.country = a.region AND people > 50) AS k FROM places a",
+    "SELECT p.region FROM places p, places q WHERE p.country = q.country AND q.people > "
+    "(SELECT AVG(people) FROM places WHERE country = p.country AND region IN (SELECT region FROM places))",
+    f"SELECT region, n, (SELECT country FROM places p WHERE p.region = r.region) AS country FROM {BY_REGION} r",
+    f"SELECT region, smoker FROM {BY_BOTH} a WHERE n = (SELECT MAX(n) FROM {BY_BOTH} b WHERE b.smoker = a.smoker)",
+    f"SELECT region FROM {BY_REGION} r WHERE EXISTS (SELECT 1 FROM places p WHERE p.region = r.region AND people > 10)",
+    f"SELECT region FROM {BY_REGION} r WHERE NOT EXISTS (SELECT * FROM places p WHERE r.region = p.region) OR n > 40",
+    "SELECT region, (SELECT COUNT(*) FROM visits v WHERE v.region = p.region AND age > 30) AS k FROM places p "
+    "WHERE region <> 'west'",
+    f"SELECT region, (SELECT people FROM places p WHERE p.region = visits.region) AS p, COUNT(*) AS n {WHERE} "
+    "GROUP BY region",
+]
+HAVING = [
+    f"SELECT region, COUNT(*) AS n {WHERE} GROUP BY region HAVING region IN (SELECT region FROM places)",
+    f"SELECT region, COUNT(*) AS n {WHERE} GROUP BY region HAVING COUNT(*) NOT IN (SELECT people FROM places "
+    "WHERE people IS NOT NULL) OR n < 3",
+    f"SELECT region, COUNT(*) AS n {WHERE} GROUP BY region HAVING EXISTS (SELECT 1 FROM places WHERE people > 10**9)",
+    f"SELECT region, COUNT(*) AS n {WHERE} GROUP BY region HAVING EXISTS (SELECT 1 FROM places p "
+    "WHERE p.region = visits.region)",
+    f"SELECT region, COUNT(*) AS n {WHERE} GROUP BY region HAVING region IN (SELECT region {WHERE} GROUP BY region "
+    "HAVING COUNT(*) > 30)",
+]
+LISTED = [
+    f"SELECT MAX(r), MIN(m) FROM {BY_REGION} AS t (r, m, k) WHERE m > 20 AND k > 0",
+    f"SELECT MAX(r), SUM(n) FROM {BY_REGION} AS t (r)",
+    f"WITH t (r, m) AS (SELECT region, COUNT(*) {WHERE} GROUP BY region) SELECT r FROM t WHERE m = (SELECT MAX(m) "
+    "FROM t)",
+    "SELECT COUNT(*), MAX(a) FROM (SELECT region, people FROM places UNION ALL SELECT country, people FROM places) "
+    "AS t (a, b) WHERE b > 1",
+]
+TEXTS = [*AGGREGATES, *SCALARS, *JOINS, *SETS, *WINDOWS, *CUTS, *PUBLIC, *GROUPINGS, *TIED, *HAVING, *LISTED]
 
 
 def asked(text: str, loss: Loss = HUGE, dataset: Any = LOOSE) -> ReportAnswer:

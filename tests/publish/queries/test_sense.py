@@ -9,14 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dither.data import Call, Column, DataSet, Expression, Kind, Literal, Name, OneOf, Scan, Table
+from dither.data import Call, Column, DataSet, Expression, Filter, Kind, Literal, Name, OneOf, Scan, Table
 from dither.data.evaluation import evaluate
 from dither.errors import InvalidParameter, Unanswerable
 from dither.privacy import ROW, PureDP, stated_loss
 from dither.publish.queries import quote
 from dither.publish.queries.builder import col, table
+from dither.publish.queries.keys import public_values
+from dither.publish.queries.saying import in_sql
 from dither.publish.queries.sense import always_true, can_be
 from dither.publish.queries.sql import parse_sql
+from dither.publish.queries.sql.parse import Parsed
+from dither.publish.queries.sql.rows import Rows
 
 INCOMES = ("<=50K", ">50K")
 TABLE = Table(
@@ -171,3 +175,83 @@ def test_a_loss_that_nobody_stated_says_how_to_state_it() -> None:
         stated_loss(epsilon=-1, called="budget")
     with pytest.raises(InvalidParameter, match=r"delta must be left out beside rho"):
         stated_loss(rho=1, delta="1e-6")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "RIGHT('000' || note || CAST(age AS TEXT), 4) = 'x'",
+        "age - (age - 1) > 2 * (age + 1)",
+        "(age > 3 OR age < 2) AND income <> '>50K'",
+        "NOT (age > 3 AND age < 5) OR income IS NOT NULL",
+        "age NOT IN (1, 2) AND note NOT LIKE '%50%' AND note LIKE '>%'",
+        "CASE WHEN age > 3 THEN 'it''s' ELSE 'b' END = 'b'",
+        "EXTRACT(YEAR FROM day) = 2024 AND DATE_TRUNC('month', day) = DATE '2024-01-01'",
+        "day + INTERVAL 3 DAY > DATE '2024-01-01' AND -age < 3",
+        "ABS(age) // 2 = COALESCE(age, 0) % 3",
+        "SUBSTRING(income, 1, 2) = UPPER(LTRIM(income))",
+    ],
+)
+def test_what_is_said_of_a_condition_is_sql_that_means_the_same(condition: str) -> None:
+    text = in_sql(_read(condition)).replace("2024-01-01", "DATE '2024-01-01'")
+    assert _read(text) == _read(condition)
+
+
+def test_columns_of_joined_tables_are_called_as_in_a_query_and_one_part_is_blamed() -> None:
+    columns = Column("name", Kind.TEXT), Column("size", Kind.INTEGER, lower=0, upper=9)
+    cities = Table("cities", columns, "cities.csv", is_public=True, key=("name",))
+    joined = DataSet("census", (TABLE, cities), ROW)
+    with pytest.raises(Unanswerable, match=r"^cities\.size > 9 can never be true: cities\.size is declared") as caught:
+        parse_sql("SELECT COUNT(*) FROM people JOIN cities ON note = name WHERE age > 2 AND size > 9", joined)
+    assert "age" not in str(caught.value)
+
+
+def test_groups_that_conditions_leave_are_those_that_some_row_may_have() -> None:
+    """Every pair of simple conditions, put together by AND and OR: nothing possible is lost, and OR narrows."""
+    simple = ["age = 1", "age = 2", "age > 3", "income = '>50K'", "income <> '>50K'", "age < 4", "income IS NULL"]
+    pairs = [f"{one} AND {other}" for one in simple for other in simple]
+    for first, second in zip(pairs, reversed(pairs), strict=True):
+        text = f"({first}) OR ({second})"
+        relation = Filter(Scan(TABLE), _read(text))
+        met = [row for row in ROWS if row["age"] is not None and evaluate(relation.condition, row) is True]
+        for name in ("age", "income"):
+            values = public_values(Name(name), relation)
+            assert values is not None
+            assert {row[name] for row in met} <= set(values), text
+    query = parse_sql(
+        "SELECT age, income, COUNT(*) FROM people WHERE (age = 1 AND income = '>50K') "
+        "OR (age = 3 AND income = '<=50K') GROUP BY age, income",
+        PEOPLE,
+    )
+    assert [key.values for key in query.keys] == [(1, 3), INCOMES]
+    listed = parse_sql(
+        "SELECT note, COUNT(*) FROM people WHERE note = 'a' OR (note = 'b' AND age > 1) GROUP BY note", PEOPLE
+    )
+    assert listed.keys[0].values == ("a", "b")
+
+
+def _read(condition: str) -> Expression:
+    scalars = Rows(Parsed(f"SELECT {condition}"), PEOPLE)
+    return scalars.scalars(scalars.alone("people", Scan(TABLE))).condition(scalars.parsed.tree.expressions[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0.06 + 0.01", "0.07"),
+        ("0.06 - 0.01", "0.05"),
+        ("0.1 + 0.2 - 0.3", "0.0"),
+        ("3 * 0.1", "0.3"),
+        ("-(0.1 + 0.2)", "-0.3"),
+        ("1.1 * (0.1 - 0.3)", "-0.22"),
+    ],
+)
+def test_sums_of_decimal_constants_are_exact(text: str, value: str) -> None:
+    assert _read(f"hours <= {text}") == _read(f"hours <= {value}")
+
+
+def test_constants_that_are_not_decimals_are_computed_as_they_stand() -> None:
+    assert _read("hours <= 6e-2 + 1e-2") != _read("hours <= 0.07")
+    assert _read("age <= 1 + 2") != _read("age <= 3.0")
+    long = "0." + "1" * 50
+    assert _read(f"hours <= {long} * {long}")

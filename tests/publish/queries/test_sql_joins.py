@@ -123,9 +123,13 @@ TOTALS = [
     "(SELECT p.people + 1 FROM places p WHERE p.region = v.region) > v.age",
     "(SELECT country FROM places p WHERE p.region = v.region AND people > 50) IS NULL",
     "v.day = (SELECT MIN(day) FROM visits w WHERE v.id = w.id) OR v.smoker",
+    "age > (SELECT AVG(value) FROM lab WHERE person = id)",
+    "(SELECT COUNT(*) FROM lab WHERE person = id AND value > 0) > 1 AND age > 20",
     "v.cost > (SELECT 0.5 * SUM(w.cost) / 2 FROM visits w WHERE w.id = v.id AND w.region = v.region AND w.age > 20)",
 ]
 SELECTED = [
+    "SELECT many, COUNT(*) FROM (SELECT id, COUNT(*) FROM visits GROUP BY id) AS t (person, many) GROUP BY many",
+    "WITH t (who, old) AS (SELECT id, age > 50 FROM visits) SELECT old, COUNT(*) FROM t GROUP BY old",
     "SELECT (SELECT COUNT(*) FROM lab l WHERE l.person = v.id) AS tests, COUNT(*) FROM visits v GROUP BY tests",
     "SELECT SUM(CLAMP((SELECT COUNT(*) FROM lab l WHERE l.person = v.id), 0, 9)) FROM visits v",
     "SELECT id IN (SELECT person FROM lab) AS tested, COUNT(*) FROM visits GROUP BY tested",
@@ -347,6 +351,10 @@ def test_totals_of_people_that_become_several_rows_are_not_one_row() -> None:
     """One row a person before the join is as many as the public table has after it."""
     totals = PerPerson(Scan(CLINIC.tables[0]), (), ())
     assert within_structure(Limits(), totals).rows == 1
+    by_id = parse_sql("SELECT COUNT(*) FROM (SELECT id, MAX(age) AS a FROM visits GROUP BY id) WHERE a > 3", CLINIC)
+    assert within_structure(Limits(rows=9), by_id.relation).rows == 1
+    by_two = parse_sql("SELECT COUNT(*) FROM (SELECT id, region FROM visits GROUP BY id, region)", CLINIC)
+    assert within_structure(Limits(rows=9), by_two.relation).rows == 9
     assert within_structure(Limits(), JoinPublic(totals, RATES, (), False, "r_", (), 4)).rows is None
     assert within_structure(Limits(), JoinPublic(totals, RATES, (), False, "r_", ())).rows == 1
 

@@ -14,7 +14,7 @@ import pytest
 
 from dither.data import DataSet
 from dither.errors import DitherError, InvalidParameter, Unanswerable
-from dither.publish.queries.sql import Statement, parse_sql, parse_statement
+from dither.publish.queries.sql import Statement, parse_request, parse_sql, parse_statement
 from tests.publish.queries.exact import CLINIC, LOOSE
 from tests.publish.queries.test_sql_meaning import AGGREGATES, CONDITIONS, GROUPS, JOINS, PERSONS, SHOWN
 from tests.publish.queries.test_sql_words import CONDITIONS as WORDS
@@ -114,8 +114,8 @@ UNANSWERABLE = [
     ("SELECT COUNT(*) FROM visits v WHERE age IN (SELECT value FROM lab)", "privacy ids", "tie the subquery"),
     (
         "SELECT COUNT(*) FROM visits v WHERE v.age > (SELECT MAX(w.age) FROM visits w WHERE w.region = v.region)",
-        "different people",
-        "add id",
+        "not tied to the same person",
+        "WHERE t.id = outer.id",
     ),
     (
         "SELECT COUNT(*) FROM visits v WHERE v.age > (SELECT w.age FROM visits w WHERE w.id = v.id)",
@@ -254,6 +254,59 @@ def test_a_suggestion_names_columns_of_a_joined_table_so_that_it_can_be_pasted()
     assert clamp == "CLAMP(l.person, low, high)"
     assert "l_person" not in str(refused.value)
     parse_sql(sql.format(clamp.replace("low, high", "0, 9")), CLINIC)
+
+
+_BY = ("something else than column = value", "tie it by =")
+_ONE = ("one row for each", "one aggregate")
+_COUNT = ("COUNT inside", "COUNT alone")
+#: Conditions on groups and on public rows, which are read as reports.
+ABOUT_GROUPS = [
+    (
+        "SELECT region, COUNT(*) FROM visits GROUP BY region HAVING region IN (SELECT region FROM visits)",
+        "IN with a subquery over rows of people",
+        "GROUP BY",
+    ),
+    (
+        "SELECT region, COUNT(*) FROM visits GROUP BY region HAVING EXISTS (SELECT 1 FROM lab WHERE value > 3)",
+        "EXISTS with a subquery over rows of people",
+        "compare a count",
+    ),
+    (
+        "SELECT region FROM places p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.region = p.region)",
+        "EXISTS with a subquery over rows of people",
+        "compare a count",
+    ),
+    ("SELECT region FROM places p WHERE people > (SELECT MAX(people) FROM places q WHERE q.region <> p.region)", *_BY),
+    ("SELECT region FROM places p WHERE people > (SELECT MAX(p.people + q.people) FROM places q)", *_BY),
+    ("SELECT region FROM places p WHERE people > (SELECT q.people FROM places q WHERE q.country = p.country)", *_ONE),
+    ("SELECT region FROM places p WHERE 3 > (SELECT COUNT(*) + 1 FROM places q WHERE q.country = p.country)", *_COUNT),
+    (
+        "SELECT region FROM places p WHERE region IN (SELECT q.region FROM places q WHERE q.country = p.country)",
+        "IN with a subquery that names a column of the rows outside",
+        "EXISTS",
+    ),
+    ("SELECT COUNT(*) FROM (SELECT age AS x FROM visits ORDER BY x) AS t (y)", "list of columns", "AS inside"),
+    ("SELECT COUNT(*) FROM (SELECT age, cost FROM visits WHERE cost > 3) AS t (cost, age)", "list of", "AS inside"),
+    ("SELECT COUNT(*) FROM (SELECT * FROM visits) AS t (y)", "list of columns", "AS inside"),
+]
+
+
+@pytest.mark.parametrize(("sql", "offender", "instead"), ABOUT_GROUPS, ids=[one[0] for one in ABOUT_GROUPS])
+def test_what_is_refused_about_groups_and_public_rows_says_why(sql: str, offender: str, instead: str) -> None:
+    with pytest.raises(Unanswerable) as caught:
+        parse_request(sql, CLINIC)
+    assert offender in caught.value.reason
+    assert instead in caught.value.instead
+
+
+def test_names_that_are_nowhere_and_lists_that_are_too_long_are_named() -> None:
+    for sql, offender in [
+        ("SELECT region FROM places p WHERE people > (SELECT MAX(people) FROM places q WHERE nowhere = 3)", "nowhere"),
+        ("SELECT region FROM places WHERE region IN (SELECT region FROM places q WHERE nowhere = 3)", "nowhere"),
+        ("SELECT COUNT(*) FROM (SELECT age FROM visits) AS t (a, b)", "2 names"),
+    ]:
+        with pytest.raises(InvalidParameter, match=offender):
+            parse_request(sql, CLINIC)
 
 
 @pytest.mark.parametrize(("sql", "offender", "instead"), UNANSWERABLE, ids=[one[0] for one in UNANSWERABLE])

@@ -453,7 +453,7 @@ def make_key(name: str, value: Expression, relation: Relation, values: Sequence[
     if isinstance(value, Name) and value.name in person_columns(relation):
         raise Unanswerable(
             f"a group for every value of the privacy id {value.name} would be a row about every person",
-            "count persons with COUNT(DISTINCT id), or group by the id in a subquery and aggregate its rows",
+            "count people with COUNT(DISTINCT id), or group by the id in a subquery and aggregate its rows",
         )
     if values is None:
         return Key(name, value, public_values(value, relation))

@@ -308,7 +308,7 @@ def _restricted(name: str, values: _Values | None, relation: Filter) -> _Values 
     is_and = isinstance(condition, Call) and condition.function == "and"
     parts = condition.children() if is_and else (condition,)
     step(condition.size)
-    mine = [part for part in parts if names_in(part) == {name}]
+    mine = [part for whole in parts for part in _implied(name, whole) if names_in(part) == {name}]
     if values is None:
         listed = [options for options in (_listed(part, Name(name)) for part in mine) if options is not None]
         values = listed[0] if listed else _between(name, relation)
@@ -321,6 +321,20 @@ def _restricted(name: str, values: _Values | None, relation: Filter) -> _Values 
         _evaluating(part, {name: values}, relation.columns)
     tests = [evaluator(part, relation.columns) for part in mine]
     return tuple(value for value in values if all(is_met({name: value}) is True for is_met in tests))
+
+
+def _implied(name: str, condition: Expression) -> list[Expression]:
+    """Return what a condition says of one column alone: itself, or what the sides of an OR say if all of them do."""
+    if not (isinstance(condition, Call) and condition.function == "or") or names_in(condition) == {name}:
+        return [condition]
+    sides: list[Expression] = []
+    for side in condition.arguments:
+        is_and = isinstance(side, Call) and side.function == "and"
+        found = [part for part in (side.children() if is_and else (side,)) if names_in(part) == {name}]
+        if not found:
+            return []
+        sides.append(found[0] if len(found) == 1 else Call("and", tuple(found)))
+    return [Call("or", tuple(sides))]
 
 
 def _between(name: str, relation: Filter) -> _Values | None:
@@ -337,6 +351,9 @@ def _listed(condition: Expression, column: Name) -> _Values | None:
     if isinstance(condition, Call) and condition.function == "equal" and column in condition.arguments:
         other = condition.arguments[1 - condition.arguments.index(column)]
         return (other.value,) if isinstance(other, Literal) and other.value is not None else None
+    if isinstance(condition, Call) and condition.function in ("and", "or"):
+        sides = [_listed(part, column) for part in condition.arguments]
+        return _union(sides) if condition.function == "or" else next((one for one in sides if one is not None), None)
     return None
 
 

@@ -16,10 +16,10 @@ from dither.publish.queries.query import Key
 
 def refuse_group_a_person(dataset: DataSet, relation: Relation, keys: Sequence[Key]) -> None:
     """Refuse groups that are told apart by a whole key or reference: each would be about one person."""
-    named = {key.value.name for key in keys if isinstance(key.value, Name)}
+    named = {key.value.name: key.name for key in keys if isinstance(key.value, Name)}
     for one in identifiers(dataset, relation) if relation.has_persons else ():
-        if set(one.columns) <= named:
-            shown = " and ".join(one.columns)
+        if set(one.columns) <= set(named):
+            shown = " and ".join(named[name] for name in one.columns)
             raise Unanswerable(
                 f"a group for every value of {shown}, which says whose a row is through {one.table}, would be a row "
                 "about every person",

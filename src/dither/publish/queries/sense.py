@@ -45,9 +45,9 @@ from dither.errors import Unanswerable
 from dither.publish.queries.bounds import Interval, interval_of, intervals_when_true
 from dither.publish.queries.keys import public_values
 from dither.publish.queries.query import Aggregate, Key
+from dither.publish.queries.saying import in_sql, quoted
 from dither.publish.queries.work import planning, step
 
-_SIGNS: Final = {"equal": "=", "unequal": "<>", "less": "<", "at_most": "<=", "more": ">", "at_least": ">="}
 _NEGATED: Final = {
     "equal": "unequal",
     "unequal": "equal",
@@ -79,9 +79,12 @@ def check_sense(relation: Relation, keys: Sequence[Key], aggregates: Sequence[Ag
 def check_can_hold(condition: Expression, relation: Relation) -> None:
     """Reject a condition that no row of a relation meets."""
     if not can_be(condition, relation, True):
+        # One part of it may be enough to say.
+        alone = (part for part in _conjuncts(condition) if not can_be(part, relation, True))
+        condition = next(alone, condition)
         why = "; ".join(_facts(condition, relation))
         raise Unanswerable(
-            f"{said(condition)} can never be true{': ' if why else ''}{why}",
+            f"{said(condition, relation)} can never be true{': ' if why else ''}{why}",
             "no row would be counted: mend the condition, or leave it out",
         )
 
@@ -91,7 +94,7 @@ def always_true(relation: Relation) -> Iterator[str]:
     for below, condition in _conditions(relation):
         for part in _conjuncts(condition):
             if names_in(part) and not can_be(part, below, False):
-                yield said(part)
+                yield said(part, below)
 
 
 def can_be(condition: Expression, relation: Relation, wanted: bool) -> bool:
@@ -112,26 +115,23 @@ def can_be(condition: Expression, relation: Relation, wanted: bool) -> bool:
         if (function == "or") == wanted:
             return any(each)
         return all(each) and (not wanted or not _contradicts(condition, relation))
-    if function in _SIGNS:
+    if function in _NEGATED:
         return _may_compare(function if wanted else _NEGATED[function], parts[0], parts[1], relation)
     return True
 
 
-def said(condition: Expression) -> str:
-    """Return a condition as text for people."""
-    if isinstance(condition, Call) and condition.function in _SIGNS:
-        return f"{said(condition.arguments[0])} {_SIGNS[condition.function]} {said(condition.arguments[1])}"
-    if isinstance(condition, Call) and condition.function in ("and", "or"):
-        text = f" {condition.function.upper()} ".join(said(part) for part in condition.arguments)
-    elif isinstance(condition, OneOf):
-        text = f"{said(condition.value)} IN ({', '.join(said(option) for option in condition.options)})"
-    elif isinstance(condition, Call):
-        text = f"{condition.function.upper()}({', '.join(said(part) for part in condition.arguments)})"
-    elif isinstance(condition, Literal):
-        text = _quoted(condition.value)
-    else:
-        text = condition.name if isinstance(condition, Name) else type(condition).__name__.upper()
-    return text if len(text) <= 120 else f"{text[:119]}…"
+def said(condition: Expression, relation: Relation) -> str:
+    """Return a condition on rows as people write it."""
+    return in_sql(condition, lambda name: _called(name, relation))
+
+
+def _called(name: str, relation: Relation) -> str:
+    """Return what a query calls a column: without what tells the columns of joined tables apart here."""
+    column = _declared(name, relation) if name in relation.columns else None
+    if column is None or not name.endswith(column.name) or name == column.name:
+        return name
+    table = name.removesuffix(column.name).rstrip("_")
+    return f"{table}.{column.name}" if table else column.name
 
 
 def check_values(name: str, column: Column, values: Iterable[Value]) -> None:
@@ -145,8 +145,8 @@ def check_values(name: str, column: Column, values: Iterable[Value]) -> None:
             raise _unknown(name, column, value)
         if column.lower is not None and not column.lower <= value <= column.upper:  # type: ignore[operator]
             raise Unanswerable(
-                f"{name} is never {_quoted(value)}: it is declared to lie between {_quoted(column.lower)} and "
-                f"{_quoted(column.upper)}",
+                f"{name} is never {quoted(value)}: it is declared to lie between {quoted(column.lower)} and "
+                f"{quoted(column.upper)}",
                 "mend the value",
             )
 
@@ -173,17 +173,17 @@ def _check_constant(name: Name, literals: Sequence[Literal], relation: Relation)
     known = {as_stored(value, column.kind) for value in column.categories}
     for literal in literals:
         if literal.value is not None and as_stored(literal.value, column.kind) not in known:
-            raise _unknown(name.name, column, literal.value)
+            raise _unknown(_called(name.name, relation), column, literal.value)
 
 
 def _unknown(name: str, column: Column, value: Value) -> Unanswerable:
     categories = column.categories or ()
     near = _near(value, categories)
-    hint = f"did you mean {_quoted(near)}? " if near is not None else ""
-    listed = ", ".join(map(_quoted, categories[:_MOST_LISTED]))
+    hint = f"did you mean {quoted(near)}? " if near is not None else ""
+    listed = ", ".join(map(quoted, categories[:_MOST_LISTED]))
     more = f" and {len(categories) - _MOST_LISTED} more" if len(categories) > _MOST_LISTED else ""
     return Unanswerable(
-        f"{_quoted(value)} is not a declared category of {name}, so that no row has it",
+        f"{quoted(value)} is not a declared category of {name}, so that no row has it",
         f"{hint}{name} is one of {listed}{more}",
     )
 
@@ -272,9 +272,10 @@ def _facts(condition: Expression, relation: Relation) -> Iterator[str]:
     for name in sorted(names_in(condition))[:4]:
         column = _declared(name, relation)
         if column is not None and column.lower is not None:
-            yield f"{name} is declared to lie between {_quoted(column.lower)} and {_quoted(column.upper)}"
+            ends = f"{quoted(column.lower)} and {quoted(column.upper)}"
+            yield f"{_called(name, relation)} is declared to lie between {ends}"
         elif column is not None and column.categories is not None:
-            yield f"{name} is one of {', '.join(map(_quoted, column.categories[:_MOST_LISTED]))}"
+            yield f"{_called(name, relation)} is one of {', '.join(map(quoted, column.categories[:_MOST_LISTED]))}"
 
 
 # Where expressions and conditions stand.
@@ -345,11 +346,3 @@ def _check_key(key: Key, relation: Relation) -> None:
     column = declared_column(key.value, relation)
     if column is not None and key.values is not None:
         check_values(key.name, column, key.values)
-
-
-def _quoted(value: Value) -> str:
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    if isinstance(value, bool):
-        return str(value).upper()
-    return "NULL" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

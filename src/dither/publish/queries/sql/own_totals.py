@@ -8,7 +8,7 @@ p.name = v.place)`` is a join to a public table on its key. A subquery that name
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dither.data import Call, Expression, JoinPublic, Kind, Literal, Name, Relation, Table
 from dither.data.joins import joined
@@ -19,8 +19,10 @@ from dither.publish.queries.sql.aggregates import aggregates_in
 from dither.publish.queries.sql.expressions import Scalars, Typed
 from dither.publish.queries.sql.grouping import is_grouped
 from dither.publish.queries.sql.joins import is_person_join
+from dither.publish.queries.sql.rows import AcrossPersons
 from dither.publish.queries.sql.scope import Scope, Source
 from dither.publish.queries.sql.sources import parts_of_condition
+from dither.publish.queries.sql.unbound import unbound
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -30,18 +32,29 @@ if TYPE_CHECKING:
 _PREDICATES = ("in", "exists", "any", "all")
 
 
-def totals_in(node: exp.Expression, scope: Scope) -> Iterator[exp.Expression]:
+def totals_in(rows: Rows, node: exp.Expression, scope: Scope, environment: Environment) -> Iterator[exp.Expression]:
     """Yield the subqueries for a value below a node that name a table outside of them."""
     stack: list[Any] = [node]
     while stack:
         part = stack.pop()
         if part.key == "subquery" and part.this.key == "select":
+            _name_tables(rows, part.this, scope, environment)
             if _outside(part.this, scope):
                 yield part
         elif part.key not in ("select", "union", "except", "intersect"):
             is_predicate = part.key in _PREDICATES
             stack += [part.this] if is_predicate and part.key == "in" else []
             stack += [] if is_predicate else list(part.iter_expressions())[::-1]
+
+
+def _name_tables(rows: Rows, select: Any, scope: Scope, environment: Environment) -> None:
+    """Put the table before every column of the rows outside that a subquery names without it."""
+    from sqlglot import exp
+
+    for column in list(unbound(rows.dataset, select, environment)):
+        found = [source.alias for source in scope.sources if source.named(column.name)]
+        if not column.args.get("table") and len(found) == 1:
+            column.set("table", exp.to_identifier(found[0], quoted=True))
 
 
 def _outside(select: Any, scope: Scope) -> set[str]:
@@ -79,7 +92,10 @@ def with_total(rows: Rows, scope: Scope, node: exp.Expression, environment: Envi
     keys = [exp.alias_(mine.copy(), f"key_{place}") for place, (mine, _) in enumerate(pairs)]
     inner.set("expressions", [*keys, exp.alias_(item.copy(), "total")])
     inner.set("group", exp.Group(expressions=[mine.copy() for mine, _ in pairs]))
-    totals = rows.subquery(inner, environment)
+    try:
+        totals = rows.subquery(inner, environment)
+    except AcrossPersons:
+        _refuse_others(rows, node)
     prefix = free_prefix(scope.relation, "own", totals.columns)
     scalars = rows.scalars(scope)
     kinds = [totals.columns[f"key_{place}"] for place in range(len(pairs))]
@@ -92,11 +108,7 @@ def with_total(rows: Rows, scope: Scope, node: exp.Expression, environment: Envi
     if matched(rows.dataset, scope.relation, totals, conjunction(equal) if equal else None, prefix) is not None:
         rest = equal  # along a declared reference, which means the same person
     elif len(rest) == len(equal):
-        rows.parsed.refuse(
-            node,
-            "a subquery for a value that is not tied to the same person looks at rows of other people",
-            "write WHERE t.id = outer.id in the subquery",
-        )
+        _refuse_others(rows, node)
     relation = joined(rows.dataset, scope.relation, totals, conjunction(rest) if rest else None, True, prefix)
     value: Expression = Name(f"{prefix}total")
     kind = totals.columns["total"]
@@ -107,6 +119,14 @@ def with_total(rows: Rows, scope: Scope, node: exp.Expression, environment: Envi
     if counts:
         value = Call("coalesce", (value, Literal(0, Kind.INTEGER)))
     return relation, Typed(value, kind)
+
+
+def _refuse_others(rows: Rows, node: exp.Expression) -> NoReturn:
+    rows.parsed.refuse(
+        node,
+        "a subquery for a value that is not tied to the same person looks at rows of other people",
+        "write WHERE t.id = outer.id in the subquery, or ask for its answer first and write it as a number",
+    )
 
 
 def _names(part: Any) -> set[str]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from dither.errors import InvalidParameter, Unanswerable
+from dither.publish.queries.sql.column_lists import with_column_lists
+from dither.publish.queries.sql.decimals import with_exact_constants
 from dither.publish.queries.sql.spelling import KEPT, nearest, word_of
 from dither.publish.queries.sql.words import plain_names, read_words
 
@@ -98,9 +100,13 @@ class Parsed:
         check_text(text)
         self.text = text
         self.options: dict[str, tuple[str, int]] = {}
+        #: Trees made of parts of the text; they are kept, since what is known of a tree is known by its identity.
+        self.made: list[exp.Expression] = []
         try:
             self.tree = self._parse()
             self._check_depth(self.tree)
+            with_column_lists(self.tree)
+            with_exact_constants(self.tree)
         except RecursionError:
             raise self._too_deep() from None
 

@@ -67,7 +67,8 @@ def restricted(rows: Rows, scope: Scope, parts: Sequence[exp.Expression], enviro
         if found is not None:
             alone.append((found, negated != found.is_negated))
         else:
-            is_plain = next(predicates_in(part), None) is None and next(totals_in(part, scope), None) is None
+            totals = totals_in(rows, part, scope, environment)
+            is_plain = next(predicates_in(part), None) is None and next(totals, None) is None
             (plain if is_plain else mixed).append(part)
     if plain:
         scalars = rows.scalars(scope)
@@ -86,7 +87,7 @@ def restricted(rows: Rows, scope: Scope, parts: Sequence[exp.Expression], enviro
 
 def with_predicates(rows: Rows, scope: Scope, select: exp.Expression, environment: Environment) -> Scope:
     """Return the rows with a column for each subquery in a condition of SELECT, GROUP BY or QUALIFY."""
-    clauses = [select.args[name] for name in ("group", "having", "qualify", "order") if select.args.get(name)]
+    clauses = [select.args[name] for name in ("group", "qualify", "order") if select.args.get(name)]
     return _computed(rows, scope, [*select.expressions, *clauses], environment)
 
 
@@ -100,7 +101,7 @@ def _computed(rows: Rows, scope: Scope, nodes: Sequence[exp.Expression], environ
             # The node is kept with it, so that its identity is not reused.
             computed[id(found.node)] = found.node, made
             scope = replace(scope, relation=relation, computed=computed)
-        for total in totals_in(node, scope):
+        for total in totals_in(rows, node, scope, environment):
             relation, made = with_total(rows, scope, total, environment)
             computed[id(total)] = total, made
             scope = replace(scope, relation=relation, computed=computed)

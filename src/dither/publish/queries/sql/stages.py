@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dither.data import Call, Case, Expression, Kind, Literal, Name
 from dither.data.expressions import kind_of
 from dither.errors import DitherError, InvalidParameter
-from dither.publish.queries.assemble import free_name
+from dither.publish.queries.assemble import conjunction, free_name
 from dither.publish.queries.reports.views import (
     View,
     ViewAmong,
@@ -24,6 +24,7 @@ from dither.publish.queries.reports.views import (
     ViewTotals,
     ViewWindow,
 )
+from dither.publish.queries.sql.correlation import Tied
 from dither.publish.queries.sql.expressions import Column, Scalars, Special, Typed
 from dither.publish.queries.sql.parse import Parsed
 from dither.publish.queries.sql.view_windows import add_window
@@ -31,7 +32,22 @@ from dither.publish.queries.sql.view_windows import add_window
 if TYPE_CHECKING:
     from sqlglot import exp
 
-Subquery = Callable[["exp.Expression"], View]
+
+class Inner(NamedTuple):
+    """What may be asked about a subquery.
+
+    Args:
+        view: its view.
+        tied: how it is tied to the rows outside; None if it is not.
+        has_people: whether its rows are those of people.
+        has_all_groups: whether a view has every group that has rows; a release of groups that are found has not.
+
+    """
+
+    view: Callable[[exp.Expression], View]
+    tied: Callable[[exp.Expression, Callable[[exp.Expression], bool]], Tied | None]
+    has_people: Callable[[exp.Expression], bool]
+    has_all_groups: Callable[[View], bool]
 
 
 class Stage:
@@ -42,7 +58,7 @@ class Stage:
         view: the rows.
         column: what a column means.
         special: what stands for itself, such as an aggregate after GROUP BY.
-        subquery: the view of a subquery.
+        inner: what may be asked about subqueries.
         visible: the columns that a star stands for: shown name, name in the view, table.
         windows: the windows that the query names.
 
@@ -54,12 +70,12 @@ class Stage:
         view: View,
         column: Column,
         special: Special,
-        subquery: Subquery,
+        inner: Inner,
         visible: Sequence[tuple[str, Expression, str]],
         windows: Mapping[str, exp.Expression],
     ) -> None:
         self.parsed, self.view, self.visible = parsed, view, visible
-        self._column, self._special, self._subquery, self._windows = column, special, subquery, windows
+        self._column, self._special, self._inner, self._windows = column, special, inner, windows
         self._known: dict[int, Typed] = {}
 
     def scalars(
@@ -102,6 +118,13 @@ class Stage:
             return False
         return True
 
+    def _is_outside(self, node: exp.Expression) -> bool:
+        """Return whether a column that a subquery names is one of these rows."""
+        try:
+            return self._special(node) is not None or self._resolves(node)
+        except DitherError:
+            return False
+
     def _made(self, node: exp.Expression, scalars: Scalars, windows: bool) -> Typed | None:
         is_among = node.key == "in" and node.args.get("query") is not None
         if not is_among and node.key not in ("subquery", "select", "exists", "window"):
@@ -110,17 +133,20 @@ class Stage:
             if is_among:
                 self._known[id(node)] = self._among(node, scalars)
             elif node.key == "exists":
-                self._known[id(node)] = self._exists(node)
+                self._known[id(node)] = self._exists(node, scalars)
             elif node.key == "window":
                 if not windows:
                     self.parsed.refuse(node, "a window in WHERE or inside an aggregate", "compute it in a subquery")
                 self._known[id(node)] = self._window(node, scalars)
             else:
-                self._known[id(node)] = self._scalar(node)
+                self._known[id(node)] = self._scalar(node, scalars)
         return self._known[id(node)]
 
-    def _scalar(self, node: exp.Expression) -> Typed:
-        view = self._subquery(node)
+    def _scalar(self, node: exp.Expression, scalars: Scalars) -> Typed:
+        tied = self._inner.tied(node, self._is_outside)
+        if tied is not None:
+            return self._met(node, tied, scalars)
+        view = self._inner.view(node)
         if len(view.columns) != 1:
             self.parsed.refuse(node, "a subquery of several columns in an expression", "select one of them")
         if not has_one_row(view):
@@ -134,14 +160,49 @@ class Stage:
         self.view = ViewScalar(self.view, name, view)
         return Typed(Name(name), self.view.columns[name])
 
-    def _exists(self, node: exp.Expression) -> Typed:
-        many = ViewGroup(self._subquery(node.this), (), (ViewMeasure("rows", "count"),))
+    def _met(self, node: exp.Expression, tied: Tied, scalars: Scalars) -> Typed:
+        """Return the total of the key that a row has; of no rows as SQL says it, and NULL where it is not released."""
+        totals = self._inner.view(tied.select)
+        shown = {name: self._free(name) for name in (*tied.keys, tied.total)}
+        right = ViewSelect(totals, tuple((shown[name], Name(name)) for name in shown))
+        equal = []
+        for key, theirs in zip(tied.keys, tied.outside, strict=True):
+            given, wanted = scalars.value(theirs), Typed(Name(shown[key]), right.columns[shown[key]])
+            equal.append(scalars.compared(node, "equal", given, wanted).expression)
+        # Each row meets one group of keys at most, so that it stays one row.
+        self.view = ViewJoin(self.view, right, "left", conjunction(equal))
+        value: Expression = Name(shown[tied.total])
+        kind = right.columns[shown[tied.total]]
+        if node.key == "exists":
+            return Typed(Call("not", (Call("is_null", (value,)),)), Kind.BOOLEAN)
+        if tied.is_count and self._inner.has_all_groups(totals):
+            value = Call("coalesce", (value, Literal(0, Kind.INTEGER)))
+        return Typed(value, kind)
+
+    def _exists(self, node: exp.Expression, scalars: Scalars) -> Typed:
+        if self._inner.has_people(node.this):
+            self.parsed.refuse(
+                node,
+                "EXISTS with a subquery over rows of people would show whether somebody has such a row",
+                "compare a count with a number, such as (SELECT COUNT(*) FROM t WHERE ...) > 100",
+            )
+        tied = self._inner.tied(node, self._is_outside)
+        if tied is not None:
+            return self._met(node, tied, scalars)
+        many = ViewGroup(self._inner.view(node.this), (), (ViewMeasure("rows", "count"),))
         some = Call("more", (Name("rows"), Literal(0, Kind.INTEGER)))
         return self._beside(ViewSelect(many, (("exists", some),)))
 
     def _among(self, node: exp.Expression, scalars: Scalars) -> Typed:
         scalars.only(node, "this", "query")
-        value, among = scalars.settled(scalars.value(node.this), Kind.TEXT), self._subquery(node.args["query"])
+        if self._inner.has_people(node.args["query"]):
+            self.parsed.refuse(
+                node,
+                "IN with a subquery over rows of people would show which values they have",
+                "aggregate in it, such as IN (SELECT x FROM t GROUP BY x HAVING COUNT(*) > 100), or list the values",
+            )
+        self._inner.tied(node, self._is_outside)
+        value, among = scalars.settled(scalars.value(node.this), Kind.TEXT), self._inner.view(node.args["query"])
         name = self._free("among")
         try:
             self.view = ViewAmong(self.view, name, value.expression, among)

@@ -59,8 +59,8 @@ _LAST_BITS: Final = (
 _HASH: Final = ("is not computed here: whoever can guess a value can hash it", "compare the value itself")
 _SUBQUERY: Final = (
     "a subquery inside an expression looks at rows of other people",
-    "test the privacy id with IN, group by the privacy id in a subquery in FROM, or ask two queries: write the number "
-    "that the first gives into the second",
+    "ask two queries, this one first, and write its answer as a number in the other; or tie it to the same person "
+    "(WHERE t.id = outer.id)",
 )
 #: By node of the reader, or by name: the sentence begins with the word where it starts with a verb.
 _REASONS: Final = MappingProxyType(

@@ -22,12 +22,14 @@ from dither.publish.queries.reports.views import (
     ViewGroup,
     ViewJoin,
     ViewMeasure,
+    ViewRelease,
     ViewSelect,
     ViewSet,
     ViewSlice,
     ViewSort,
     ViewWhere,
 )
+from dither.publish.queries.sql.correlation import tied
 from dither.publish.queries.sql.expressions import Scalars, Typed
 from dither.publish.queries.sql.grouping import group_keys, over_groups
 from dither.publish.queries.sql.groupings import Sets, grouping_marks, grouping_sets, plain_grouping, released_sets
@@ -45,7 +47,8 @@ from dither.publish.queries.sql.numbers import whole_number
 from dither.publish.queries.sql.parse import Parsed
 from dither.publish.queries.sql.rows import Environment, Rows
 from dither.publish.queries.sql.scope import Scope, check_different
-from dither.publish.queries.sql.stages import Stage
+from dither.publish.queries.sql.sources import has_subquery, parts_of_condition
+from dither.publish.queries.sql.stages import Inner, Stage
 from dither.publish.queries.sql.view_sources import Sources, read_sources
 from dither.publish.queries.sql.view_windows import ordered, read_measure
 from dither.publish.queries.work import step
@@ -117,18 +120,40 @@ class Views:
             view,
             sources.column,
             lambda node: None,
-            lambda node: self.view(node, known),
+            self._inner(known),
             sources.visible,
             named,
         )
+
+    def _inner(self, known: Environment) -> Inner:
+        return Inner(
+            lambda node: self.view(node, known),
+            lambda node, is_outside: tied(self.parsed, self.dataset, node, known, is_outside),
+            lambda node: self.natures.has_people(node, known),
+            self._has_all_groups,
+        )
+
+    def _has_all_groups(self, view: View) -> bool:
+        """Return whether no group is missing that has rows: those of a release are all declared."""
+        waiting: list[View] = [view]
+        while waiting:
+            one = waiting.pop()
+            waiting += one.below()
+            if isinstance(one, ViewRelease):
+                query = next(query for query, name in self.queries.items() if name == one.release)
+                if any(key.values is None for key in query.keys):
+                    return False
+        return True
 
     def _read(self, select: exp.Expression, known: Environment) -> Stage:
         """Return the rows of released and public tables, grouped where the SELECT says so."""
         sources = read_sources(self.parsed, self.dataset, select, known, self.view)
         stage = self._stage(select, known, sources.view, sources)
         where = select.args.get("where")
-        if where is not None:
-            condition = stage.scalars(windows=False).condition(where.this)
+        parts = [] if where is None else parts_of_condition(where.this)
+        # What has no subquery comes first, so that joins meet by it before a column for a subquery stands beside them.
+        for part in sorted(parts, key=has_subquery):
+            condition = stage.scalars(windows=False).condition(part)
             stage.view = filtered(stage.view, conjuncts(condition))
         return self._grouped(select, known, stage) if groups(select) else stage
 
@@ -169,7 +194,7 @@ class Views:
 
         visible = [(name, Name(name), "") for name in keys.values()]
         named = {word.this.name.lower(): word for word in select.args.get("windows") or ()}
-        return Stage(self.parsed, view, column, special, lambda node: self.view(node, known), visible, named)
+        return Stage(self.parsed, view, column, special, self._inner(known), visible, named)
 
     def _released(self, select: exp.Expression, known: Environment, called: str) -> Stage:
         """Return the groups of private rows, released: keys and aggregates by name."""
@@ -215,7 +240,7 @@ class Views:
 
         visible = [(name, Name(name), "") for name, _ in pairs]
         named = {word.this.name.lower(): word for word in select.args.get("windows") or ()}
-        return Stage(self.parsed, view, base.column, special, lambda node: self.view(node, known), visible, named)
+        return Stage(self.parsed, view, base.column, special, self._inner(known), visible, named)
 
     # What is shown.
 
@@ -334,7 +359,7 @@ class Views:
             return Typed(Name(names[node.name.lower()]), view.columns[names[node.name.lower()]])
 
         outputs = [(name, Name(name)) for name in view.columns]
-        stage = Stage(self.parsed, view, column, lambda node: None, lambda node: self.view(node, known), [], {})
+        stage = Stage(self.parsed, view, column, lambda node: None, self._inner(known), [], {})
         order = self._order(select, stage, stage.scalars(windows=False), list[tuple[str, Expression]](outputs))
         if order:
             view = ViewSelect(ViewSort(stage.view, tuple(order)), tuple(outputs))
