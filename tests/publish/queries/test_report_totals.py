@@ -101,6 +101,21 @@ def test_shown_totals_are_possible_and_add_up(case: Any, integers: bool) -> None
         assert np.allclose(found[keys].sum(), max(0.0, float(fitted[keys].sum())), atol=0.5 + 1e-6)
 
 
+@settings(max_examples=80, deadline=None)
+@given(cases())
+def test_totals_that_are_possible_already_stay_as_they_are(case: Any) -> None:
+    """Tables of one population, most of whose cells are empty. Would catch: margins of cells that nobody measured."""
+    sizes, sets, _, seed = case
+    if {(0, 1), (0, 2), (1, 2)} <= set(sets) and (0, 1, 2) not in sets:
+        sets = [keys for keys in sets if keys != (1, 2)]  # these three alone have no order
+    cells = np.random.default_rng(seed).poisson(0.3, size=math.prod(sizes)).astype(float)
+    known = {keys: (matrix(keys, sizes) @ cells).reshape([sizes[key] for key in keys]) for keys in sets}
+    found = possible(known, sizes, integers=True)
+    assert found is not None
+    for keys in sets:
+        assert np.array_equal(found[keys], known[keys]), (keys, found[keys], known[keys])
+
+
 def test_numbers_that_are_too_large_stay_as_they_are() -> None:
     assert possible({(): np.array(1e300)}, [], integers=True) is None
 

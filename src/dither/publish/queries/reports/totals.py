@@ -11,8 +11,8 @@ of variance v says it with the variance v times the number of cells of S for one
 for each T, which is a subset of a set that was asked for.
 
 **What is shown.** The values as drawn (``raw``) are these least squares. What is shown is in addition possible: counts
-are integers of at least 0 that add up, by the nearest non-negative numbers with the given total, from the coarsest set
-down. An interval stays that of the measurement, and is widened to the shown value where that lies outside: so it covers
+are integers of at least 0 that add up, by the nearest non-negative numbers with the given totals, from coarser sets
+down to finer ones. An interval stays that of the measurement, and is widened to the shown value where that lies outside: so it covers
 whenever the interval of the measurement does.
 """
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -90,28 +90,60 @@ def possible(
 ) -> dict[Places, NDArray[Any]] | None:
     """Return fitted tables as numbers of at least 0 that add up, or None where they are too large for that.
 
-    Where the sets lie within one another, each is shared out among the next finer one, from the total down. Otherwise
-    the cells of all keys are shared out from the total at once, and the sets are their sums.
+    The largest sets are taken one after the other. What one has in common with those before it is a part of one of
+    them, and is shared out among its cells: so both agree on it, and numbers that are possible already stay as they
+    are. Sets within a largest one are its sums. Where the largest sets cannot be ordered so ((a, b), (b, c), (a, c)),
+    the cells of all keys are shared out from the total at once.
     """
     if any(np.abs(table).max(initial=0.0) > _LARGEST for table in tables.values()):
         return None
-    order = sorted(tables, key=len)
-    is_chain = all(set(one) <= set(other) for one, other in itertools.pairwise(order))
-    finest = tuple(sorted(set().union(*order)))
-    if not is_chain and math.prod(sizes[key] for key in finest) > _MOST_CELLS:
-        return None
-    steps = order if is_chain else [finest]
-    fitted = dict(tables) if is_chain else {finest: _cells(tables, finest, sizes)}
-    total = max(float(tables[order[0]].sum()), 0.0)
-    above: tuple[Places, NDArray[Any]] = ((), np.array(round(total) if integers else total))
+    total = max(float(min(tables.items(), key=lambda item: len(item[0]))[1].sum()), 0.0)
+    above: NDArray[Any] = np.array(round(total) if integers else total)
+    ordered = _ordered(tables)
+    fitted = dict(tables)
+    if ordered is None:
+        finest = tuple(sorted(set().union(*tables)))
+        if math.prod(sizes[key] for key in finest) > _MOST_CELLS:
+            return None
+        fitted, ordered = {finest: _cells(tables, finest, sizes)}, [(finest, None)]
     found: dict[Places, NDArray[Any]] = {}
-    for keys in steps:
-        found[keys] = _shared_out(fitted[keys], keys, *above, integers=integers)
-        above = keys, found[keys]
-    if is_chain:
-        return found
-    cells = found[finest]
-    return {keys: cells.sum(axis=tuple(axis for axis, key in enumerate(finest) if key not in keys)) for keys in tables}
+    for largest, before in ordered:
+        common = () if before is None else tuple(key for key in largest if key in before)
+        shared = above if before is None else _summed(found[before], before, common)
+        found[common] = shared
+        for keys in _within(common, largest, fitted):
+            found[keys] = _shared_out(fitted[keys], keys, common, shared, integers=integers)
+            common, shared = keys, found[keys]
+    sums = [(keys, next(largest for largest, _ in ordered if set(keys) <= set(largest))) for keys in tables]
+    return {keys: found[keys] if keys in found else _summed(found[largest], largest, keys) for keys, largest in sums}
+
+
+def _ordered(tables: Iterable[Places]) -> list[tuple[Places, Places | None]] | None:
+    """Return the largest sets, each with one before it that has all it shares with those before it; None if none is."""
+    names = list(tables)
+    largest = [keys for keys in names if not any(set(keys) < set(other) for other in names)]
+    ordered: list[tuple[Places, Places | None]] = [(largest.pop(0), None)]
+    while largest:
+        pairs = [(keys, before) for keys in largest for before, _ in ordered]
+        keys, before = max(pairs, key=lambda pair: len(set(pair[0]) & set(pair[1])))
+        if set(keys) & {key for other, _ in ordered for key in other} > set(keys) & set(before):
+            return None
+        largest.remove(keys)
+        ordered.append((keys, before))
+    return ordered
+
+
+def _within(common: Places, largest: Places, tables: Iterable[Places]) -> list[Places]:
+    """Return the sets between two, from the coarsest, if they lie within one another; else the largest alone."""
+    inside = sorted((keys for keys in tables if set(common) < set(keys) <= set(largest)), key=len)
+    if all(set(one) <= set(other) for one, other in itertools.pairwise(inside)):
+        return inside if set(common) != set(largest) else []
+    return [largest]
+
+
+def _summed(table: NDArray[Any], keys: Places, kept: Places) -> NDArray[Any]:
+    """Return the sums over the keys that are not kept."""
+    return np.asarray(table.sum(axis=tuple(axis for axis, key in enumerate(keys) if key not in kept)))
 
 
 #: Cells of all keys together, where sets do not lie within one another.

@@ -403,9 +403,16 @@ class _From:
             (name, Name(name) if name in theirs.columns else Literal(None, kind)) for name, kind in left.columns.items()
         ]
         source = self._either(step, both, outputs, others)
+        ours, whose = person_columns(first.relation), person_columns(second.relation)
+        either: dict[frozenset[str], str] = {}
+        if ours and whose:
+            name = free_name("either_person", left.columns)
+            outputs.append((name, Name(min(ours))))
+            others.append((name, Name(both.prefix + min(whose))))
+            either = {frozenset((one, both.prefix + other)): name for one in ours for other in whose}
         relation = UnionAll(Project(left, tuple(outputs)), Project(right, tuple(others)))
         sources = (*((source,) if source.columns else ()), *both.scope.sources)
-        return replace(both.scope, relation=relation, sources=sources)
+        return replace(both.scope, relation=relation, sources=sources, either={**both.scope.either, **either})
 
     def _either(
         self, step: Step, both: Both, outputs: list[tuple[str, Name]], others: list[tuple[str, Expression]]

@@ -88,7 +88,11 @@ class Rows:
             name = scope.find(node)
             return Typed(Name(name), scope.relation.columns[name])
 
-        return Scalars(self.parsed, column, scope.said)
+        def special(node: exp.Expression) -> Typed | None:
+            name = scope.of_either(node)
+            return scope.said(node) if name is None else Typed(Name(name), scope.relation.columns[name])
+
+        return Scalars(self.parsed, column, special)
 
     # FROM.
 

@@ -59,6 +59,7 @@ class Scope:
     merged: frozenset[str] = field(default_factory=frozenset)  # columns named by USING, which are equal on both sides
     kept: frozenset[str] = field(default_factory=frozenset)  # public tables all of whose rows are kept, matched or not
     computed: Mapping[int, tuple[exp.Expression, Typed]] = field(default_factory=dict)  # subqueries in conditions
+    either: Mapping[frozenset[str], str] = field(default_factory=dict)  # ids of both sides of a FULL JOIN
 
     def over(self, relation: Relation) -> Scope:
         """Return the same names over another relation with the same columns and perhaps more."""
@@ -68,6 +69,13 @@ class Scope:
         """Return what a subquery in a condition says about each row, if the node is one that was computed."""
         found = self.computed.get(id(node))
         return None if found is None else found[1]
+
+    def of_either(self, node: exp.Expression) -> str | None:
+        """Return the column that COALESCE(a.id, b.id) means, if these are the privacy ids of both sides of a FULL JOIN."""
+        parts = [node.args.get("this"), *node.expressions] if self.either and node.key == "coalesce" else []
+        if not parts or any(part is None or part.key != "column" or part.this.key == "star" for part in parts):
+            return None
+        return self.either.get(frozenset(self.find(part) for part in parts))
 
     def find(self, column: exp.Column) -> str:
         """Return a column's name in the relation, or reject it: unknown or ambiguous."""

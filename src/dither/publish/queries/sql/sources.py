@@ -80,7 +80,11 @@ class Both:
             name = self.scope.find(node)
             return Typed(Name(name), self.columns[name])
 
-        return Scalars(self.scope.parsed, column, lambda node: None)
+        def special(node: exp.Expression) -> Typed | None:
+            name = self.scope.of_either(node)
+            return None if name is None else Typed(Name(name), self.columns[name])
+
+        return Scalars(self.scope.parsed, column, special)
 
 
 def beside(left: Scope, right: Scope | Table, alias: str) -> Both:
@@ -96,7 +100,9 @@ def beside(left: Scope, right: Scope | Table, alias: str) -> Both:
         )
     columns = {**left.relation.columns, **{prefix + name: kind for name, kind in kinds.items()}}
     merged = left.merged if isinstance(right, Table) else left.merged | right.merged
-    scope = replace(left, sources=(*left.sources, *sources), merged=merged)
+    ids = {} if isinstance(right, Table) else right.either
+    either = {frozenset(prefix + one for one in names): prefix + name for names, name in ids.items()}
+    scope = replace(left, sources=(*left.sources, *sources), merged=merged, either={**left.either, **either})
     return Both(scope, columns, prefix)
 
 
