@@ -13,7 +13,8 @@ from typing import Final
 from dither.data import Bounded, DataSet, Expression, JoinPersons, JoinPublic, Limits, Relation, Scan, Table, UnionAll
 from dither.data.own_tables import check_tables, parts_of
 from dither.data.owners import joined_by_owner
-from dither.data.relations import PublicScan, rows_per_person
+from dither.data.public_rows import PublicScan
+from dither.data.relations import rows_per_person
 from dither.errors import InvalidParameter, Unanswerable
 
 #: A query that reads more private tables is refused; a subquery counts as often as it is read.

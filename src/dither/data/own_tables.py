@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Final
 
+from dither.data.public_rows import PublicScan
 from dither.data.relations import (
     Bounded,
     Filter,
@@ -19,7 +20,6 @@ from dither.data.relations import (
     Keep,
     PerPerson,
     Project,
-    PublicScan,
     Relation,
     Scan,
     UnionAll,

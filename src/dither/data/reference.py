@@ -16,6 +16,7 @@ from dither.data.engines.protocol import Engine
 from dither.data.evaluation import Value, cell, evaluate, evaluator, sort_key
 from dither.data.expressions import LARGEST_INTEGER, Expression, Kind, kind_of
 from dither.data.portable_hash import group_hash, row_hash
+from dither.data.public_rows import PublicScan
 from dither.data.relations import (
     PERSON,
     Aggregated,
@@ -32,7 +33,6 @@ from dither.data.relations import (
     PerPerson,
     Persons,
     Project,
-    PublicScan,
     Relation,
     Scan,
     Smallest,

@@ -114,29 +114,6 @@ class Scan(Relation):
 
 @dataclass(frozen=True)
 @typed
-class PublicScan(Relation):
-    """All rows of a declared public table, to be read as they are: no query of private rows may contain it."""
-
-    table: Table
-
-    def __post_init__(self) -> None:
-        """Refuse a private table."""
-        if not self.table.is_public:
-            raise InvalidParameter("table", self.table.name, "a public table")
-
-    @property
-    def columns(self) -> Mapping[str, Kind]:
-        """The declared columns."""
-        return self.table.kinds
-
-    @property
-    def has_persons(self) -> bool:
-        """Public rows are nobody's."""
-        return False
-
-
-@dataclass(frozen=True)
-@typed
 class Filter(_Over):
     """The rows for which the condition is true."""
 

@@ -24,6 +24,7 @@ from typing import Final
 
 from dither.data.expressions import Expression, Kind, Name
 from dither.data.lengths import LONGEST_TEXT, bytes_of, extent
+from dither.data.public_rows import PublicScan
 from dither.data.relations import (
     Aggregation,
     Bounded,
@@ -34,7 +35,6 @@ from dither.data.relations import (
     Measure,
     PerPerson,
     Project,
-    PublicScan,
     Relation,
     Scan,
     UnionAll,

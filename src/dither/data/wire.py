@@ -32,7 +32,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, Final, NoReturn
 
-from dither.data import expressions, relations, schema
+from dither.data import expressions, public_rows, relations, schema
 from dither.data.addresses import redact
 from dither.data.expressions import LARGEST_INTEGER
 from dither.errors import DitherError, InvalidParameter, NotSerialisable
@@ -298,7 +298,7 @@ _SCALARS: Final[Mapping[type, tuple[str, Callable[[Any], str], Callable[[str], A
 register_records(
     *(expressions.Kind, expressions.Name, expressions.Literal, expressions.Call, expressions.Case, expressions.Cast),
     *(expressions.OneOf, expressions.Grid, expressions.IntervalEnd),
-    *(relations.Scan, relations.PublicScan, relations.UnionAll, relations.Filter, relations.Project),
+    *(relations.Scan, public_rows.PublicScan, relations.UnionAll, relations.Filter, relations.Project),
     *(relations.JoinPublic, relations.JoinPersons),
     *(relations.PerPerson, relations.Window, relations.Keep, relations.Limits, relations.Bounded),
     *(relations.CountRows, relations.CountOf, relations.Persons, relations.Sum, relations.Smallest, relations.Largest),

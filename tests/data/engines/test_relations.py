@@ -48,8 +48,9 @@ from dither.data import (
     reference,
 )
 from dither.data.engines.bounding import effective_limits, preaggregates
+from dither.data.public_rows import PublicScan
 from dither.data.reference import ReferenceEngine, aggregate
-from dither.data.relations import PERSON, PublicScan, rows_per_person
+from dither.data.relations import PERSON, rows_per_person
 from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
 

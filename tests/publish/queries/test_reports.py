@@ -13,8 +13,8 @@ import pytest
 
 from dither.checks.law import coverage_is_refuted
 from dither.data import Aggregation, CountRows, Kind, Name
+from dither.data.public_rows import PublicScan
 from dither.data.reference import ReferenceEngine
-from dither.data.relations import PublicScan
 from dither.data.wire import decode, encode
 from dither.errors import DitherError, InvalidParameter, NoGuarantee, Unanswerable
 from dither.mechanisms import Runner

@@ -19,6 +19,7 @@ from dither.data.engines.emit_expressions import ExpressionEmitter, Scope
 from dither.data.engines.emit_owned import owned_rows, where_crowded
 from dither.data.expressions import Kind, Literal, Name, Value, as_stored, kind_of
 from dither.data.portable_hash import LARGEST_REAL, REAL_STEPS
+from dither.data.public_rows import PublicScan
 from dither.data.relations import (
     ORDERED,
     Bounded,
@@ -34,7 +35,6 @@ from dither.data.relations import (
     PerPerson,
     Persons,
     Project,
-    PublicScan,
     Relation,
     Scan,
     Smallest,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 
@@ -45,6 +44,25 @@ from dither.data import (
 from dither.data.expressions import Value, kind_of
 from dither.errors import InvalidParameter
 from dither.publish.queries.bounds_of_parts import bounds_of_part
+from dither.publish.queries.interval_arithmetic import (
+    ALL,
+    Interval,
+    absolute,
+    each,
+    exponential,
+    floats,
+    is_finite,
+    join,
+    meet,
+    outward,
+    power,
+    product,
+    quotient,
+    remainder,
+    square,
+    square_root,
+    widened,
+)
 from dither.publish.queries.person_bounds import (
     is_clamping,
     is_range,
@@ -55,12 +73,8 @@ from dither.publish.queries.person_bounds import (
 )
 from dither.publish.queries.work import once, planning, step
 
-#: An end of an interval: exact, or infinite. Dates count days, timestamps microseconds.
-_End = Fraction | float
-Interval = tuple[_End, _End]
 _Known = Mapping[Expression, Interval]
 
-_ALL: Interval = (-math.inf, math.inf)
 _TRUTH: Interval = (Fraction(0), Fraction(1))
 _PARTS = {
     "quarter": (1, 4),
@@ -86,7 +100,7 @@ def bounds_of(expression: Expression, relation: Relation) -> tuple[float, float]
         return None
     with planning():
         interval = _bounds(expression, relation, {})
-    if interval is None or not (_is_finite(interval[0]) and _is_finite(interval[1])):
+    if interval is None or not (is_finite(interval[0]) and is_finite(interval[1])):
         return None
     low, high = float(interval[0]), float(interval[1])
     return low + 0.0, high + 0.0  # never minus zero
@@ -99,7 +113,7 @@ def date_bounds_of(expression: Expression, relation: Relation) -> tuple[datetime
         return None
     with planning():
         interval = _bounds(Cast(expression, Kind.DATE), relation, {})
-    if interval is None or not (_is_finite(interval[0]) and _is_finite(interval[1])):
+    if interval is None or not (is_finite(interval[0]) and is_finite(interval[1])):
         return None
     first, last = (min(max(int(end), 1), datetime.date.max.toordinal()) for end in interval)
     return datetime.date.fromordinal(first), datetime.date.fromordinal(last)
@@ -124,8 +138,8 @@ def _bounds(expression: Expression, relation: Relation, known: _Known) -> Interv
     step()
     interval = _interval(expression, relation, known)
     if interval is not None and expression in known:
-        interval = _meet(interval, known[expression])
-    return None if interval is None else _outward(interval)
+        interval = meet(interval, known[expression])
+    return None if interval is None else outward(interval)
 
 
 def _interval(expression: Expression, relation: Relation, known: _Known) -> Interval | None:
@@ -133,7 +147,7 @@ def _interval(expression: Expression, relation: Relation, known: _Known) -> Inte
         if expression.value is None:
             return None
         place = _place(expression.value)
-        return _ALL if place is None else (place, place)
+        return ALL if place is None else (place, place)
     if isinstance(expression, Name):
         return _of_column(expression.name, relation)
     if isinstance(expression, OneOf):
@@ -147,20 +161,20 @@ def _interval(expression: Expression, relation: Relation, known: _Known) -> Inte
         return _of_case(expression, relation, known)
     if isinstance(expression, Call):
         return _of_call(expression, relation, known)
-    return _ALL
+    return ALL
 
 
 def _of_cast(expression: Cast, below: Interval, given: Kind) -> Interval:
     day = 86_400_000_000
     if given is expression.kind or given in (Kind.BOOLEAN, Kind.INTEGER) or expression.kind is Kind.TEXT:
-        return below if expression.kind is not Kind.TEXT else _ALL
+        return below if expression.kind is not Kind.TEXT else ALL
     if given is Kind.REAL:
-        return _each(below, math.floor)
+        return each(below, math.floor)
     if given is Kind.DATE:
-        return _each(below, lambda days: (days - 1) * day)
+        return each(below, lambda days: (days - 1) * day)
     if given is Kind.TIMESTAMP:
-        return _each(below, lambda instant: instant // day + 1)
-    return _ALL
+        return each(below, lambda instant: instant // day + 1)
+    return ALL
 
 
 def _of_case(expression: Case, relation: Relation, known: _Known) -> Interval | None:
@@ -172,7 +186,7 @@ def _of_case(expression: Case, relation: Relation, known: _Known) -> Interval | 
             found.append(_bounds(value, relation, _both(passed, here)))
         passed = _both(passed, _when_not_true(condition))
     found.append(_bounds(expression.otherwise, relation, passed))
-    return _join(found)
+    return join(found)
 
 
 def _may_hold(expression: Expression, wanted: Interval, relation: Relation, known: _Known) -> bool:
@@ -188,7 +202,7 @@ def _of_call(expression: Call, relation: Relation, known: _Known) -> Interval | 
         return Fraction(low), Fraction(high)
     below = [_bounds(argument, relation, known) for argument in expression.arguments]
     if function == "coalesce":
-        return _join(below)
+        return join(below)
     if function in ("least", "greatest"):
         return _of_extreme(expression, below)
     if function == "is_null":
@@ -221,32 +235,32 @@ def _of_function(expression: Call, given: list[Interval], relation: Relation) ->
     function, first = expression.function, given[0]
     if function == "multiply":
         same = expression.arguments[0] == expression.arguments[1]
-        return _square(first) if same else _product(first, given[1])
+        return square(first) if same else product(first, given[1])
     if function == "divide":
         ratio = of_ratio(expression, relation, lambda value, below: _bounds(value, below, {}))
         if ratio is not None:
             return ratio
-        return _quotient(first, given[1], kind_of(expression.arguments[1], relation.columns) is Kind.INTEGER)
+        return quotient(first, given[1], kind_of(expression.arguments[1], relation.columns) is Kind.INTEGER)
     if function == "quotient":
-        return _each(_quotient(first, given[1], True), math.trunc)
+        return each(quotient(first, given[1], True), math.trunc)
     if function == "remainder":
-        return _remainder(first, given[1])
+        return remainder(first, given[1])
     if function == "shift_right":
         bits = given[1]
         if not (bits[0] == bits[1] and 0 <= bits[0] <= 62):
-            return _ALL
-        return _each(first, lambda end: math.floor(end / 2 ** int(bits[0])))
+            return ALL
+        return each(first, lambda end: math.floor(end / 2 ** int(bits[0])))
     if function == "power":
-        return _power(first, given[1])
+        return power(first, given[1])
     if function == "length":
         return of_length(expression.arguments[0], relation)
     if function == "year":
-        return _each(first, lambda end: _year(end, kind_of(expression.arguments[0], relation.columns)))
+        return each(first, lambda end: _year(end, kind_of(expression.arguments[0], relation.columns)))
     if function == "truncate_date":
         return _truncated(expression, first, kind_of(expression.arguments[0], relation.columns))
     if function == "null_if":
         return first
-    return bounds_of_part(expression, given, kind_of(expression.arguments[0], relation.columns)) or _ALL
+    return bounds_of_part(expression, given, kind_of(expression.arguments[0], relation.columns)) or ALL
 
 
 # Intervals of columns, through the relations.
@@ -277,11 +291,11 @@ def _of_new_column(name: str, relation: Relation) -> Interval | None:
         side = relation.left if on_left else relation.right
         found = _of_column(name if on_left else name.removeprefix(relation.prefix), side)
         if relation.condition is not None and not relation.keep_unmatched and found is not None:
-            found = _meet(found, _when_true(relation.condition).get(Name(name), _ALL))
+            found = meet(found, _when_true(relation.condition).get(Name(name), ALL))
         return found
     if isinstance(relation, UnionAll):
         other = list(relation.right.columns)[list(relation.left.columns).index(name)]
-        return _join([_of_column(name, relation.left), _of_column(other, relation.right)])
+        return join([_of_column(name, relation.left), _of_column(other, relation.right)])
     if isinstance(relation, PerPerson):
         keys, measures = dict(relation.keys), dict(relation.measures)
         return (
@@ -305,7 +319,7 @@ def _of_measure(measure: Measure, relation: Relation) -> Interval | None:
         return of_sum(_bounds(measure.value, relation, {}), relation)
     if isinstance(measure, Smallest | Largest):
         return _bounds(measure.value, relation, {})
-    return _ALL
+    return ALL
 
 
 def _of_window(window: Window) -> Interval | None:
@@ -313,7 +327,7 @@ def _of_window(window: Window) -> Interval | None:
         return of_count(1, window.relation)
     if window.function == "count":
         return of_count(0, window.relation)
-    value = _ALL if window.value is None else _bounds(window.value, window.relation, {})
+    value = ALL if window.value is None else _bounds(window.value, window.relation, {})
     return of_sum(value, window.relation) if window.function == "sum" else value
 
 
@@ -321,12 +335,12 @@ def _of_declared(column: Column) -> Interval:
     if column.kind is Kind.BOOLEAN:
         return _TRUTH
     if column.kind is Kind.TEXT:
-        return _ALL
+        return ALL
     ends: Iterable[Value] = (column.lower, column.upper)
     if column.lower is None:
         ends = column.categories or ()
     places = [place for place in map(_place, ends) if place is not None]
-    return (min(places), max(places)) if places else _ALL
+    return (min(places), max(places)) if places else ALL
 
 
 # What a condition says about the expressions in it.
@@ -384,15 +398,11 @@ def _both(first: _Known, second: _Known) -> dict[Expression, Interval]:
     step(len(first) + len(second))
     joined = dict(first)
     for expression, interval in second.items():
-        joined[expression] = _meet(joined[expression], interval) if expression in joined else interval
+        joined[expression] = meet(joined[expression], interval) if expression in joined else interval
     return joined
 
 
 # Arithmetic of intervals.
-
-
-def _is_finite(end: _End) -> bool:
-    return isinstance(end, Fraction) or math.isfinite(end)
 
 
 def _place(value: Value) -> Fraction | None:
@@ -406,99 +416,9 @@ def _place(value: Value) -> Fraction | None:
     return Fraction(value)
 
 
-def _outward(interval: Interval) -> Interval:
-    """Round outwards to doubles: rounding to nearest is monotone, so a computed double stays inside."""
-    return _rounded(interval[0], -math.inf), _rounded(interval[1], math.inf)
-
-
-def _rounded(end: _End, towards: float) -> _End:
-    if isinstance(end, float) or (end.denominator == 1 and abs(end.numerator) <= 2**53):
-        return end
-    try:
-        near = float(end)
-    except OverflowError:
-        sign = 1 if end > 0 else -1
-        return sign * math.inf if (end > 0) == (towards > 0) else sign * Fraction(sys.float_info.max)
-    if (near < end) if towards > 0 else (near > end):
-        near = math.nextafter(near, towards)
-    return Fraction(near) if math.isfinite(near) else near
-
-
-def _meet(first: Interval, second: Interval) -> Interval:
-    low, high = max(first[0], second[0]), min(first[1], second[1])
-    return (low, high) if low <= high else first  # contradictory conditions: no row is left, any bound is true
-
-
-def _join(intervals: Iterable[Interval | None]) -> Interval | None:
-    given = [interval for interval in intervals if interval is not None]
-    return (min(low for low, _ in given), max(high for _, high in given)) if given else None
-
-
-def _each(interval: Interval, change: Callable[[Fraction], Fraction | int]) -> Interval:
-    """Apply a non-decreasing function."""
-    low, high = (Fraction(change(end)) if isinstance(end, Fraction) else end for end in interval)
-    return low, high
-
-
-def _times(first: _End, second: _End) -> _End:
-    return Fraction(0) if first == 0 or second == 0 else first * second
-
-
-def _product(first: Interval, second: Interval) -> Interval:
-    corners = [_times(a, b) for a in first for b in second]
-    return min(corners), max(corners)
-
-
-def _square(interval: Interval) -> Interval:
-    low, high = interval
-    ends = (_times(low, low), _times(high, high))
-    return (Fraction(0) if low <= 0 <= high else min(ends)), max(ends)
-
-
-def _quotient(first: Interval, second: Interval, is_whole: bool) -> Interval:
-    low, high = second
-    if low > 0 or high < 0:
-        inverse = _inverse(high), _inverse(low)
-    elif low == high == 0:
-        return Fraction(0), Fraction(0)  # always NULL
-    elif is_whole:
-        inverse = (Fraction(0) if low >= 0 else Fraction(-1)), (Fraction(0) if high <= 0 else Fraction(1))
-    else:
-        inverse = (Fraction(0) if low >= 0 else -math.inf), (Fraction(0) if high <= 0 else math.inf)
-    return _product(first, inverse)
-
-
-def _inverse(end: _End) -> _End:
-    return 1 / end if isinstance(end, Fraction) else Fraction(0)
-
-
-def _remainder(first: Interval, second: Interval) -> Interval:
-    reach: _End = _absolute(first)[1]
-    most: _End = min(max(_absolute(second)[1] - 1, Fraction(0)), reach)
-    return (Fraction(0) if first[0] >= 0 else -most), (Fraction(0) if first[1] <= 0 else most)
-
-
-def _power(first: Interval, second: Interval) -> Interval:
-    low, high = first
-    exponent = second[0]
-    if second[0] != second[1] or not isinstance(exponent, Fraction):
-        return _ALL
-    if exponent.denominator == 1 and 0 <= exponent <= 64:
-        times = int(exponent)
-        if not (isinstance(low, Fraction) and isinstance(high, Fraction)):
-            return (Fraction(0) if times % 2 == 0 or low >= 0 else -math.inf), math.inf
-        ends = (low**times, high**times)
-        least = Fraction(0) if times % 2 == 0 and low <= 0 <= high and times else min(ends)
-        return _widened((least, max(ends)))
-    if low >= 0 and exponent > 0:
-        share = float(exponent)
-        return _widened(_floats(first, lambda end: end**share, least=0.0))
-    return _ALL
-
-
 def _of_extreme(expression: Call, below: list[Interval | None]) -> Interval | None:
     """NULL arguments are skipped, so only constants are certain to take part."""
-    joined = _join(below)
+    joined = join(below)
     if joined is None:
         return None
     certain = [
@@ -515,46 +435,6 @@ def _of_extreme(expression: Call, below: list[Interval | None]) -> Interval | No
     return low, high
 
 
-def _floats(interval: Interval, change: Callable[[float], float], *, least: float) -> Interval:
-    ends: list[_End] = []
-    for end in interval:
-        try:
-            found = change(float(end))
-        except OverflowError:
-            found = math.inf
-        except ValueError:  # outside the domain, where the value is NULL
-            found = least
-        ends.append(Fraction(found) if math.isfinite(found) else found)
-    return ends[0], ends[1]
-
-
-def _widened(interval: Interval) -> Interval:
-    """Allow for errors in the last digits of an engine's mathematical library."""
-    slack = Fraction(1, 2**48)
-    low, high = interval
-    return (
-        low - abs(low) * slack if isinstance(low, Fraction) else low,
-        high + abs(high) * slack if isinstance(high, Fraction) else high,
-    )
-
-
-def _absolute(interval: Interval) -> Interval:
-    low, high = interval
-    if low >= 0:
-        return low, high
-    return (-high, -low) if high <= 0 else (Fraction(0), max(-low, high))
-
-
-def _square_root(interval: Interval) -> Interval:
-    low, high = _widened(_floats(interval, math.sqrt, least=0.0))
-    return max(low, Fraction(0)), high
-
-
-def _exponential(interval: Interval) -> Interval:
-    low, high = _widened(_floats(interval, math.exp, least=0.0))
-    return max(low, Fraction(0)), high
-
-
 def _year(end: Fraction, kind: Kind) -> int:
     return _day(end, kind).year
 
@@ -567,7 +447,7 @@ def _day(end: Fraction, kind: Kind) -> datetime.date:
 def _truncated(expression: Call, first: Interval, kind: Kind) -> Interval:
     unit = expression.arguments[1]
     part = unit.value if isinstance(unit, Literal) else ""
-    return _each(first, lambda end: first_day(_day(end, kind), str(part)).toordinal())
+    return each(first, lambda end: first_day(_day(end, kind), str(part)).toordinal())
 
 
 def first_day(day: datetime.date, part: str) -> datetime.date:
@@ -593,12 +473,12 @@ _ARITHMETIC: Mapping[str, Callable[..., Interval]] = {
     "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
     "subtract": lambda a, b: (a[0] - b[1], a[1] - b[0]),
     "negate": lambda a: (-a[1], -a[0]),
-    "absolute": _absolute,
-    "floor": lambda a: _each(a, math.floor),
-    "ceiling": lambda a: _each(a, math.ceil),
-    "square_root": _square_root,
-    "exponential": _exponential,
-    "logarithm": lambda a: _widened(_floats(a, math.log, least=-math.inf)),
+    "absolute": absolute,
+    "floor": lambda a: each(a, math.floor),
+    "ceiling": lambda a: each(a, math.ceil),
+    "square_root": square_root,
+    "exponential": exponential,
+    "logarithm": lambda a: widened(floats(a, math.log, least=-math.inf)),
     "days_between": lambda a, b: (b[0] - a[1], b[1] - a[0]),
     "add_days": lambda a, b: (a[0] + b[0], a[1] + b[1]),
 }

@@ -42,7 +42,8 @@ from dither.data import (
 )
 from dither.data.expressions import Value, as_stored, kind_of, names_in, walk
 from dither.errors import Unanswerable
-from dither.publish.queries.bounds import Interval, interval_of, intervals_when_true
+from dither.publish.queries.bounds import interval_of, intervals_when_true
+from dither.publish.queries.interval_arithmetic import Interval
 from dither.publish.queries.keys import public_values
 from dither.publish.queries.query import Aggregate, Key
 from dither.publish.queries.saying import in_sql, quoted

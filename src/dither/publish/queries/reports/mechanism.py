@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dither.data import Aggregation, CountRows, Name
 from dither.data.engines.protocol import Engine
 from dither.data.evaluation import sort_key
-from dither.data.relations import PublicScan
+from dither.data.public_rows import PublicScan
 from dither.data.returned import canonical, first_number
 from dither.data.schema import Table
 from dither.data.wire import decode, encode, register_records

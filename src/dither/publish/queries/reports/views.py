@@ -16,7 +16,7 @@ from typing import Final
 
 from dither.data import Expression, Kind, Table
 from dither.data.expressions import kind_of
-from dither.data.relations import PublicScan
+from dither.data.public_rows import PublicScan
 from dither.errors import InvalidParameter
 from dither.exact import typed
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from dither.data import Call, DataSet, Expression, Name
-from dither.data.relations import PublicScan
+from dither.data.public_rows import PublicScan
 from dither.errors import InvalidParameter
 from dither.publish.queries.assemble import conjunction
 from dither.publish.queries.reports.views import View, ViewJoin, ViewOne, ViewPublic, ViewSelect
