@@ -59,8 +59,9 @@ def test_what_is_found_fits_the_rows(place: Path) -> None:
     """With 2,000 people in one magnitude an epsilon of 100 leaves no doubt."""
     found = record(*BOUNDS, "--epsilon", "100")
     assert (found["lower"], found["upper"]) == (64, 128)
-    (row,) = record(*LIMITS, "--epsilon", "100")["rows"]
-    assert row[0] == 3
+    limit = record(*LIMITS, "--epsilon", "100")
+    assert limit["rows"][0][0] == 3
+    assert "declare contribution: {rows: 3}" in limit["notes"][-1]
     assert "CLAMP(price, 64, 128)" in run(*BOUNDS, "--epsilon", "100")
 
 

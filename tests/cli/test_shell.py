@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,6 +53,13 @@ def test_a_pipe_is_answered_line_by_line() -> None:
     assert "sales.city: text; Basel, Bern" in out
     assert "95 % intervals" in out
     assert "is left" in out
+
+
+def test_the_commands_that_a_refusal_names_are_there() -> None:
+    code, _, err = piped("SHOW TABLES;\n", "--epsilon", "1", "--yes")
+    named = re.findall(r"(?<!\S)\.[a-z]+", err)
+    assert (code, len(named)) == (exits.WRONG_REQUEST, 2)
+    assert piped("".join(f"{one}\n" for one in named))[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,9 @@ def add(
     A schema is taken as it is. With a data file the wizard shows you your own rows in figures, on your screen alone,
     and asks what is public; what comes from the data you confirm one by one. Where nobody can be asked it gives a
     draft and the open questions, and exits with 3. Nothing is registered until everything is right.
+
+    The wizard takes one table. Several that belong together are one schema: draft each with --suggest, and put their
+    tables into one file.
     """
     if is_draft:
         _draft(schema, out, name, as_json=as_json)

@@ -374,7 +374,7 @@ MISSPELT = [
     ("SELECT SUM(cost, contribution_bounds_per_group => (0, 9)), AVG(age) FROM visits", "AVG", "two queries"),
     ("SELECT SUM(cost, contribution_bounds_per_group => (0)) FROM visits", "two bounds", "(0, 10)"),
     ("SHOW TABLES", "SHOW", ".tables"),
-    ("DESCRIBE visits", "DESCRIBE", ".schema"),
+    ("DESCRIBE visits", "DESCRIBE", ".columns"),
     ("SELCT COUNT(*) FROM visits", "SELCT", "did you mean SELECT"),
     ("CREATE TABLE t (a INT)", "CREATE", "SELECT"),
     ("SELECT COUNT(*) FROM vists", "vists", "visits, or"),

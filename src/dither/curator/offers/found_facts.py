@@ -102,11 +102,15 @@ def limits(
 
 
 def _advised(found: QueryResult, most: int) -> QueryResult:
-    """Return a limit with a note on how to narrow its interval, where that spans much of what was considered.
+    """Return a limit with a note on how it is declared, and how to narrow its interval where that is wide.
 
-    It is made of the released interval and public parameters.
+    They are made of the released number, its interval and public parameters.
     """
-    ((low, high),) = found.interval("rows")
+    (limit,), ((low, high),) = found.column("rows"), found.interval("rows")
+    if isinstance(limit, int | float):
+        rows = max(1, round(limit))
+        used = f"declare contribution: {{rows: {rows}}}, or ask with OPTIONS (max_rows_contributed = {rows})"
+        found = replace(found, notes=(*found.notes, used))
     if not (isinstance(low, int | float) and isinstance(high, int | float)) or most < _FEW:
         return found
     if high - low <= most / _FEW:

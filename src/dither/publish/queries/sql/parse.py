@@ -185,7 +185,7 @@ class Parsed:
         if word in _SHOWING:
             raise Unanswerable(
                 f"{word} is not a query about the data",
-                ".tables and .schema in 'dither shell' show what can be asked about; in Python it is session.dataset",
+                ".tables and .columns in 'dither shell' show what can be asked about; in Python it is session.dataset",
             )
         if word not in ("SELECT", "WITH", "FROM"):
             like = nearest(word, ("SELECT", "WITH", "FROM", "EXPLAIN"))
