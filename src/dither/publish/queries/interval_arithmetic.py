@@ -80,7 +80,7 @@ def quotient(first: Interval, second: Interval, is_whole: bool) -> Interval:
     """Return the quotients of two intervals."""
     low, high = second
     if low > 0 or high < 0:
-        inverse = inverse(high), inverse(low)
+        inverse = reciprocal(high), reciprocal(low)
     elif low == high == 0:
         return Fraction(0), Fraction(0)  # always NULL
     elif is_whole:
@@ -90,7 +90,7 @@ def quotient(first: Interval, second: Interval, is_whole: bool) -> Interval:
     return product(first, inverse)
 
 
-def inverse(end: End) -> End:
+def reciprocal(end: End) -> End:
     """Return one over an end."""
     return 1 / end if isinstance(end, Fraction) else Fraction(0)
 

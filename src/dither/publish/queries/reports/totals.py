@@ -12,8 +12,8 @@ for each T, which is a subset of a set that was asked for.
 
 **What is shown.** The values as drawn (``raw``) are these least squares. What is shown is in addition possible: counts
 are integers of at least 0 that add up, by the nearest non-negative numbers with the given totals, from coarser sets
-down to finer ones. An interval stays that of the measurement, and is widened to the shown value where that lies outside: so it covers
-whenever the interval of the measurement does.
+down to finer ones. An interval stays that of the measurement, and is widened to the shown value where that lies
+outside: so it covers whenever the interval of the measurement does.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class Scope:
         return None if found is None else found[1]
 
     def of_either(self, node: exp.Expression) -> str | None:
-        """Return the column that COALESCE(a.id, b.id) means, if these are the privacy ids of both sides of a FULL JOIN."""
+        """Return the column that COALESCE(a.id, b.id) means, if these are the ids of both sides of a FULL JOIN."""
         parts = [node.args.get("this"), *node.expressions] if self.either and node.key == "coalesce" else []
         if not parts or any(part is None or part.key != "column" or part.this.key == "star" for part in parts):
             return None
