@@ -66,12 +66,12 @@ def test_what_is_found_fits_the_rows(place: Path) -> None:
 
 
 def test_a_wide_interval_says_how_to_narrow_it(place: Path) -> None:
-    """Two thousand people at an epsilon of 1/100: of limits up to 1,024 nothing is told apart."""
-    wide = record(*LIMITS, "--epsilon", "0.01")
+    """Two thousand people at an epsilon of 1/10,000: of limits up to 1,024 nothing is told apart."""
+    wide = record(*LIMITS, "--epsilon", "0.0001")
     assert "--most 16" in wide["notes"][-1]
-    assert "--most 16" in run(*LIMITS, "--epsilon", "0.01")
+    assert "--most 16" in run(*LIMITS, "--epsilon", "0.0001")
     assert not any("--most 16" in note for note in record(*LIMITS, "--epsilon", "100")["notes"])
-    assert not any("--most 16" in note for note in record(*LIMITS, "--epsilon", "0.01", "--most", "3")["notes"])
+    assert not any("--most 16" in note for note in record(*LIMITS, "--epsilon", "0.0001", "--most", "3")["notes"])
 
 
 def test_the_only_table_may_be_left_out(place: Path) -> None:

@@ -210,18 +210,20 @@ def kind_of_person(relation: Relation) -> Kind:
     return kind_of_person(below)
 
 
-def _scan(relation: Scan, reading: _Reading) -> list[_Row]:
+def _scan(relation: Scan, reading: _Reading, keys: tuple[str, ...] = ()) -> list[_Row]:
+    """Return the rows of a table; ``keys`` are its columns that another table refers to."""
     parent, owner = relation.parent, relation.table.owner
     if parent is not None and owner is not None:
-        return _owned(relation, owner, _scan(parent, reading), reading)
-    rows = _typed(relation.table, reading)
+        rows = _typed(relation.table, reading, keys)
+        return _owned(relation, owner, _scan(parent, reading, owner.keys), rows)
+    rows = _typed(relation.table, reading, keys)
     person = relation.table.person
     if person is None:
         return rows
     return [{**row, PERSON: row[person]} for row in rows if row[person] is not None]
 
 
-def _owned(relation: Scan, owner: Owner, parents: list[_Row], reading: _Reading) -> list[_Row]:
+def _owned(relation: Scan, owner: Owner, parents: list[_Row], rows: list[_Row]) -> list[_Row]:
     """Return each row once for each person who has a row that it refers to."""
     people: dict[tuple[Value, ...], set[Value]] = {}
     for row in parents:
@@ -232,17 +234,17 @@ def _owned(relation: Scan, owner: Owner, parents: list[_Row], reading: _Reading)
         return row_hash([(row[name], kind) for name, kind in kinds.items()]), [sort_key(row[name]) for name in kinds]
 
     referring: dict[tuple[Value, ...], list[_Row]] = {}
-    for row in _typed(relation.table, reading):
+    for row in rows:
         referring.setdefault(tuple(row[name] for name in owner.columns), []).append(row)
     found: list[_Row] = []
-    for reference, rows in referring.items():
-        kept = rows if owner.rows is None else sorted(rows, key=place)[: owner.rows]
+    for reference, alike in referring.items():
+        kept = alike if owner.rows is None else sorted(alike, key=place)[: owner.rows]
         if None not in reference:
             found += [{**row, PERSON: person} for person in people.get(reference, ()) for row in kept]
     return found
 
 
-def _typed(table: Table, reading: _Reading) -> list[_Row]:
+def _typed(table: Table, reading: _Reading, keys: tuple[str, ...] = ()) -> list[_Row]:
     if table.name not in reading.tables:
         raise EngineUnavailable(f"no rows were given for table {table.name}")
     lengths = {column.name: column.longest for column in table.columns if column.kind is Kind.TEXT}
@@ -254,8 +256,8 @@ def _typed(table: Table, reading: _Reading) -> list[_Row]:
         for row in typed:
             text = row[name]
             if isinstance(text, str) and len(text) > longest:
-                # Two privacy ids that differ later on would become one person's.
-                row[name] = None if name in table.identifying else text[:longest]
+                # Two privacy ids that differ later on would become one person's, and keys of two people one key.
+                row[name] = None if name in (*table.identifying, *keys) else text[:longest]
     return typed
 
 

@@ -246,3 +246,24 @@ def test_the_bounds_hold_on_duckdb_with_its_own_hash() -> None:
 def test_a_caller_gets_the_very_query(text: str) -> None:
     """Groups of an order are rows of its owner, and are not taken for groups that have to be released first."""
     assert parse_request(text, SHOP) == parse_sql(text, SHOP)
+
+
+@pytest.mark.parametrize("engine", ["reference", "duckdb"])
+def test_keys_of_different_people_that_agree_where_they_are_cut_are_not_one_key(engine: str) -> None:
+    """A row behind the common beginning would be a row of everybody, and move a count by as many people."""
+    short = SCHEMA.replace("o_orderkey: integer", "o_orderkey: {kind: text, length: 4}")
+    dataset = loads(short.replace("l_orderkey: integer", "l_orderkey: {kind: text, length: 4}"))
+    tables: dict[str, list[dict[str, Any]]] = {
+        "customer": [{"c_custkey": one, "c_segment": "a"} for one in range(6)],
+        "orders": [{"o_orderkey": f"same{one}", "o_custkey": one, "o_priority": 1} for one in range(5)]
+        + [{"o_orderkey": "mine", "o_custkey": 5, "o_priority": 1}],
+        "lineitem": [{"l_orderkey": key, "l_quantity": 1} for key in ("same", "same1", "mine")],
+    }
+    counted = Aggregation(parse_sql("SELECT COUNT(*) FROM lineitem", dataset).relation, (), (CountRows(),))
+    if engine == "reference":
+        assert ReferenceEngine(dataset, tables).aggregate(counted).measures == ((1,),)
+        return
+    pandas = pytest.importorskip("pandas")
+    frames = {name: pandas.DataFrame(rows) for name, rows in tables.items()}
+    with DuckDBEngine(dataset, frames=frames, threads=1) as opened:
+        assert opened.aggregate(counted).measures == ((1,),)

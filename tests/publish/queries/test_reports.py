@@ -467,6 +467,7 @@ REFUSED = [
         "list",
     ),
     ("SELECT * FROM places, nowhere", "nowhere"),
+    ("SELECT * FROM elsewhere.places", "elsewhere"),
     ("SELECT region FROM places ORDER BY 2", "a position from 1 to 1"),
 ]
 
@@ -489,6 +490,13 @@ def test_public_tables_are_free_and_read_as_they_are() -> None:
     assert all(column.is_key for column in result.columns)
     twice = ReferenceEngine(LOOSE, {**tables(), "places": [*tables()["places"], *tables()["places"]]})
     assert answered("SELECT COUNT(*) FROM places", engine=twice).rows == ((4,),)
+
+
+def test_a_name_with_its_data_set_is_the_table_and_not_a_subquery_of_that_name() -> None:
+    hidden = "WITH places AS (SELECT region, COUNT(*) AS n FROM visits GROUP BY region)"
+    planned = asked(f"{hidden} SELECT * FROM {LOOSE.name}.places")
+    assert planned.loss(1) == PureDP(0)
+    assert planned.report == asked("SELECT * FROM places").report
 
 
 def test_a_public_table_that_is_too_long_is_refused_before_the_charge(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,12 +14,20 @@ if TYPE_CHECKING:
     from dither.data.engines.emit_relations import Printed, RelationEmitter
 
 
-def owned_rows(emitter: RelationEmitter, scan: Scan) -> Printed:
-    """Return the rows of a table, each once for each person who has a row that it refers to."""
+def owned_rows(emitter: RelationEmitter, scan: Scan, keys: Sequence[str] = ()) -> Printed:
+    """Return the rows of a table, each once for each person who has a row that it refers to.
+
+    Args:
+        emitter: of the dialect.
+        scan: which table, and through which others its rows belong to people.
+        keys: its columns that another table refers to. One that is longer than declared is NULL: cut, the keys of
+            different people could become one, and a row that refers to it a row of all of them.
+
+    """
     parent, owner, table = scan.parent, scan.table.owner, scan.table
     if parent is None or owner is None:
-        return emitter.scanned(table, table.person)
-    rows, above = emitter.scanned(table, None), owned_rows(emitter, parent)
+        return emitter.scanned(table, table.person, keys)
+    rows, above = emitter.scanned(table, None, keys), owned_rows(emitter, parent, owner.keys)
     if owner.rows is not None:
         rows = few_of_each(emitter, rows, table, owner.columns, owner.rows)
     kinds = [table.kinds[name] for name in owner.columns]

@@ -208,10 +208,21 @@ class RelationEmitter(ExpressionEmitter):
         extra = "".join(f", {sql} AS {name}" for name, sql in further)
         return replace(rows, text=f"SELECT {rows.listed}{extra} FROM ({rows.text}) AS {self.fresh('t')}")
 
-    def scanned(self, table: Table, person: str | None) -> Printed:
-        """Return all rows of a table, with the column that holds the person; rows in which it is NULL do not exist."""
+    def scanned(self, table: Table, person: str | None, keys: Sequence[str] = ()) -> Printed:
+        """Return all rows of a table, with the column that holds the person; rows in which it is NULL do not exist.
+
+        Args:
+            table: which table.
+            person: its privacy id; None without one.
+            keys: the columns by which rows of another table belong to people: NULL where a text is too long.
+
+        """
         names = {name: self.fresh("c") for name in table.kinds}
-        outputs = [f"{self._entering_cell(table, column)} AS {names[column.name]}" for column in table.columns]
+        whole = {*table.identifying, *keys}
+        outputs = [
+            f"{self._entering_cell(table, column, column.name in whole)} AS {names[column.name]}"
+            for column in table.columns
+        ]
         text = f"SELECT {', '.join(outputs)} FROM {self.source(table)}"
         scope = Scope(table.kinds, names)
         if person is None:
@@ -221,12 +232,12 @@ class RelationEmitter(ExpressionEmitter):
         text = f"SELECT {outer} FROM ({text}) AS {self.fresh('t')} WHERE {names[person]} IS NOT NULL"
         return Printed(text, scope, held, table.kinds[person])
 
-    def _entering_cell(self, table: Table, column: Column) -> str:
+    def _entering_cell(self, table: Table, column: Column, is_whole: bool) -> str:
         """Return a cell of its kind, a text cut at its declared length; what says whose a row is is NULL if longer."""
         sql = self.cell(table, column.name, column.kind)
         if column.kind is not Kind.TEXT:
             return sql
-        if column.name in table.identifying:
+        if is_whole:
             return f"(CASE WHEN {self.filled('length', [sql])} <= {column.longest} THEN {sql} END)"
         return self.substring(sql, 1, column.longest)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dither.data.engines.spill import SpillFolder
+from dither.data.expressions import Kind
 from dither.data.importing.conversion import importing_connection, printed_cells
 from dither.data.importing.fit import asked, opened
 from dither.data.schema import Owner, Table
@@ -84,6 +85,14 @@ def _cells(
     for place, file in enumerate(files):
         source = opened(connection, table, file, folder / f"{table.name}-{place}.parquet")
         cells = printed_cells(table, source)
-        listed = ", ".join(f"{cells[name]} AS k{number}" for number, name in enumerate(names))
+        # As in every answer, a key or reference that is longer than declared is none.
+        longest = {one.name: one.longest for one in table.columns if one.kind is Kind.TEXT}
+        whole = [
+            f"(CASE WHEN length({cells[name]}) <= {longest[name]} THEN {cells[name]} END)"
+            if name in longest
+            else cells[name]
+            for name in names
+        ]
+        listed = ", ".join(f"{cell} AS k{number}" for number, cell in enumerate(whole))
         parts.append(f"SELECT {listed} FROM {source[0]} AS s")
     return " UNION ALL ".join(parts)

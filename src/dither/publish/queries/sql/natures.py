@@ -164,7 +164,7 @@ class Natures:
         node = sources[0]
         if node.key == "subquery":
             inner, within = node.this, known
-        elif node.key == "table" and node.name.lower() in known:
+        elif node.key == "table" and node.name.lower() in known and not node.args.get("db"):
             cte = known[node.name.lower()]
             inner, within = cte.select, cte.environment
         else:

@@ -164,6 +164,8 @@ def _table(
     if node.key != "table" or node.this.key != "identifier":
         _refuse(parsed, node)
     _plain(parsed, node, "this", "alias", "db")
+    if node.args.get("db") and node.args["db"].name.lower() != dataset.name.lower():
+        raise InvalidParameter(f"data set at {parsed.place(node)}", node.args["db"].name, dataset.name)
     alias = plain_alias(parsed, node, node.alias) if given is not None else node.name
     cte = known.get(node.name.lower())
     if cte is not None and not node.args.get("db"):
