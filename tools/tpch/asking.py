@@ -95,7 +95,7 @@ class Asking:
                 first = self.asked(number, title, sql)
                 yield first
             else:
-                answer, exact = f"{float(first.answer.rows[0][0]):.2f}", str(first.exact[0][0])
+                answer, exact = f"{float(str(first.answer.rows[0][0])):.2f}", str(first.exact[0][0])
                 yield self.asked(number, title, sql.replace("{first}", answer), sql.replace("{first}", exact))
 
     def _answer(self, sql: str, epsilon: str) -> tuple[QueryResult | None, str]:

@@ -52,6 +52,13 @@ OF_PERSONS: Final = (
     f"SELECT {_ALL} FROM visits v UNION ALL SELECT {_ALL} FROM visits v WHERE cost > 0 "
     f"UNION ALL SELECT {_ALL} FROM others v",
     f"SELECT {_ALL} FROM visits v WHERE v.cost >= (SELECT MAX(w.cost) FROM visits w WHERE w.person = v.person)",
+    # One row for each person, whose id is shown beside the totals; and a subquery tied by a name without its table.
+    "SELECT person, MAX(site) AS site, MIN(drug) AS drug, SUM(CLAMP(cost, -7, 13)) AS cost, MAX(age) AS age "
+    "FROM visits GROUP BY person",
+    "SELECT t.who AS person, v.site, v.drug, t.total AS cost, v.age FROM visits v JOIN (SELECT person, COUNT(*) "
+    "FROM visits GROUP BY person) AS t (who, total) ON t.who = v.person",
+    "SELECT person, site, drug, cost, age FROM visits WHERE cost >= (SELECT MAX(value) FROM (SELECT person AS p, "
+    "cost AS value FROM visits) AS w WHERE p = person)",
     f"SELECT {_ALL} FROM visits v UNION SELECT {_ALL} FROM others v",
     f"SELECT {_ALL} FROM visits v EXCEPT SELECT {_ALL} FROM visits v WHERE age > 50",
     f"SELECT {_ALL} FROM visits v INTERSECT SELECT v.person, v.site, 'x', v.cost, v.age FROM visits v",

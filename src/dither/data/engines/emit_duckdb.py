@@ -111,6 +111,7 @@ class DuckDBEmitter(Emitter):
             "cast:text:timestamp": _found(f"{_DAY}([ T]{_TIME})?", 0, "TIMESTAMP"),
         }
     )
+    keeps_rows: ClassVar[bool] = True
     finite_functions: ClassVar[frozenset[str]] = frozenset(("square_root", "logarithm"))
     # A text such as 1e400 is read as an infinity.
     tested_functions: ClassVar[frozenset[str]] = Emitter.tested_functions | {"cast:text:real"}

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import ClassVar, Final
 
 from dither.data.engines.bounding import effective_limits
+from dither.data.engines.emit_crowded import where_many
 from dither.data.engines.emit_expressions import ExpressionEmitter, Scope
 from dither.data.engines.emit_owned import owned_rows, where_crowded
 from dither.data.expressions import Kind, Literal, Name, Value, as_stored, kind_of
@@ -77,6 +78,8 @@ class RelationEmitter(ExpressionEmitter):
     #: What keeps an optimiser from writing computed outputs out wherever they are read: stacked, they would be computed
     #: as often as there are ways through the stack, for those rows for which a CASE gets there.
     fence: ClassVar[str] = ""
+    #: Whether rows may be computed once and read twice, WITH ... AS MATERIALIZED.
+    keeps_rows: ClassVar[bool] = False
 
     def __init__(self, *, portable: bool = False) -> None:
         self.portable = portable
@@ -437,7 +440,7 @@ class RelationEmitter(ExpressionEmitter):
             return where_crowded(
                 self, below, bounded.relation.table, names, most, lambda rows: self._limited(bounded, rows, limits)
             )
-        return self._limited(bounded, below, limits)
+        return where_many(self, below, (), limits, lambda rows: self._limited(bounded, rows, limits))
 
     def _limited(self, bounded: Bounded, below: Printed, limits: Limits) -> Printed:
         person = (str(below.person), below.person_kind or Kind.TEXT)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dither.data.engines.bounding import effective_limits, limit_in_group, preaggregates
+from dither.data.engines.emit_crowded import where_many
 from dither.data.engines.emit_expressions import Scope, Span
 from dither.data.engines.emit_relations import Printed, RelationEmitter
 from dither.data.expressions import Kind, kind_of
@@ -146,7 +147,8 @@ class Emitter(RelationEmitter):
         rows = Printed(text, Scope(kinds, {name: name for name in names}), *person)
         order = [f"{row_hash} ASC", *(self.order_key(name, kind) for name, kind in kinds.items())]
         hidden, named = [name for name, _ in further], [(name, kind) for name, _, kind in keys]
-        limited = self.limited(rows, hidden, named, order, effective_limits(bounded))
+        limits = effective_limits(bounded)
+        limited = where_many(self, rows, hidden, limits, lambda some: self.limited(some, hidden, named, order, limits))
         return self._summed_up(limited.text, asked)
 
     def _asked(self, aggregation: Aggregation, rows: Printed) -> _Asked:

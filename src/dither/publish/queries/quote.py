@@ -7,12 +7,14 @@ its share of the loss, the scale of its noise, the error to expect, what a perso
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
+from dither.data import JoinPublic, Relation
 from dither.data.joins import join_limit
+from dither.data.own_tables import parts_of
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Number, positive, round_up
 from dither.mechanisms.notebook import decimals, html
@@ -390,9 +392,18 @@ def _limits(design: Design) -> str:
     limits = design.limits
     named = {"rows": limits.rows, "groups": limits.groups, "rows in a group": limits.rows_per_group}
     named["rows on each side of a join"] = join_limit(design.query.relation)
-    return "of one person at most " + ", ".join(
+    said = "of one person at most " + ", ".join(
         _many(count, name) for name, count in named.items() if count is not None
     )
+    return "; ".join([said, *_met(design.query.relation)])
+
+
+def _met(relation: Relation) -> Iterator[str]:
+    """Yield how many rows of a public table a row meets where it is joined on less than its key; further ones drop."""
+    met = {part.table: part.most for part in parts_of(relation) if isinstance(part, JoinPublic) and part.most}
+    for table, most in met.items():
+        why = "as declared" if table.rows is not None else "its declaration says no number of rows"
+        yield f"a row meets at most {_many(most, 'rows')} of {table.name} ({why}); further ones are left out"
 
 
 def _many(count: int, what: str) -> str:
