@@ -128,6 +128,7 @@ class Natures:
         if not groups(select):
             # Different values of several people are released as groups; with the privacy id they are rows of people.
             names = [scope.find(item) for item in _columns_of(select)]
+            names += [scope.of_either(item.this if item.key == "alias" else item) or "" for item in select.expressions]
             return any(item.key == "star" for item in select.expressions) or bool(ids & set(names))
         return any(isinstance(value, Name) and value.name in ids for _, value in group_keys(rows, select, scope))
 
