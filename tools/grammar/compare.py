@@ -117,7 +117,7 @@ def _agrees(value: Any, low: Any, high: Any, truth: Any, *, is_key: bool) -> boo
     if isinstance(truth, float) and isinstance(value, float):
         if math.isclose(value, truth, rel_tol=1e-6, abs_tol=_STEP):
             return True
-        return low is not None and low - 1e-9 <= truth <= high + 1e-9 and high - low < 1 + abs(truth) / 100
+        return low is not None and low - 1e-9 <= truth <= high + 1e-9 and high - low < 5 + abs(truth) / 20
     return bool(value == truth)
 
 

@@ -150,6 +150,8 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
         "NULLIF({t}, 'ab')",
         "{i}::VARCHAR",
         "CAST({i} AS VARCHAR)",
+        "CAST({d} AS VARCHAR)",
+        "({b})::VARCHAR",
         "LOWER({t})",
         "LCASE({t})",
         "UPPER({t})",

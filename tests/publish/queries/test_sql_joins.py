@@ -56,6 +56,8 @@ FROM = [
     "SELECT COUNT(*) FROM (SELECT id, age FROM visits) a NATURAL JOIN (SELECT id, day FROM visits) b",
     "SELECT COUNT(*) FROM (SELECT COALESCE(v.id, l.person) AS one, COUNT(*) AS n FROM visits v FULL JOIN lab l "
     "ON v.id = l.person GROUP BY COALESCE(v.id, l.person)) t WHERE n > 2 AND one IN (SELECT person FROM lab)",
+    "SELECT COUNT(*) FROM (SELECT DISTINCT COALESCE(v.id, l.person) AS one, age > 50 AS old FROM visits v "
+    "FULL JOIN lab l ON v.id = l.person) t",
     "SELECT COUNT(*), COUNT(DISTINCT COALESCE(l.person, v.id)) FROM visits v FULL JOIN lab l ON v.id = l.person "
     "AND l.value > 3 JOIN (SELECT id, COUNT(*) AS n FROM visits GROUP BY id) p ON p.id = COALESCE(v.id, l.person)",
     "SELECT COUNT(*), COUNT(v.id), COUNT(l.person) FROM visits v FULL JOIN lab l ON v.id = l.person",

@@ -1,5 +1,6 @@
-"""The examples of docs/sql.md run: aggregates, windows, joins, joins along references, reports."""
+"""The examples of docs/sql.md run: aggregates, joins, joins along references, reports."""
 
+# ruff: noqa: S608 - statements are read from the page
 from __future__ import annotations
 
 import re
@@ -47,7 +48,7 @@ def examples(heading: str, column: int = 0) -> list[str]:
 @pytest.mark.parametrize("example", examples("Aggregates"))
 def test_an_aggregate_of_the_page_is_understood(example: str) -> None:
     """AUTO is found by a session: there is a page of tests about it."""
-    assert parse_sql(f"SELECT {example.replace('AUTO', '-5, 5')} FROM visits", CLINIC).aggregates  # noqa: S608
+    assert parse_sql(f"SELECT {example.replace('AUTO', '-5, 5')} FROM visits", CLINIC).aggregates
 
 
 def test_the_other_names_of_aggregates_are_understood() -> None:
@@ -55,7 +56,7 @@ def test_the_other_names_of_aggregates_are_understood() -> None:
     found = CODE.findall(line)
     assert len(found) > 8
     for example in found:
-        assert parse_sql(f"SELECT {example} FROM visits", CLINIC).aggregates, example  # noqa: S608
+        assert parse_sql(f"SELECT {example} FROM visits", CLINIC).aggregates, example
 
 
 @pytest.mark.parametrize("example", examples("Joins"))

@@ -385,7 +385,11 @@ def formatted(scalars: Scalars, node: exp.Expression) -> Typed:
     pattern = None if second is None else scalars.constant(second)
     if first is None or not isinstance(pattern, str):
         scalars.refuse(node, "a date as a text without a constant pattern", "write STRFTIME(x, '%Y-%m')")
-    value = scalars.day(first)
+    return written(scalars, node, scalars.day(first), pattern)
+
+
+def written(scalars: Scalars, node: exp.Expression, value: Typed, pattern: str) -> Typed:
+    """Return a date as a text by a pattern, of numbers alone."""
     pieces: list[Expression] = []
     for piece in (_PERCENT if "%" in pattern else _LETTERS).findall(pattern):
         found = _FORMATS.get(piece)

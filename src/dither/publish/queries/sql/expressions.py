@@ -359,11 +359,23 @@ class Scalars:
             return self.call(node, "unequal", value, Typed(Literal(0, Kind.INTEGER), Kind.INTEGER))
         if value.kind is Kind.BOOLEAN and kind is Kind.REAL:
             return Typed(Cast(Cast(value.expression, Kind.INTEGER), kind), kind)
+        if kind is Kind.TEXT and value.kind in (Kind.BOOLEAN, Kind.DATE):
+            return self._in_words(node, value)
         try:
             kind_of(Cast(Name("0"), kind), {"0": value.kind})
         except InvalidParameter as error:
             raise InvalidParameter(f"CAST at {self.parsed.place(node)}", kind.value, error.rule) from None
         return self._folded(node, value, kind)
+
+    def _in_words(self, node: exp.Expression, value: Typed) -> Typed:
+        """Return true or false as a word, and a date as 2024-01-31."""
+        from dither.publish.queries.sql.dates import written
+
+        if value.kind is Kind.DATE:
+            return written(self, node, value, "%Y-%m-%d")
+        is_false = Call("not", (value.expression,))
+        words = ((value.expression, Literal("true", Kind.TEXT)), (is_false, Literal("false", Kind.TEXT)))
+        return Typed(Case(words, Literal(None, Kind.TEXT)), Kind.TEXT)
 
     def _folded(self, node: exp.Expression, value: Typed, kind: Kind) -> Typed:
         if isinstance(value.expression, Literal) and value.kind is Kind.TEXT and kind is not Kind.TEXT:

@@ -132,6 +132,7 @@ class Natures:
         else:
             # Different values of several people are released as groups; with whose they are they are rows of people.
             names = [scope.find(item) for item in _columns_of(select)]
+            names += [scope.of_either(item.this if item.key == "alias" else item) or "" for item in select.expressions]
         return names_person(self._dataset, scope.relation, names)
 
     def _has_people(self, node: exp.Expression, environment: Environment) -> bool:

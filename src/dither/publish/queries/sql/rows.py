@@ -88,11 +88,13 @@ class Rows:
             name = scope.find(node)
             return Typed(Name(name), scope.relation.columns[name])
 
-        def special(node: exp.Expression) -> Typed | None:
-            name = scope.of_either(node)
-            return scope.said(node) if name is None else Typed(Name(name), scope.relation.columns[name])
+        return Scalars(self.parsed, column, lambda node: self.said(scope, node))
 
-        return Scalars(self.parsed, column, special)
+    @staticmethod
+    def said(scope: Scope, node: exp.Expression) -> Typed | None:
+        """Return what a node means if it was computed: a subquery in a condition, the privacy id of either side."""
+        name = scope.of_either(node)
+        return scope.said(node) if name is None else Typed(Name(name), scope.relation.columns[name])
 
     # FROM.
 

@@ -47,7 +47,7 @@ class Windows:
 
     def _special(self, node: exp.Expression) -> Typed | None:
         if node.key != "window":
-            return self._scope.said(node)
+            return self.rows.said(self._scope, node)
         made = self._window(node)
         return Typed(made, kind_of(made, self.relation.columns))
 
