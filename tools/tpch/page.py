@@ -100,8 +100,8 @@ def _told(asked: Asked) -> Iterator[str]:
     answer = asked.answer
     keys = [place for place, column in enumerate(answer.columns) if column.is_key]
     more = f", of which {SHOWN} are shown" if len(answer.rows) > SHOWN else ""
-    rows = "1 row" if len(answer.rows) == 1 else f"{len(answer.rows):,} rows"
-    many = f" {rows}{more}; the exact answer has {len(asked.exact):,}."
+    counted = "1 row" if len(answer.rows) == 1 else f"{len(answer.rows):,} rows"
+    many = f" {counted}{more}; the exact answer has {len(asked.exact):,}."
     yield f"Price: {asked.price}.{many if keys or len(answer.rows) != 1 else ''}"
     if not answer.rows:
         yield ""
