@@ -50,7 +50,9 @@ def page(scale: float, epsilon: str, delta: str) -> str:
     for asked in by_person["customer"]:
         lines += ["", f"## {asked.number}. {asked.title}", "", "```sql", asked.sql, "```", "", *_told(asked)]
         if asked.instead:
-            lines += ["", f"Asked instead: {asked.instead[0].title[0].lower()}{asked.instead[0].title[1:]}."]
+            both = " The prices of the two add up." if len(asked.instead) > 1 else ""
+            title = asked.instead[0].title
+            lines += ["", f"Asked instead: {title[0].lower()}{title[1:]}.{both}"]
         for other in asked.instead:
             lines += ["", "```sql", other.sql, "```", "", *_told(other)]
     lines += [
