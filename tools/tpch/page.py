@@ -34,7 +34,9 @@ def page(scale: float, epsilon: str, delta: str) -> str:
         "where groups are found in the data. Queries of public tables alone (parts, suppliers, nations) cost nothing.",
         "A person is a customer with all orders and lines; of one customer at most 30 orders of 7 lines, and 100 rows",
         "in all, count. Sums are clamped to the bounds that the columns declare, or that follow from them",
-        "([the declaration](#the-declaration)); no query needs a clamp of its own.",
+        "([the declaration](#the-declaration)); no query needs a clamp of its own. Suppliers are public, so that their",
+        "numbers and names are declared and make public groups; and `AIR REG` is declared as a mode of shipping, which",
+        "query 19 asks for though no line has it: a text that is not declared would be refused as a slip.",
         "",
         "In the tables *private* is the answer with its 95 % interval, *limits* the same at an epsilon so large that",
         "noise is next to nothing, which shows what the limits alone drop, and *exact* what a plain database says.",
@@ -48,7 +50,9 @@ def page(scale: float, epsilon: str, delta: str) -> str:
     for asked in by_person["customer"]:
         lines += ["", f"## {asked.number}. {asked.title}", "", "```sql", asked.sql, "```", "", *_told(asked)]
         if asked.instead:
-            lines += ["", f"Asked instead: {asked.instead[0].title[0].lower()}{asked.instead[0].title[1:]}."]
+            both = " The prices of the two add up." if len(asked.instead) > 1 else ""
+            title = asked.instead[0].title
+            lines += ["", f"Asked instead: {title[0].lower()}{title[1:]}.{both}"]
         for other in asked.instead:
             lines += ["", "```sql", other.sql, "```", "", *_told(other)]
     lines += [
@@ -98,7 +102,8 @@ def _told(asked: Asked) -> Iterator[str]:
     answer = asked.answer
     keys = [place for place, column in enumerate(answer.columns) if column.is_key]
     more = f", of which {SHOWN} are shown" if len(answer.rows) > SHOWN else ""
-    many = f" {len(answer.rows):,} rows; the exact answer has {len(asked.exact):,}{more}."
+    counted = "1 row" if len(answer.rows) == 1 else f"{len(answer.rows):,} rows"
+    many = f" {counted}{more}; the exact answer has {len(asked.exact):,}."
     yield f"Price: {asked.price}.{many if keys or len(answer.rows) != 1 else ''}"
     if not answer.rows:
         yield ""

@@ -285,6 +285,21 @@ ABOUT_GROUPS = [
         "IN with a subquery that names a column of the rows outside",
         "EXISTS",
     ),
+    (
+        "SELECT COUNT(*) FROM (SELECT id FROM visits GROUP BY id HAVING id IN (SELECT person FROM lab))",
+        "HAVING of rows that are grouped by person",
+        "into WHERE",
+    ),
+    (
+        "SELECT COUNT(*) FROM (SELECT id FROM visits GROUP BY id HAVING COUNT(*) > 2 AND EXISTS (SELECT 1 FROM lab))",
+        "HAVING of rows that are grouped by person",
+        "WHERE t.id IN",
+    ),
+    (
+        "SELECT region, (SELECT COUNT(*) FROM visits v WHERE v.id = p.people) AS n FROM places p",
+        "a row about every person",
+        "COUNT(DISTINCT id)",
+    ),
     ("SELECT COUNT(*) FROM (SELECT age AS x FROM visits ORDER BY x) AS t (y)", "list of columns", "AS inside"),
     ("SELECT COUNT(*) FROM (SELECT age, cost FROM visits WHERE cost > 3) AS t (cost, age)", "list of", "AS inside"),
     ("SELECT COUNT(*) FROM (SELECT * FROM visits) AS t (y)", "list of columns", "AS inside"),

@@ -26,6 +26,7 @@ from dither.publish.queries.sql.grouping import group_keys, is_grouped, over_gro
 from dither.publish.queries.sql.kept import refuse_kept
 from dither.publish.queries.sql.rows import AcrossPersons, Environment, Rows, named_outputs, shown_names
 from dither.publish.queries.sql.scope import Scope
+from dither.publish.queries.sql.sources import has_subquery
 from dither.publish.queries.sql.unions import SETS, rows_of_set
 from dither.publish.queries.sql.windows import Windows
 
@@ -129,6 +130,13 @@ def _grouped(rows: Rows, select: exp.Expression, scope: Scope, environment: Envi
     having = select.args.get("having")
     aliases = {name_.lower(): Typed(value, kind_of(value, grouping.relation().columns)) for name_, value in outputs}
     condition = None
+    if having is not None and has_subquery(having):
+        rows.parsed.refuse(
+            having,
+            "a condition on a subquery in the HAVING of rows that are grouped by person",
+            "put it into WHERE, or around the groups: SELECT ... FROM (SELECT id, ... GROUP BY id) AS t "
+            "WHERE t.id IN (SELECT ...)",
+        )
     if having is not None:
         condition = over_groups(rows, scope, keys, measure, aliases=aliases).condition(having.this)
     result: Relation = grouping.relation()
