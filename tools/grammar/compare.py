@@ -28,6 +28,8 @@ _CONFIDENCE: Final = 1 - Fraction(1, 10**9)
 _EMPTY: Final = ("can never be true", "is not a declared category", "no group is left of")
 #: Quantiles of reals are found in steps of a millionth of their range, which is 1000 here.
 _STEP: Final = 1e-3
+#: An interval that is wider says nothing: a hundred times a sum that is clamped to a hundred thousand is 25 wide.
+_WIDEST: Final = 50
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def _agrees(value: Any, low: Any, high: Any, truth: Any, *, is_key: bool) -> boo
     if isinstance(truth, float) and isinstance(value, float):
         if math.isclose(value, truth, rel_tol=1e-6, abs_tol=_STEP):
             return True
-        return low is not None and low - 1e-9 <= truth <= high + 1e-9 and high - low < 5 + abs(truth) / 20
+        return low is not None and low - 1e-9 <= truth <= high + 1e-9 and high - low < _WIDEST + abs(truth) / 20
     return bool(value == truth)
 
 

@@ -12,7 +12,7 @@ from dither.data import Column, DataSet, Kind, Table
 from dither.data.schema import person_unit
 from dither.publish.queries.reports.report import Report
 from dither.publish.queries.sql import parse_request, parse_sql
-from tests.publish.queries.exact import CLINIC
+from tests.publish.queries.exact import CLINIC, answer_of_duckdb, exact, same_rows
 from tests.publish.queries.test_owned import SHOP
 
 PAGE = (Path(__file__).parents[3] / "docs" / "sql.md").read_text()
@@ -57,6 +57,19 @@ def test_the_other_names_of_aggregates_are_understood() -> None:
     assert len(found) > 8
     for example in found:
         assert parse_sql(f"SELECT {example} FROM visits", CLINIC).aggregates, example
+
+
+@pytest.mark.parametrize("example", examples("Groups"))
+def test_groups_of_the_page_are_public_where_it_says_so(example: str) -> None:
+    query = parse_sql(f"SELECT COUNT(*) AS n FROM visits {example}", CLINIC)
+    assert all(key.values is not None for key in query.keys) == ("note" not in example)
+
+
+@pytest.mark.parametrize("example", examples("Rows"))
+def test_rows_of_the_page_are_understood(example: str) -> None:
+    text = example if example.startswith("WITH") else f"SELECT COUNT(*) {example}"
+    query = parse_sql(text, CLINIC)
+    assert same_rows(exact(query), answer_of_duckdb(text))
 
 
 @pytest.mark.parametrize("example", examples("Joins"))

@@ -3,12 +3,15 @@
 # ruff: noqa: S608 - statements are made up here
 from __future__ import annotations
 
+import datetime
+import itertools
 import re
 from pathlib import Path
 
 import pytest
 
 from dither.data import Column, DataSet, Kind, Table
+from dither.data.evaluation import evaluator
 from dither.data.reference import ReferenceEngine, rows_of
 from dither.data.relations import PERSON
 from dither.errors import InvalidParameter, Unanswerable
@@ -437,3 +440,15 @@ def test_every_refusal_of_the_reference_says_what_the_page_says() -> None:
         with pytest.raises((Unanswerable, InvalidParameter)) as caught:
             parse_sql(query.strip("`"), CLINIC)
         assert because in str(caught.value), query
+
+
+def test_make_date_is_null_exactly_where_there_is_no_such_day() -> None:
+    """Every month and day around those that exist, in years of both lengths and at both ends."""
+    relation = parse_sql("SELECT COUNT(MAKE_DATE(age, change, id)) FROM visits", CLINIC)
+    value = evaluator(relation.aggregates[0].arguments[0], relation.relation.columns)
+    for year, month, day in itertools.product((-1, 0, 1, 1900, 2023, 2024, 9999, 10000), range(-1, 15), range(-1, 34)):
+        try:
+            meant: datetime.date | None = datetime.date(year, month, day)
+        except ValueError:
+            meant = None
+        assert value({"age": year, "change": month, "id": day}) == meant, (year, month, day)

@@ -323,8 +323,12 @@ def made_date(scalars: Scalars, node: exp.Expression) -> Typed:
     months = scalars.call(node, "add", years, scalars.call(node, "subtract", month, whole(1)))
     first = scalars.call(node, "add_months", literal(datetime.date(1, 1, 1), Kind.DATE), months)
     made = scalars.call(node, "add_days", first, scalars.call(node, "subtract", day, whole(1)))
-    found = [scalars.call(node, part, made) for part in ("year", "month", "day")]
-    same = [scalars.call(node, "equal", a, b).expression for a, b in zip(found, (year, month, day), strict=True)]
+    # Whatever the month does not have is another day of another month.
+    same = [scalars.call(node, "equal", scalars.call(node, "day", made), day).expression]
+    for part, last in ((year, 9999), (month, 12)):
+        if not isinstance(part.expression, Literal) or part.expression.value not in range(1, last + 1):
+            ends = (("at_least", 1), ("at_most", last))
+            same += [scalars.call(node, compared, part, whole(end)).expression for compared, end in ends]
     whole_date = Case(((conjunction(same), made.expression),), Literal(None, Kind.DATE))
     if all(isinstance(part.expression, Literal) for part in (year, month, day)):
         return literal(evaluate(whole_date, {}, {}), Kind.DATE)
