@@ -230,7 +230,7 @@ class Outermost:
         if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
             self.parsed.refuse(clause, "a number of rows with PERCENT or WITH TIES", "write LIMIT 10")
         self.rows.only(clause, "expression", "count", "direction", "limit_options")
-        if node.key == "var" and node.name.upper() == "ALL":
+        if node.key in ("var", "column") and node.name.upper() == "ALL":  # as releases of sqlglot read the word
             return None
         scalars = Scalars(self.parsed, self._no_column, lambda node: None)
         limit = scalars.whole_constant(node)
