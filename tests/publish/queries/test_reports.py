@@ -185,7 +185,8 @@ def is_ordered(text: str) -> bool:
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_report_without_noise_is_what_duckdb_answers(text: str) -> None:
     result = answered(text)
-    assert same_rows(result.rows, answer_of_duckdb(text), ordered=is_ordered(text)), result.rows
+    # At a loss this large noise is a few steps of the grid at most, now and then, and fitted totals share it out.
+    assert same_rows(result.rows, answer_of_duckdb(text), ordered=is_ordered(text), within=1e-5), result.rows
     assert QueryResult.from_json(result.to_json()) == result
     assert result._repr_html_()
     assert str(result)
@@ -231,7 +232,7 @@ def test_random_queries_over_released_rows_are_what_duckdb_answers() -> None:
     source = random.Random(17)
     for _ in range(60):
         text = generated(source)
-        assert same_rows(answered(text).rows, answer_of_duckdb(text)), text
+        assert same_rows(answered(text).rows, answer_of_duckdb(text), within=1e-5), text
 
 
 def test_a_report_is_one_record_that_is_written_and_read_and_priced_without_data() -> None:
