@@ -113,11 +113,11 @@ def test_expected_errors_are_those_of_releases(asked: str, method: str) -> None:
 
 @pytest.mark.parametrize("method", ["contingency-table", "weighted-marginals", "priview", "data-cubes"])
 def test_marginals_without_noise_are_the_true_ones(method: str) -> None:
-    """At a loss of 10^6 the noise is 0 but for odds of e^-1000: what is left would be marginals mixed up."""
-    trial = Trial("people", 200, 4, "1000000", method, 2, "2-way")
+    """At a loss of 10^8 the noise is 0 but for odds of e^-1000: what is left would be marginals mixed up."""
+    trial = Trial("people", 200, 4, "100000000", method, 2, "2-way")
     sizes = data.tables()["people"].first(4).attributes.sizes
     assert len(set(sizes)) > 2
-    assert marginals.run(trial).error == pytest.approx(0, abs=1e-5)
+    assert marginals.run(trial).error == pytest.approx(0, abs=1e-6)
 
 
 def write(path: Path, text: str) -> None:

@@ -214,18 +214,15 @@ def _joint(function: str, pairs: list[list[Any]]) -> Value:
     return covariance / spread if spread else None
 
 
-def same_rows(
-    ours: Sequence[Sequence[Any]], theirs: Sequence[Sequence[Any]], *, ordered: bool = False, within: float = 1e-9
-) -> bool:
-    """Return whether two answers are equal: numbers up to 1e-9 or as said, midnights as dates, any order."""
+def same_rows(ours: Sequence[Sequence[Any]], theirs: Sequence[Sequence[Any]], *, ordered: bool = False) -> bool:
+    """Return whether two answers are equal: numbers up to 1e-9, timestamps at midnight as dates, any order."""
     left, right = ([tuple(map(_plain, row)) for row in rows] for rows in (ours, theirs))
     if not ordered:
         left, right = (
             sorted(rows, key=lambda row: [sort_key(_rough(value)) for value in row]) for rows in (left, right)
         )
     return len(left) == len(right) and all(
-        len(a) == len(b) and all(_close(one, other, within) for one, other in zip(a, b, strict=True))
-        for a, b in zip(left, right, strict=True)
+        len(a) == len(b) and all(map(_close, a, b)) for a, b in zip(left, right, strict=True)
     )
 
 
@@ -239,7 +236,7 @@ def _rough(value: Any) -> Any:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _close(first: Any, second: Any, within: float) -> bool:
+def _close(first: Any, second: Any) -> bool:
     if isinstance(first, float) and isinstance(second, float):
-        return math.isclose(first, second, rel_tol=within, abs_tol=within)
+        return math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-9)
     return bool(first == second)
