@@ -50,3 +50,14 @@ def session(curator: Curator) -> Iterator[Session]:
     opened = curator.session("clinic", analyst="ana")
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def noiseless(folder: Path) -> Iterator[Session]:
+    """A session that can spend so much on a release that noise is 0 but for odds of e^-1000."""
+    made = Curator.create(folder / "rich", anchors=folder / "rich anchors")
+    made.add(folder / "clinic.yaml", budget=PureDP(1_000_000))
+    opened = made.session("clinic", analyst="ana")
+    yield opened
+    opened.close()
+    made.close()

@@ -69,13 +69,13 @@ def test_a_loss_that_nobody_stated_says_what_is_left(session: Session) -> None:
             ask()
 
 
-def test_bounds_and_limits_are_found_and_charged_once(session: Session) -> None:
-    found = session.bounds("visits", "waited", epsilon=4, key="range")
-    # 200 people wait 0 to 49: the cell of 32 to 64 holds 68 of them, at a noise of scale 1/4.
+def test_bounds_and_limits_are_found_and_charged_once(noiseless: Session) -> None:
+    found = noiseless.bounds("visits", "waited", epsilon=100_000, key="range")
+    # 200 people wait 0 to 49: the cell of 0 holds 4 of them, that of 32 to 64 holds 68, and none waits longer.
     assert found.bounds == (0, 64)
-    assert session.bounds("visits", "waited", epsilon=4, key="range").receipt == found.receipt
-    assert session.limits("visits", epsilon=4).column("rows") == (1,)
-    assert session.balance().releases == 2
+    assert noiseless.bounds("visits", "waited", epsilon=100_000, key="range").receipt == found.receipt
+    assert noiseless.limits("visits", epsilon=100_000).column("rows") == (1,)
+    assert noiseless.balance().releases == 2
 
 
 def test_a_quote_says_how_many_such_queries_are_left(session: Session) -> None:
