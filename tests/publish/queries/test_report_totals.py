@@ -190,6 +190,6 @@ def test_rows_outside_the_public_values_count_in_no_grouping() -> None:
         "SELECT region, GROUPING(region) AS g, COUNT(*) AS n FROM visits GROUP BY CUBE (region)", LOOSE
     )
     assert isinstance(report, Report)
-    planned = plan_report(report, PureDP(10**9))
+    planned = plan_report(report, PureDP(10**12))
     result = present_report(planned, Runner(Use(planned), system_noise())(planned, engine))
     assert result.rows[-1] == (None, 1, sum(row["region"] == "north" for row in odd))

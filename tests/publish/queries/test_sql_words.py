@@ -24,7 +24,7 @@ from dither.publish.queries.sql.unknown import FUNCTIONS
 from tests.publish.queries.exact import CLINIC, LOOSE, answer_of_duckdb, exact, same_rows, tables
 
 
-def asked(sql: str, dataset: DataSet = LOOSE, epsilon: int = 10**9) -> QueryResult:
+def asked(sql: str, dataset: DataSet = LOOSE, epsilon: int = 10**12) -> QueryResult:
     """Return what is released of the clinic's rows, by default with next to no noise."""
     answer = plan_query(parse_sql(sql, dataset), PureDP(epsilon))
     data = ReferenceEngine(dataset, tables())
