@@ -134,8 +134,8 @@ def test_discovered_groups(noise: str) -> None:
     rows = [visit(person, site) for person in range(400) for site in ("b", "a", None)] + [visit(999, "mine")]
     rows += [visit(1000 + person, "10") for person in range(300)]
     query = clinic_query("count", "persons", unit=PERSON, groups="discovered")
-    answer = plan_query(query, ApproxDP(4, "1e-6"), noise=noise)
-    assert answer.loss(1) <= ApproxDP(4, "1e-6")
+    answer = plan_query(query, ApproxDP(4, "1e-15"), noise=noise)
+    assert answer.loss(1) <= ApproxDP(4, "1e-15")
     assert answer.loss(1).delta > 0
     result = run(answer, ReferenceEngine(query.dataset, {"visits": rows}))
     keys = [row[0] for row in result.rows]
