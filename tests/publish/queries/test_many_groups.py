@@ -45,11 +45,14 @@ def test_gaps_and_texts_are_kept_by_the_list() -> None:
 
 
 def test_an_option_leaves_empty_groups_of_a_public_domain_out() -> None:
-    """1,000 shops are public and 5 have visitors: with few people's noise, discovered ones are the two large ones."""
+    """1,000 shops are public and 5 have visitors: with few people's noise, discovered ones are the two large ones.
+
+    A shop with one visitor is shown with a probability of delta at most.
+    """
     plain, chosen = parse_sql(TOP, CITY), parse_sql(f"{TOP} OPTION (GROUPS = DISCOVERED);", CITY)
     assert not plain.is_discovered
     assert chosen.is_discovered
-    answer = plan_query(chosen, ApproxDP(2, "1e-6"))
+    answer = plan_query(chosen, ApproxDP(2, "1e-15"))
     found = present(answer, Runner(Use(answer), system_noise())(answer, ReferenceEngine(CITY, {"visits": ROWS})))
     assert set(found.column("shop")) == {7, 400}
 
