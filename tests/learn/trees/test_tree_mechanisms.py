@@ -69,6 +69,7 @@ def test_one_record_moves_a_boosted_tree_by_its_stability_at_most(silent, classe
     learner = BoostedTrees.calibrated(target, **PUBLIC, classes=classes, rounds=6, leaves=3, depth=2)
     assert learner.loss(1) <= target
     rows = rows_of(60, classes)
+    rows[::3, 3] = np.arange(20) % classes  # those that go are of known classes: others move nothing
     first = silent()
     learner.release(rows, first)
     answers = [value for _, value, _ in first.seen]
