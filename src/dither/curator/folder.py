@@ -44,6 +44,7 @@ from dither.curator.marks import remember, remembered
 from dither.curator.owners import OwnersVerbs
 from dither.curator.same_rows import refuse_frames_twice, refuse_rows_twice
 from dither.curator.session import Session
+from dither.curator.shared_keys import refuse_shared_keys
 from dither.curator.shown import curator_html
 from dither.data.closing import Closing
 from dither.data.files import dump_schema, load_schema, loads
@@ -164,8 +165,8 @@ class Curator(OwnersVerbs, Closing):
 
         Raises:
             EngineUnavailable: a file is not what it should be; the message names it, with line or column and reason.
-            InvalidParameter: the rows belong to another data set, the name has another budget, or every row is a unit
-                of its own and two tables read the same ones.
+            InvalidParameter: the rows belong to another data set, the name has another budget, every row is a unit of
+                its own and two tables read the same ones, or a row refers to a key of several people.
 
         """
         if budget is None:
@@ -183,6 +184,7 @@ class Curator(OwnersVerbs, Closing):
             with drafted(self.folder, dataset, text, earlier=earlier, in_place=in_place) as draft:
                 self._refuse_second_name(dataset, draft.edition, known)
                 refuse_rows_twice(dataset, draft.edition)
+                refuse_shared_keys(dataset, draft)
                 self._keep(draft, budget, str(dataset.unit), known.get(dataset.name))
         return dataset
 
