@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dither.cli.shell import tables_of
 from dither.curator.folder import Curator
 from dither.curator.session import Session
 from dither.errors import InvalidParameter
@@ -162,3 +164,29 @@ def test_a_shared_key_is_found_over_all_tables_on_the_way(home: Path) -> None:
 def added(home: Path, *, in_place: bool = False) -> None:
     with Curator.open(home / "home") as curator:
         curator.add(home / "shop.yaml", budget=PureDP(2), in_place=in_place)
+
+
+def test_a_limit_of_a_table_sharpens_every_release_of_it(home: Path) -> None:
+    """One row a customer: counts and histograms of customers are priced for it, and those of items are not."""
+    once = SCHEMA.replace("privacy id: id\n", "privacy id: id\n    rows per person: 1\n")
+    (home / "shop.yaml").write_text(once)
+    (home / "customer.csv").write_text(CUSTOMERS + "7,Bern\n" * 30)
+    with Curator.open(home / "home") as curator:
+        dataset = curator.add(home / "shop.yaml", budget=PureDP(10**6))
+        assert any("1 row a person" in line for line in tables_of(dataset))
+        with curator.session("shop") as session:
+            count = "SELECT COUNT(*) AS n FROM {}"
+            few, many = (
+                session.quote(count.format(name), epsilon=1).column("n").error for name in ("customer", "items")
+            )
+            assert 20 * few < many
+            assert round(session.sql(count.format("customer"), epsilon=10**5).column("n")[0]) == 60
+            assert sum(map(round, session.histogram("customer", "city", epsilon=10**5).column("count"))) == 60
+            made: list[Any] = [
+                offer.mechanism
+                for offer in (
+                    session.offer.histogram("customer", "city", epsilon=1),
+                    session.offer.histogram("items", "pieces", epsilon=1),
+                )
+            ]
+            assert [one.source.contribution.total for one in made] == [1, 40]
