@@ -145,6 +145,23 @@ def test_no_neighbour_moves_anything_farther_than_priced(dataset: DataSet) -> No
     assert "SELECT COUNT(*) FROM customer" in attained
 
 
+def test_numbers_of_rows_of_people_are_public_groups_where_a_table_bounds_them() -> None:
+    """From 1 to what is declared: more rows do not exist. The data set's limit is applied later."""
+    sql = "SELECT n, COUNT(*) FROM (SELECT buyer, COUNT(*) AS n FROM orders GROUP BY buyer) t GROUP BY n"
+    (key,) = parse_sql(sql, SHOP).keys
+    assert key.values == tuple(range(1, 11))
+    (open_key,) = parse_sql(
+        sql, replace(SHOP, tables=tuple(replace(t, rows_per_person=None) for t in SHOP.tables))
+    ).keys
+    assert open_key.values is None
+    tables = {"customer": CUSTOMERS, "orders": [*ORDERED, *OWN_ORDERS], "items": []}
+    asked = list(plan_query(parse_sql(sql, SHOP), PureDP(1)).aggregations())[-1]
+    assert set(ReferenceEngine(SHOP, {**tables, "customer": [*CUSTOMERS, *OWN_CUSTOMERS]}).aggregate(asked).keys) == {
+        (2,),
+        (10,),
+    }
+
+
 def test_rows_beyond_the_declared_number_do_not_count() -> None:
     """And without the declaration they do: the limit is what holds the count."""
     tables = {"customer": [*CUSTOMERS, *OWN_CUSTOMERS], "orders": [*ORDERED, *OWN_ORDERS], "items": []}
