@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dither.cli.shell import tables_of
 from dither.curator.folder import Curator
 from dither.curator.session import Session
 from dither.errors import InvalidParameter
@@ -94,6 +96,7 @@ def test_a_check_counts_references_and_keys_that_do_not_fit(home: Path) -> None:
     for words in (
         "2 rows refer to no orders.no",
         "2 values of orders.no repeat",
+        "2 values of orders.no belong to several people",
         "5 rows are more than 3",
         "1 rows have no of_order",
     ):
@@ -105,10 +108,85 @@ def test_a_check_counts_references_and_keys_that_do_not_fit(home: Path) -> None:
     assert "dangling" not in found["customer"]
 
 
-def test_whoever_adds_tables_is_told_of_keys_that_people_share(home: Path) -> None:
-    """A row behind a key of many people moves an answer by all of them: its owner learns that before any answer."""
-    assert "repeat" not in run("add", "shop.yaml", "--budget", "2")
-    (home / "orders.csv").write_text(ORDERS + "".join(f"none,{n},2024-01-01\n" for n in range(60)))
+NOTHING = "".join(f"none,{n},2024-01-01\n" for n in range(60))
+
+
+def test_a_key_of_several_people_is_refused_when_it_is_added(home: Path) -> None:
+    """A row behind a key of 60 people would move an answer by all of them, with noise for one."""
+    (home / "orders.csv").write_text(ORDERS + NOTHING + "A1,7,2024-01-01\n")
+    (home / "items.csv").write_text(ITEMS + "none,5\n")
+    with pytest.raises(InvalidParameter) as refused:
+        run("add", "shop.yaml", "--budget", "2")
+    for words in ("owner of items", "of_order -> orders.no", "2 keys of up to 60 people", "empty the cells", "'none'"):
+        assert words in str(refused.value)
+    assert "shop" not in run("datasets")
+    # As its owner mends it: what stands for nothing is empty, and the other key is one person's.
+    (home / "orders.csv").write_text(ORDERS + NOTHING.replace("none", ""))
+    run("add", "shop.yaml", "--budget", "2")
+    # The check says so before the next edition is refused.
+    (home / "orders.csv").write_text(ORDERS + NOTHING)
+    assert "1 values of orders.no belong to several people" in " ".join(run("check", "shop", code=1).split())
+    found = {one["table"]: one for one in record("check", "shop", code=1)}
+    assert [found[name]["shared"] for name in ("items", "orders")] == [1, 0]
+
+
+def test_keys_that_lead_no_row_to_several_people_are_added(home: Path) -> None:
+    """A person's own repeated key, and a shared one that no row refers to, give nobody another's rows."""
+    (home / "orders.csv").write_text(ORDERS + NOTHING + "A7,7,2024-01-01\nA8,8,2024-01-01\n")
     shown = " ".join(run("add", "shop.yaml", "--budget", "2").split())
-    assert "1 values of orders.no repeat" in shown
-    assert "counts for each of them" in shown
+    assert "3 values of orders.no repeat" in shown
+    assert "several people" not in shown
+
+
+def test_a_shared_key_is_found_over_all_tables_on_the_way(home: Path) -> None:
+    """The order is one row, but of a household of two people: so is every line of it. Also of Parquet in place."""
+    duckdb = pytest.importorskip("duckdb")
+    schema = SCHEMA.replace("id: integer, city", "id: integer, house: integer, city").replace(
+        "{buyer: customer.id}", "{buyer: customer.house}"
+    )
+    lines = ["id,house,city", *(f"{n},{n // 2 if n == 7 else n},Basel" for n in range(60))]
+    (home / "customer.csv").write_text("\n".join(lines) + "\n")
+    (home / "shop.yaml").write_text(schema)
+    with pytest.raises(InvalidParameter, match=r"owner of orders .*1 key of up to 2 people"):
+        added(home)
+    # Where the orders are those of one house each, their numbers may still be those of two.
+    (home / "customer.csv").write_text("\n".join(lines).replace("7,3,", "7,7,") + "\n")
+    (home / "orders.csv").write_text(ORDERS + "A3,7,2024-01-01\n")
+    with pytest.raises(InvalidParameter, match=r"owner of items .*1 key of up to 2 people"):
+        added(home)
+    for name in ("customer", "orders", "items"):
+        duckdb.sql(f"COPY (FROM read_csv('{home}/{name}.csv')) TO '{home}/{name}.parquet' (FORMAT parquet)")
+    (home / "shop.yaml").write_text(schema.replace(".csv", ".parquet"))
+    with pytest.raises(InvalidParameter, match=r"owner of items .*1 key of up to 2 people"):
+        added(home, in_place=True)
+
+
+def added(home: Path, *, in_place: bool = False) -> None:
+    with Curator.open(home / "home") as curator:
+        curator.add(home / "shop.yaml", budget=PureDP(2), in_place=in_place)
+
+
+def test_a_limit_of_a_table_sharpens_every_release_of_it(home: Path) -> None:
+    """One row a customer: counts and histograms of customers are priced for it, and those of items are not."""
+    once = SCHEMA.replace("privacy id: id\n", "privacy id: id\n    rows per person: 1\n")
+    (home / "shop.yaml").write_text(once)
+    (home / "customer.csv").write_text(CUSTOMERS + "7,Bern\n" * 30)
+    with Curator.open(home / "home") as curator:
+        dataset = curator.add(home / "shop.yaml", budget=PureDP(10**6))
+        assert any("1 row a person" in line for line in tables_of(dataset))
+        with curator.session("shop") as session:
+            count = "SELECT COUNT(*) AS n FROM {}"
+            few, many = (
+                session.quote(count.format(name), epsilon=1).column("n").error for name in ("customer", "items")
+            )
+            assert 20 * few < many
+            assert round(session.sql(count.format("customer"), epsilon=10**5).column("n")[0]) == 60
+            assert sum(map(round, session.histogram("customer", "city", epsilon=10**5).column("count"))) == 60
+            made: list[Any] = [
+                offer.mechanism
+                for offer in (
+                    session.offer.histogram("customer", "city", epsilon=1),
+                    session.offer.histogram("items", "pieces", epsilon=1),
+                )
+            ]
+            assert [one.source.contribution.total for one in made] == [1, 40]

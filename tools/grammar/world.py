@@ -22,6 +22,7 @@ tables:
   people:
     source: people.csv
     privacy id: id
+    rows per person: 1
     columns:
       id: integer
       ward: {kind: text, categories: [x, y], length: 4}
@@ -43,6 +44,7 @@ tables:
   lab:
     source: lab.csv
     privacy id: person
+    rows per person: 60
     columns:
       lid: integer
       person: integer

@@ -112,7 +112,7 @@ PROTECTED: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = MappingProxyType
         "customer": (
             "{rows: 100}",
             {
-                "customer": "privacy id: c_custkey",
+                "customer": "privacy id: c_custkey\n    rows per person: 1",
                 "orders": "owner: {o_custkey: customer.c_custkey}\n    rows per owner: 30",
                 "lineitem": "owner: {l_orderkey: orders.o_orderkey}\n    rows per owner: 7",
             },
@@ -120,7 +120,7 @@ PROTECTED: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = MappingProxyType
         "supplier": (
             "{rows: 700}",
             {
-                "supplier": "privacy id: s_suppkey",
+                "supplier": "privacy id: s_suppkey\n    rows per person: 1",
                 "partsupp": "owner: {ps_suppkey: supplier.s_suppkey}\n    rows per owner: 80",
                 "lineitem": "owner: {l_partkey: partsupp.ps_partkey, l_suppkey: partsupp.ps_suppkey}",
             },

@@ -1,9 +1,9 @@
 """Whether numbers of tables that belong to people through references ever move farther than declared: brute force.
 
 The search of ``audit.queries`` once more, over people, their orders and the visits that refer to these: keys repeat
-within a person and across two, dangle, and are NULL; a limit on the rows of a key is declared or not. The query reads
-the referring table, joins along references in every direction, pairs two tables that refer to one key, or keeps rows
-whose key is not among a subquery's.
+within a person and across two, dangle, and are NULL; a limit on the rows of a key, and one on the rows of a person in a
+table, is declared or not. The query reads the referring table, unites it with itself, joins along references in every
+direction, pairs two tables that refer to one key, or keeps rows whose key is not among a subquery's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,20 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dither.audit.queries import Comparison, Found, Row, neighbours, plain_answers
-from dither.data import Call, Column, DataSet, Filter, Kind, Literal, Name, PerPerson, Project, Relation, Table
+from dither.data import (
+    Call,
+    Column,
+    DataSet,
+    Filter,
+    Kind,
+    Literal,
+    Name,
+    PerPerson,
+    Project,
+    Relation,
+    Table,
+    UnionAll,
+)
 from dither.data.joins import joined
 from dither.data.owners import scan_of
 from dither.data.reference import ReferenceEngine
@@ -22,7 +35,7 @@ from dither.data.schema import Owner
 from dither.noise import Noise, system_noise
 from dither.publish.queries.answer import Answer
 
-SHAPES: Final = ("scan", "parent", "child", "chain", "pairs", "absent")
+SHAPES: Final = ("scan", "union", "parent", "child", "chain", "pairs", "absent")
 #: The one who comes and goes, and the orders that only this person has.
 _NEW: Final = 9
 OWN: Final = (71, 72)
@@ -36,7 +49,7 @@ def owned_answers(noise: Noise) -> Iterator[tuple[str, Answer]]:
     for answer in plain_answers(noise):
         if answer.query.dataset.protects_persons:
             shape = SHAPES[int(noise.uniform_below(len(SHAPES), 1)[0])]
-            lots = [int(lot) for lot in noise.uniform_below(3, 3)]
+            lots = [int(lot) for lot in noise.uniform_below(3, 6)]
             dataset = _dataset(answer.query.dataset, *lots)
             query = replace(answer.query, dataset=dataset, relation=relation_of(dataset, shape))
             yield shape, replace(answer, query=query)
@@ -49,6 +62,8 @@ def relation_of(dataset: DataSet, shape: str) -> Relation:
     def along(left: Relation, right: Relation, on: tuple[str, str], keep: bool, prefix: str) -> Relation:
         return joined(dataset, left, right, Call("equal", (Name(on[0]), Name(on[1]))), keep, prefix)
 
+    if shape == "union":
+        return UnionAll(visits, visits)
     if shape == "parent":
         return along(visits, orders, ("of_order", "o_no"), False, "o_")
     if shape == "child":
@@ -127,25 +142,23 @@ def brute_force(pairs: int, answers: int = 96) -> dict[str, list[Found]]:
     return worst
 
 
-def _dataset(dataset: DataSet, orders_a_person: int, visits_an_order: int, rows_a_join: int) -> DataSet:
+def _dataset(dataset: DataSet, orders_a_person: int, visits_an_order: int, rows_a_join: int, *rows: int) -> DataSet:
     visits = dataset.tables[0]
     columns = tuple(column for column in visits.columns if column.name != "person")
     owner = Owner("orders", ("of_order",), ("no",), visits_an_order or None)
     number, buyer = Column("no", Kind.INTEGER), Column("buyer", Kind.INTEGER)
-    return replace(
-        dataset,
-        rows_per_join=1 + rows_a_join,
-        tables=(
-            Table("people", (Column("person", Kind.INTEGER),), "people.csv", person="person"),
-            Table(
-                "orders",
-                (number, buyer),
-                "orders.csv",
-                owner=Owner("people", ("buyer",), ("person",), orders_a_person or None),
-            ),
-            Table("visits", (*columns, Column("of_order", Kind.INTEGER)), "visits.csv", owner=owner),
+    tables = (
+        Table("people", (Column("person", Kind.INTEGER),), "people.csv", person="person"),
+        Table(
+            "orders",
+            (number, buyer),
+            "orders.csv",
+            owner=Owner("people", ("buyer",), ("person",), orders_a_person or None),
         ),
+        Table("visits", (*columns, Column("of_order", Kind.INTEGER)), "visits.csv", owner=owner),
     )
+    limited = (replace(table, rows_per_person=most or None) for table, most in zip(tables, rows, strict=True))
+    return replace(dataset, rows_per_join=1 + rows_a_join, tables=tuple(limited))
 
 
 def _named(visits: Relation, relation: Relation) -> Relation:

@@ -21,8 +21,8 @@ def check(dataset: DataSetName, home: Home = None, as_json: Json = False) -> Non
     """Say whether a data set's rows still fit its schema, for its owner's eyes; exit 1 if they do not.
 
     It counts cells that are not of their kind, values outside bounds and categories, and rows without an id, and shows
-    an example of each. It counts references to rows that do not exist, and keys that repeat. NOT PRIVATE: nothing is
-    charged, and nothing of it may be published.
+    an example of each. It counts references to rows that do not exist, keys that repeat, and keys that several
+    people have. NOT PRIVATE: nothing is charged, and nothing of it may be published.
     """
     with Curator.open(home) as curator:
         found = curator.check(dataset)
@@ -73,10 +73,12 @@ def referring(fit: ReferenceFit) -> Iterator[str]:
     if fit.dangling:
         yield f"{fit.dangling:,} rows refer to no {key}, and do not exist for any answer"
     if fit.repeated:
+        yield f"{fit.repeated:,} values of {key} repeat: a join takes one row of a person"
+    if fit.shared:
         yield (
-            f"{fit.repeated:,} values of {key} repeat: a row that refers to a key of several people counts for each of "
-            "them, while noise hides what one person adds; a join takes one row of a person. A value that stands for "
-            "no key, such as 0 or 'none', should be empty"
+            f"{fit.shared:,} values of {key} belong to several people, and rows refer to them: such rows are not "
+            "added, because each would count for all of these people. Empty the cells of a value that stands for no "
+            "key, such as 0 or 'none'"
         )
     if fit.beyond:
         yield f"{fit.beyond:,} rows are more than {fit.owner.rows} for one {key}, and do not count"
@@ -112,5 +114,5 @@ def _record(one: TableCheck) -> dict[str, Any]:
         for each in one.fit.columns
     ]
     if one.reference is not None:
-        record |= {name: getattr(one.reference, name) for name in ("dangling", "repeated", "beyond")}
+        record |= {name: getattr(one.reference, name) for name in ("dangling", "repeated", "beyond", "shared")}
     return record | {"columns": columns}

@@ -195,6 +195,8 @@ def tables_of(dataset: DataSet) -> Iterator[str]:
     """Yield a line for each table: whose rows it has, and how many columns."""
     for table in dataset.tables:
         whose = "public" if table.is_public else f"private, by {table.person or table.owner or 'row'}"
+        if table.rows_per_person is not None:
+            whose += f", {table.rows_per_person} row{'' if table.rows_per_person == 1 else 's'} a person"
         yield f"{table.name}: {whose}; {', '.join(column.name for column in table.columns)}"
 
 

@@ -89,6 +89,11 @@ def release_card(dataset: DataSet, ledger: Ledger) -> dict[str, Any]:
                 "rows": dataset.rows,
                 "groups": dataset.groups,
                 "rows_per_group": dataset.rows_per_group,
+            }
+            | {
+                f"rows_of_{table.name}": table.rows_per_person
+                for table in dataset.tables
+                if table.rows_per_person is not None
             },
             "budget": _figures(balance.budget),
             "raised": raises(ledger, dataset.name),

@@ -89,15 +89,18 @@ def _is_in_files(dataset: DataSet, table: Table) -> bool:
 
 
 def _reference(home: Path, dataset: DataSet, one: TableCheck) -> ReferenceFit | None:
-    """Return how references fit, where the files of both tables are still there."""
+    """Return how references fit, as far as the files of the tables on the way to the person are still there."""
     if one.table.owner is None or one.fit is None:
         return None
-    parent = dataset.table(one.table.owner.table)
-    try:
-        files = [files_of(table, home) for table in (one.table, parent) if _is_in_files(dataset, table)]
-    except EngineUnavailable:
-        return None
-    return reference_of(one.table, files[0], parent, files[1]) if len(files) == 2 else None
+    chain = []
+    for table in (one.table, *dataset.owners(one.table)):
+        if not _is_in_files(dataset, table):
+            break
+        try:
+            chain.append((table, files_of(table, home)))
+        except EngineUnavailable:
+            break
+    return reference_of(chain) if len(chain) > 1 else None
 
 
 def _check(home: Path, dataset: DataSet, table: Table, edition: TableEdition | None) -> TableCheck:

@@ -51,12 +51,12 @@ class TableEdition:
     @property
     def sources(self) -> set[str]:
         """All by which the rows that were added can be known: paths, inodes, bytes, and what servers call them."""
-        return set(self.places) | _marks(self.origins)
+        return set(self.places) | marks_of_files(self.origins)
 
     @property
     def marks(self) -> set[str]:
         """The same, with the files that queries read."""
-        return self.sources | _marks(self.files)
+        return self.sources | marks_of_files(self.files)
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,8 @@ def readable(home: Path, name: str, remembered: Collection[str] | None) -> Editi
     return None
 
 
-def _marks(files: Iterable[KnownFile]) -> set[str]:
+def marks_of_files(files: Iterable[KnownFile]) -> set[str]:
+    """Return all by which files can be known again: paths, inodes and bytes."""
     found = set()
     for file in files:
         found.add(f"path {file.path}")
@@ -237,7 +238,7 @@ def _declared_marks(home: Path, dataset: DataSet) -> Iterator[str]:
             files = files_of(table, home) if not table.is_public else []
         except DitherError:
             continue
-        yield from _marks(map(KnownFile.found, files))
+        yield from marks_of_files(map(KnownFile.found, files))
 
 
 def _as_read(home: Path, dataset: DataSet, table: Table, edition: TableEdition) -> Table:

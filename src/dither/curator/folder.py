@@ -42,7 +42,9 @@ from dither.curator.ledger import OWNER, Ledger, open_ledger
 from dither.curator.ledger.anchor import anchors_folder
 from dither.curator.marks import remember, remembered
 from dither.curator.owners import OwnersVerbs
+from dither.curator.same_rows import refuse_frames_twice, refuse_rows_twice
 from dither.curator.session import Session
+from dither.curator.shared_keys import refuse_shared_keys
 from dither.curator.shown import curator_html
 from dither.data.closing import Closing
 from dither.data.files import dump_schema, load_schema, loads
@@ -163,7 +165,8 @@ class Curator(OwnersVerbs, Closing):
 
         Raises:
             EngineUnavailable: a file is not what it should be; the message names it, with line or column and reason.
-            InvalidParameter: the rows belong to another data set, or the name has another budget.
+            InvalidParameter: the rows belong to another data set, the name has another budget, every row is a unit of
+                its own and two tables read the same ones, or a row refers to a key of several people.
 
         """
         if budget is None:
@@ -180,6 +183,8 @@ class Curator(OwnersVerbs, Closing):
             earlier = self._earlier(dataset.name, known.get(dataset.name))
             with drafted(self.folder, dataset, text, earlier=earlier, in_place=in_place) as draft:
                 self._refuse_second_name(dataset, draft.edition, known)
+                refuse_rows_twice(dataset, draft.edition)
+                refuse_shared_keys(dataset, draft)
                 self._keep(draft, budget, str(dataset.unit), known.get(dataset.name))
         return dataset
 
@@ -224,6 +229,7 @@ class Curator(OwnersVerbs, Closing):
         for name in frames or {}:
             if name not in names:
                 raise InvalidParameter("frames", name, f"rows of one of {', '.join(names)}")
+        refuse_frames_twice(declared, frames or {})
         if self.standing(declared.name).is_retired:
             raise DataSetRetired(dataset)
         return Session(self, declared, analyst=analyst, frames=frames, called=dataset)

@@ -22,8 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dither.data import Bounded, DataSet, Filter, JoinPublic, Keep, Limits, PerPerson, Project, Relation, Scan, Window
-from dither.data.own_tables import parts_of
+from dither.data import DataSet, Limits, Relation
 from dither.data.relations import rows_per_person
 from dither.errors import InvalidParameter
 from dither.exact import sqrt_up
@@ -67,25 +66,17 @@ def effective_limits(dataset: DataSet, limits: Limits) -> Limits:
 
 
 def within_structure(limits: Limits, relation: Relation) -> Limits:
-    """Return the limits, with fewer rows a person where the relation cannot have more: totals by the privacy id alone.
+    """Return the limits, with fewer rows a person where the relation cannot have more, by its form.
 
-    Also where the tables say how many rows may refer to one key (``Owner.rows``).
+    So it is with totals by the privacy id alone, and where tables say how many rows a person has in them
+    (``Table.rows_per_person``), or how many may refer to one key (``Owner.rows``).
 
     >>> from dither.data import Column, CountRows, Kind, PerPerson, Scan, Table
     >>> visits = Scan(Table("visits", (Column("id", Kind.INTEGER),), "visits.csv", person="id"))
     >>> within_structure(Limits(rows=9), PerPerson(visits, (), (("n", CountRows()),)))
     Limits(rows=1, groups=None, rows_per_group=None)
     """
-    below = relation
-    # What stands over totals of people and keeps or drops rows as they are; a public row has no second of its key.
-    while isinstance(below, Filter | Project | JoinPublic | Keep | Window | Bounded):
-        if isinstance(below, JoinPublic) and below.most is not None:
-            return limits
-        below = below.relation
-    if isinstance(below, PerPerson) and rows_per_person(below) == 1:
-        return replace(limits, rows=1)
-    scans = [part for part in parts_of(relation) if isinstance(part, Scan)]
-    most = rows_per_person(relation) if any(part.owners for part in scans) else None
+    most = rows_per_person(relation) if relation.has_persons else None
     if most is None or (limits.rows is not None and limits.rows <= most):
         return limits
     return replace(limits, rows=most)

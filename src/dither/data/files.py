@@ -187,7 +187,10 @@ def _engine(node: Node) -> str:
 
 
 def _table(name: str, node: Node) -> Table:
-    known = ("source", "decimal", "privacy id", "owner", "rows per owner", "public", "key", "rows", "columns")
+    known = (
+        *("source", "decimal", "privacy id", "owner", "rows per owner", "rows per person"),
+        *("public", "key", "rows", "columns"),
+    )
     parts = node.mapping("a table", known)
     source = _need(node, parts, "source").text("a path or a table")
     listed = _need(node, parts, "columns").mapping("columns by name")
@@ -200,11 +203,10 @@ def _table(name: str, node: Node) -> Table:
     said = parts["decimal"].text("',' or '.'") if "decimal" in parts else "."
     decimal = None if said == "." else said
     person = parts["privacy id"].text("the column that says whose a row is") if "privacy id" in parts else None
-    rows = _value(parts["rows"], Kind.INTEGER) if "rows" in parts else None
+    rows, each = (_integer(parts, key) for key in ("rows", "rows per person"))
     owner = _owner(parts)
     try:
-        most = rows if isinstance(rows, int) else None
-        return Table(name, columns, source, person, is_public, key, decimal=decimal, rows=most, owner=owner)
+        return Table(name, columns, source, person, is_public, key, decimal, rows, owner, each)
     except InvalidParameter as error:
         place, _, whose = error.parameter.partition(" of ")
         if place == "source" and whose in listed:
@@ -234,9 +236,8 @@ def _owner(parts: dict[str, Node]) -> Owner | None:
         keys.append(key)
     if len(set(tables)) > 1:
         raise given.refuse(" and ".join(dict.fromkeys(tables)), _ONE_OWNER)
-    limit = _value(parts["rows per owner"], Kind.INTEGER) if "rows per owner" in parts else None
     try:
-        return Owner(tables[0], tuple(pairs), tuple(keys), limit if isinstance(limit, int) else None)
+        return Owner(tables[0], tuple(pairs), tuple(keys), _integer(parts, "rows per owner"))
     except InvalidParameter as error:
         raise parts.get(error.parameter, given).refuse(error.offender, error.rule) from None
 
@@ -308,6 +309,12 @@ def _value(node: Node, kind: Kind) -> Value:
     return value
 
 
+def _integer(parts: dict[str, Node], key: str) -> int | None:
+    """Return a declared integer, None where nothing is said."""
+    value = _value(parts[key], Kind.INTEGER) if key in parts else None
+    return value if isinstance(value, int) else None
+
+
 def _with_microseconds(moment: Any, fraction: str) -> Value:
     if not re.fullmatch("[0-9]{1,6}", fraction):
         return None
@@ -366,6 +373,8 @@ def _lines(dataset: DataSet) -> Iterator[str]:
             yield "    owner: {" + ", ".join(f"{mine}: {table.owner.table}.{key}" for mine, key in pairs) + "}"
             if table.owner.rows is not None:
                 yield f"    rows per owner: {table.owner.rows}"
+        if table.rows_per_person is not None:
+            yield f"    rows per person: {table.rows_per_person}"
         yield "    columns:"
         for column in table.columns:
             yield f"      {scalar(column.name)}: {_column_text(column)}"

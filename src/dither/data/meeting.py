@@ -64,9 +64,11 @@ def unique_keys(relation: Relation) -> Iterator[frozenset[str]]:
             yield from unique_keys(relation.left)
         is_single = rows_per_person(relation.left) == 1
         for keys in unique_keys(relation.right) if left_once or is_single else ():
-            # Rows that are kept without a match are NULL there: none of their columns tells them apart.
             if keys or is_single or not relation.keep_unmatched:
                 yield frozenset(relation.prefix + name for name in keys)
+            else:
+                # Rows that are kept without a match are NULL there, and the one row of the side is there once.
+                yield from (frozenset([relation.prefix + name]) for name in relation.right.columns)
     elif isinstance(relation, Project):
         # A column that is shown twice goes by its first name, as it does among identifiers.
         names = {value.name: name for name, value in reversed(relation.outputs) if isinstance(value, Name)}
@@ -77,6 +79,8 @@ def unique_keys(relation: Relation) -> Iterator[frozenset[str]]:
         return  # a row may become several
     elif isinstance(relation, Filter | JoinPublic | Window | Keep | Bounded):
         yield from unique_keys(relation.relation)
+        if isinstance(relation, Bounded) and rows_per_person(relation) == 1:
+            yield frozenset()
         if isinstance(relation, Bounded) and relation.limits.rows_per_group == 1:
             own = frozenset(key.name for key in relation.keys if isinstance(key, Name))
             if len(own) == len(relation.keys):

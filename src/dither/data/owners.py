@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from dither.data.expressions import Expression, Name
 from dither.data.meeting import equated, unique_keys
+from dither.data.own_tables import parts_of
 from dither.data.relations import (
     Bounded,
     Filter,
@@ -61,18 +62,56 @@ class Identifier:
         return Identifier(self.table, self.keys, columns, self.is_key and is_key)
 
 
-def scan_of(dataset: DataSet, table: Table) -> Scan:
+def scan_of(dataset: DataSet, table: Table) -> Relation:
     """Return the rows of a private table of a data set, with the people they belong to.
+
+    Of each person there are at most as many as the table declares (``Table.rows_per_person``), chosen by a hash of that
+    person's own rows.
 
     >>> from dither.data import Column, Kind
     >>> from dither.data.schema import Owner, person_unit
     >>> customer = Table("customer", (Column("id", Kind.INTEGER),), "customer.csv", person="id")
     >>> orders = Table("orders", (Column("of", Kind.INTEGER),), "orders.csv", owner=Owner("customer", ("of",), ("id",)))
     >>> shop = DataSet("shop", (customer, orders), person_unit("id"), rows=5)
-    >>> [owner.name for owner in scan_of(shop, orders).owners], sorted(person_columns(scan_of(shop, orders)))
-    (['customer'], ['of'])
+    >>> sorted(person_columns(scan_of(shop, orders))), rows_per_person(scan_of(shop, orders))
+    (['of'], None)
+    >>> rows_per_person(scan_of(shop, replace(customer, rows_per_person=1)))
+    1
     """
-    return Scan(table, dataset.owners(table) or None)
+    scan = Scan(table, dataset.owners(table) or None)
+    if table.rows_per_person is None:
+        return scan
+    return Bounded(scan, (), Limits(rows=table.rows_per_person), tuple(scan.columns))
+
+
+def table_of(relation: Relation) -> Table | None:
+    """Return the table that a relation is the rows of, as ``scan_of`` returns them; None if it is anything else."""
+    scan = relation.relation if isinstance(relation, Bounded) else relation
+    if not isinstance(scan, Scan):
+        return None
+    is_own = relation is scan or (
+        isinstance(relation, Bounded)
+        and not relation.keys
+        and relation.limits == Limits(rows=scan.table.rows_per_person)
+    )
+    return scan.table if is_own else None
+
+
+def declared_rows(relation: Relation) -> dict[str, int]:
+    """Return how many rows of a person each table of a relation has, of those that declare it."""
+    found: dict[str, int] = {}
+    for part in parts_of(relation):
+        table = table_of(part) if isinstance(part, Bounded) else None
+        if table is not None and table.rows_per_person is not None:
+            found[table.name] = table.rows_per_person
+    return dict(sorted(found.items()))
+
+
+def unlimited(relation: Relation) -> Relation:
+    """Return the rows of a table, or those that meet a condition, without the table's limit on rows a person."""
+    if isinstance(relation, Filter):
+        return replace(relation, relation=unlimited(relation.relation))
+    return relation.relation if isinstance(relation, Bounded) and table_of(relation) is not None else relation
 
 
 def identifiers(dataset: DataSet, relation: Relation) -> tuple[Identifier, ...]:
@@ -203,6 +242,9 @@ def one_a_key(relation: Relation, columns: tuple[str, ...]) -> Relation:
         return relation
     if isinstance(relation, JoinPublic) and (relation.most or 1) > 1:
         return _bounded_to_one(relation, columns)  # a row may become several
+    if isinstance(relation, Bounded) and not relation.keys:
+        # Rows of a key that repeats do not use up the number of rows.
+        return replace(relation, relation=one_a_key(relation.relation, columns))
     if isinstance(relation, Filter | JoinPublic | Keep) and set(columns) <= relation.relation.columns.keys():
         return replace(relation, relation=one_a_key(relation.relation, columns))
     if isinstance(relation, Project):

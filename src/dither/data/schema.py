@@ -194,6 +194,9 @@ class Table:
             number of its rows, or of those that agree in what it is joined on. By default ``rows_per_join`` of the data
             set. Further ones are left out.
         owner: for a private table without a privacy id, the reference through which its rows belong to people.
+        rows_per_person: the most rows of this table that one person has in any request; further ones do not count,
+            chosen by a hash of that person's own rows. 1 for a table of the people themselves. None means no limit
+            beside those of the data set.
 
     """
 
@@ -206,6 +209,7 @@ class Table:
     decimal: str | None = None
     rows: int | None = None
     owner: Owner | None = None
+    rows_per_person: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse columns that are named twice, and ids or keys that are not columns."""
@@ -237,6 +241,11 @@ class Table:
             whole(f"rows of {self.name}", self.rows, least=1, most=_MOST_PUBLIC_ROWS)
         if self.owner is not None:
             self._check_owner(self.owner, names)
+        if self.rows_per_person is not None:
+            if not self.identifying:
+                rule = "left out for a table whose rows belong to nobody"
+                raise InvalidParameter(f"rows per person of {self.name}", self.rows_per_person, rule)
+            whole(f"rows per person of {self.name}", self.rows_per_person, least=1, most=2**31)
 
     def _check_owner(self, owner: Owner, names: Sequence[str]) -> None:
         if self.is_public:

@@ -51,7 +51,7 @@ _LATER: Final[Mapping[str, tuple[str, ...]]] = types.MappingProxyType(
         "JoinPublic": ("on", "most", "where", "condition"),
         "Rows": ("categories", "as_codes"),
         "Scan": ("owners",),
-        "Table": ("decimal", "rows", "owner"),
+        "Table": ("decimal", "rows", "owner", "rows_per_person"),
         "Window": ("running", "offset"),
     }
 )

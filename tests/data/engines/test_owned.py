@@ -30,6 +30,13 @@ LINES = Table(
     owner=Owner("orders", ("order_no", "on"), ("no", "day"), rows=3),
 )
 SHOP = DataSet("shop", (PEOPLE, ORDERS, LINES), person_unit("id"), rows=9, rows_per_join=3)
+#: The same with a limit for each table: one row of the people themselves.
+LIMITED = dataclasses.replace(
+    SHOP,
+    tables=tuple(
+        dataclasses.replace(table, rows_per_person=most) for table, most in zip(SHOP.tables, (1, 4, 5), strict=True)
+    ),
+)
 #: Keys that differ by an accent, by case or by a space, that are empty, absent, or longer than is read.
 NUMBERS = ("e", "é", "E", "e ", "", None, "long number")
 
@@ -49,17 +56,17 @@ def tables() -> dict[str, list[dict[str, Any]]]:
     return {"people": people, "orders": orders, "lines": lines}
 
 
-def shapes() -> list[Relation]:
+def shapes(shop: DataSet = SHOP) -> list[Relation]:
     """Return relations over references, of every kind that the engines print differently."""
-    people, orders, lines = (scan_of(SHOP, table) for table in SHOP.tables)
+    people, orders, lines = (scan_of(shop, table) for table in shop.tables)
     keys = Call("and", (Call("equal", (Name("o_no"), Name("order_no"))), Call("equal", (Name("on"), Name("o_day")))))
     buyer = Call("equal", (Name("id"), Name("o_buyer")))
     twice = Call("and", (Call("equal", (Name("no"), Name("o_no"))), Call("equal", (Name("day"), Name("o_day")))))
     return [
         lines,
-        joined(SHOP, lines, orders, keys, False, "o_"),
-        joined(SHOP, people, orders, buyer, True, "o_"),
-        joined(SHOP, orders, orders, twice, True, "o_"),
+        joined(shop, lines, orders, keys, False, "o_"),
+        joined(shop, people, orders, buyer, True, "o_"),
+        joined(shop, orders, orders, twice, True, "o_"),
         PerPerson(lines, (("order_no", Name("order_no")),), (("n", CountRows()),)),
     ]
 
@@ -71,18 +78,39 @@ def as_counter(answer: Any) -> Counter[Any]:
 
 def check(engine: Any) -> None:
     """Compare all rows of all shapes with those of the reference."""
-    for relation in shapes():
+    for relation in shapes(engine.dataset):
         asked = Aggregation(relation, tuple(map(Name, relation.columns)), (CountRows(), Persons()))
         meant = aggregate(asked, tables())
         assert len(meant.keys) > 3
         assert as_counter(engine.aggregate(asked)) == as_counter(meant), relation
 
 
-def test_portable_rows_are_those_of_the_reference(open_engine: Any) -> None:
-    check(open_engine(SHOP, tables(), portable=True))
+@pytest.mark.parametrize("shop", [SHOP, LIMITED], ids=["references", "limits"])
+def test_portable_rows_are_those_of_the_reference(open_engine: Any, shop: DataSet) -> None:
+    check(open_engine(shop, tables(), portable=True))
 
 
-def test_what_one_person_has_depends_on_that_person_alone(open_engine: Any) -> None:
+@pytest.mark.parametrize("is_portable", [True, False])
+def test_no_person_has_more_rows_of_a_table_than_it_declares(open_engine: Any, is_portable: bool) -> None:
+    """Nor fewer, if there are: counted in the rows of each person, whatever is asked of them."""
+    engine, whole = open_engine(LIMITED, tables(), portable=is_portable), open_engine(SHOP, tables())
+    for table, free in zip(LIMITED.tables, SHOP.tables, strict=True):
+        counts = []
+        for one, dataset, declared in ((engine, LIMITED, table), (whole, SHOP, free)):
+            each = PerPerson(scan_of(dataset, declared), (), (("n", CountRows()),))
+            counts.append(one.aggregate(Aggregation(each, (Name("n"),), (Persons(),))))
+        left, there = (
+            Counter({key[0]: many[0] for key, many in zip(one.keys, one.measures, strict=True)}) for one in counts
+        )
+        meant: Counter[Any] = Counter()
+        for many, people in there.items():
+            meant[min(many, table.rows_per_person or 0)] += people
+        assert left == meant
+        assert left != there
+
+
+@pytest.mark.parametrize("shop", [SHOP, LIMITED], ids=["references", "limits"])
+def test_what_one_person_has_depends_on_that_person_alone(open_engine: Any, shop: DataSet) -> None:
     """With the engine's own hash: without a person whose orders nobody shares, all others have what they had."""
     rows = tables()
     alone = [{"no": f"x{number}", "day": rows["orders"][0]["day"], "buyer": 4} for number in (1, 1, 2)]
@@ -92,8 +120,8 @@ def test_what_one_person_has_depends_on_that_person_alone(open_engine: Any) -> N
         "orders": [*alone, *rows["orders"]],
         "lines": [*rows["lines"], *lines],
     }
-    both = [open_engine(SHOP, given) for given in (rows, more)]
-    for relation in shapes():
+    both = [open_engine(shop, given) for given in (rows, more)]
+    for relation in shapes(shop):
         asked = Aggregation(relation, tuple(map(Name, relation.columns)), (CountRows(),))
         here, there = (as_counter(engine.aggregate(asked)) for engine in both)
         assert here < there

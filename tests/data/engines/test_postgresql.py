@@ -289,6 +289,23 @@ def test_settings_of_a_role_do_not_change_what_a_query_means(url: str, execute: 
     assert meant == values(given)
 
 
+def test_two_tables_of_rows_are_not_two_names_of_one_table(
+    url: str, execute: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Else a union of them would count a row twice where every row is a unit of its own."""
+    execute("CREATE TABLE rows_once (n bigint)")
+    execute("CREATE TABLE rows_apart (n bigint)")
+    execute("CREATE VIEW rows_seen AS SELECT n FROM rows_once")
+    first, column = dataset(url, "rows_once", Column("n", Kind.INTEGER)), Column("n", Kind.INTEGER)
+    with Curator.create(tmp_path / "home", anchors=tmp_path / "anchors") as curator:
+        for source in ("ROWS_ONCE", "public.rows_once", "rows_seen"):
+            two = (*first.tables, Table("second", (column,), source))
+            with pytest.raises(InvalidParameter, match="different rows for visits and second"):
+                curator.add(dataclasses.replace(first, tables=two), budget=PureDP(1))
+        two = (*first.tables, Table("second", (column,), "rows_apart"))
+        curator.add(dataclasses.replace(first, tables=two), budget=PureDP(1))
+
+
 def test_without_psycopg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingExtra, match="'postgres'"):

@@ -8,7 +8,7 @@ from typing import Final
 from dither.curator.offers.answers import ask
 from dither.curator.offers.rows import rows_of
 from dither.data import Relation, wire
-from dither.data.owners import scan_of
+from dither.data.owners import scan_of, unlimited
 from dither.data.schema import DataSet
 from dither.exact import Number
 from dither.lift.offer import Offer
@@ -51,7 +51,7 @@ def bounds(
 
     """
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
-    rows = _rows(dataset, table, where)
+    rows = Rows.of(_relation(dataset, table, where))
     dataset.table(table).column(column)  # refused with its declared name, if it has another one in the source
     query = bounds_query(dataset, rows, column)
     answer = plan_query(query, stated)
@@ -92,7 +92,9 @@ def limits(
 
     """
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
-    query = limits_query(dataset, _rows(dataset, table, where), share, most)
+    # What people have is asked, not what the table's own limit leaves of it.
+    found = Rows.of(unlimited(_relation(dataset, table, where)))
+    query = limits_query(dataset, found, share, most)
     offer = ask(dataset, query, stated, key=key, description=f"rows a person of {table}, for a share of {share}")
 
     def read(stored: bytes, receipt: str) -> QueryResult:
@@ -123,7 +125,6 @@ def _advised(found: QueryResult, most: int) -> QueryResult:
     return replace(found, notes=(*found.notes, advice))
 
 
-def _rows(dataset: DataSet, table: str, where: str | None) -> Rows:
+def _relation(dataset: DataSet, table: str, where: str | None) -> Relation:
     found = rows_of(dataset, table, where)
-    relation: Relation = scan_of(dataset, dataset.table(found)) if isinstance(found, str) else found
-    return Rows.of(relation)
+    return scan_of(dataset, dataset.table(found)) if isinstance(found, str) else found

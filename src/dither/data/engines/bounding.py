@@ -5,13 +5,16 @@ Every rewriting here leaves the very same statistic, not merely one with the sam
 
 from __future__ import annotations
 
-from dither.data.relations import Aggregation, Bounded, CountOf, CountRows, Limits, Persons, Sum
+from dither.data.relations import Aggregation, Bounded, CountOf, CountRows, Limits, Persons, Sum, rows_per_person
 
 
 def effective_limits(bounded: Bounded) -> Limits:
     """Return the limits without those that cannot have an effect.
 
     Let k, g, m be the limits on rows, groups and rows in a group. One order of a person's rows serves both m and k.
+
+    - *Few rows*: where a person has at most n rows by the form of the relation, they are in at most n groups, so that a
+      limit of n or more drops nothing.
 
     - *No keys*: all rows of a person are in one group, so g >= 1 drops nothing, and taking the first m rows and then
       the first k of them is taking the first min(k, m).
@@ -25,7 +28,11 @@ def effective_limits(bounded: Bounded) -> Limits:
     >>> effective_limits(Bounded(visits, (), Limits(rows=5, groups=2, rows_per_group=3), ()))
     Limits(rows=3, groups=None, rows_per_group=None)
     """
-    rows, groups, rows_per_group = bounded.limits.rows, bounded.limits.groups, bounded.limits.rows_per_group
+    most, limits = rows_per_person(bounded.relation), bounded.limits
+    rows, groups, rows_per_group = (
+        None if most is not None and limit is not None and limit >= most else limit
+        for limit in (limits.rows, limits.groups, limits.rows_per_group)
+    )
     if not bounded.keys:
         given = [limit for limit in (rows, rows_per_group) if limit is not None]
         return Limits(rows=min(given, default=None))

@@ -433,6 +433,8 @@ class RelationEmitter(ExpressionEmitter):
 
     def _bounded(self, bounded: Bounded) -> Printed:
         below, limits = self.relation(bounded.relation), effective_limits(bounded)
+        if limits == Limits():
+            return below
         names = [key.name for key in bounded.keys if isinstance(key, Name)]
         is_alone = limits.rows is None and limits.groups is None and limits.rows_per_group is not None
         if is_alone and isinstance(bounded.relation, Scan) and len(names) == len(bounded.keys):

@@ -158,6 +158,22 @@ def opened(connection: DuckDBPyConnection, table: Table, file: str, texts: Path)
     return texts_of(table, file, texts)[1] if is_csv(file) else parquet_source(connection, table, [file])
 
 
+def has_rows(table: Table, file: str) -> bool:
+    """Return whether a file holds a row, whatever its cells are. NOT PRIVATE: for those who add it.
+
+    Args:
+        table: what is declared.
+        file: CSV or Parquet, resolved.
+
+    Raises:
+        EngineUnavailable: the file cannot be read to its end, or lacks a column.
+
+    """
+    with closing(SpillFolder()) as folder, importing_connection(folder.path) as connection:
+        source = opened(connection, table, file, folder.path / "0.parquet")
+        return bool(asked(connection, f"SELECT count(*) FROM {source[0]} AS s", table)[0][0])
+
+
 def asked(connection: DuckDBPyConnection, statement: str, table: Table) -> list[tuple[Any, ...]]:
     """Return the rows of a statement, or say that the table cannot be read: what DuckDB says may quote a cell."""
     import duckdb

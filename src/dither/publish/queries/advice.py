@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
-from dither.data import Limits, Name
+from dither.data import Limits, Name, Scan
 from dither.data.expressions import names_in
+from dither.data.own_tables import parts_of
 from dither.errors import DitherError
 from dither.publish.queries.answer import Answer
 from dither.publish.queries.query import Aggregate
@@ -83,7 +84,7 @@ def advice_for(answer: Answer, priced: Priced) -> tuple[Advice, ...]:
     found: list[Advice] = []
     with planning():
         errors = priced(answer)
-        for part in (_clamps, _limits, _threshold, _empty_groups, _conditions):
+        for part in (_clamps, _limits, _own_row, _threshold, _empty_groups, _conditions):
             try:
                 found += part(answer, errors, priced)
             except DitherError:
@@ -130,6 +131,22 @@ def _limits(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
             before, unit = errors[name]
             price = f"further rows of a person do not count{_asked_with(limits)}"
             yield Advice(name, f"a limit of {_said(limits)} a person", before, other[name][0], unit, price)
+
+
+def _own_row(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
+    """One row a person of a table whose key is the privacy id, as the references of other tables say."""
+    relation, dataset = answer.query.relation, answer.query.dataset
+    scans = [part for part in parts_of(relation) if isinstance(part, Scan)]
+    most = answer.design.limits.rows
+    if len(scans) != 1 or not answer.design.has_persons or most == 1:
+        return
+    table = scans[0].table
+    referred = {other.owner.keys for other in dataset.tables if other.owner and other.owner.table == table.name}
+    if table.person is not None and (table.person,) in referred and table.rows_per_person is None:
+        paid = "as many rows as the limits leave" if most is None else f"{most:,} rows"
+        change = f"the price is that of {paid} of {table.name} a person"
+        price = f"if everybody has one, declare 'rows per person: 1' for {table.name} in the schema"
+        yield Advice("rows", change, 0.0, 0.0, "", price)
 
 
 def _threshold(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:

@@ -24,6 +24,7 @@ from dither.data import (
 )
 from dither.data.expressions import Value, kind_of
 from dither.data.joins import check_relation
+from dither.data.relations import rows_per_person
 from dither.errors import InvalidParameter
 from dither.exact import typed
 from dither.publish.queries.query import Query
@@ -85,7 +86,8 @@ class Partitioned:
             source = self.relation
             is_bounded = isinstance(source, Bounded) and source.keys == (self.part_of_row,)
             own = source.limits.groups if isinstance(source, Bounded) and is_bounded else None
-            each = most if own is None else own
+            # Whoever has few rows is in as few parts.
+            each = min(size for size in (most, own, rows_per_person(source)) if size is not None)
         else:
             each = 1
         return min(most, 2 * each if self.dataset.is_replaced else each)

@@ -27,6 +27,7 @@ from dither.data import Cast, Expression, Kind, Name
 from dither.data.evaluation import evaluator, sort_key
 from dither.data.expressions import IntervalEnd, Value, kind_of, names_in
 from dither.data.joins import join_limit
+from dither.data.owners import declared_rows
 from dither.data.returned import Group
 from dither.exact import Number, probability
 from dither.mechanisms.core.values import LARGEST_SUM
@@ -390,6 +391,8 @@ def _limits(design: Design) -> tuple[str, str]:
         texts.append(f"{'at most ' if not texts else ''}{_several(limits.groups, 'group')} a person")
     if limits.rows_per_group is not None:
         texts.append(f"{'at most ' if not texts else ''}{_several(limits.rows_per_group, 'row')} a person and group")
+    declared = declared_rows(design.query.relation).items()
+    texts += [f"{_several(most, 'row')} of {name} a person" for name, most in declared if most != limits.rows]
     entering = join_limit(design.query.relation)
     if entering is not None:
         texts.append(f"{entering} rows a person on each side of a join")

@@ -15,6 +15,7 @@ from typing import Any, Final
 from dither.data import JoinPublic, Relation
 from dither.data.joins import join_limit
 from dither.data.own_tables import parts_of
+from dither.data.owners import declared_rows
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Number, positive, round_up
 from dither.mechanisms.notebook import decimals, html
@@ -395,7 +396,13 @@ def _limits(design: Design) -> str:
     said = "of one person at most " + ", ".join(
         _many(count, name) for name, count in named.items() if count is not None
     )
-    return "; ".join([said, *_met(design.query.relation)])
+    return "; ".join([said, *_declared(design.query.relation), *_met(design.query.relation)])
+
+
+def _declared(relation: Relation) -> Iterator[str]:
+    """Yield how many rows of a person a table has, where it declares that; further ones do not count."""
+    for name, most in declared_rows(relation).items():
+        yield f"{name} has at most {_many(most, 'rows')} of a person (as declared)"
 
 
 def _met(relation: Relation) -> Iterator[str]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from dither.data import DataSet, Name, Relation, Scan, Table
-from dither.data.owners import scan_of
+from dither.data import DataSet, Name, Relation, Table
+from dither.data.owners import scan_of, table_of
 from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.assemble import free_name
 from dither.publish.queries.sql.expressions import Scalars, Typed
@@ -141,8 +141,9 @@ class Rows:
 
     def alone(self, alias: str, relation: Relation) -> Scope:
         """Return the scope of one source."""
-        if isinstance(relation, Scan):
-            source = Source.of(alias, relation.table)
+        table = table_of(relation)
+        if table is not None:
+            source = Source.of(alias, table)
         else:
             source = Source(alias, tuple((name, name) for name in relation.columns))
         return Scope(self.parsed, relation, (source,))
