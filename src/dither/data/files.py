@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from dither.data.addresses import has_secret, redact
 from dither.data.evaluation import cast
 from dither.data.expressions import LARGEST_INTEGER, Kind, Value
 from dither.data.schema import Column, DataSet, Owner, Table, person_unit
+from dither.data.tick_files import ticks_from, ticks_lines
 from dither.data.yaml_tree import LARGEST_TEXT, Node, from_plain, read
 from dither.errors import InvalidParameter, InvalidSchema
 from dither.privacy import ROW, ROW_REPLACED, Unit
@@ -187,7 +189,7 @@ def _engine(node: Node) -> str:
 
 
 def _table(name: str, node: Node) -> Table:
-    known = ("source", "decimal", "privacy id", "owner", "rows per owner", "public", "key", "rows", "columns")
+    known = ("source", "decimal", "privacy id", "owner", "rows per owner", "public", "key", "rows", "stream", "columns")
     parts = node.mapping("a table", known)
     source = _need(node, parts, "source").text("a path or a table")
     listed = _need(node, parts, "columns").mapping("columns by name")
@@ -202,9 +204,11 @@ def _table(name: str, node: Node) -> Table:
     person = parts["privacy id"].text("the column that says whose a row is") if "privacy id" in parts else None
     rows = _value(parts["rows"], Kind.INTEGER) if "rows" in parts else None
     owner = _owner(parts)
+    stream = ticks_from(parts["stream"], _value) if "stream" in parts else None
     try:
         most = rows if isinstance(rows, int) else None
-        return Table(name, columns, source, person, is_public, key, decimal=decimal, rows=most, owner=owner)
+        found = Table(name, columns, source, person, is_public, key, decimal=decimal, rows=most, owner=owner)
+        return replace(found, stream=stream)
     except InvalidParameter as error:
         place, _, whose = error.parameter.partition(" of ")
         if place == "source" and whose in listed:
@@ -321,8 +325,8 @@ def _placed_in_dataset(error: InvalidParameter, parts: dict[str, Node], root: No
     if what == "privacy id" and isinstance(parts["tables"].value, dict):
         node = parts["tables"].value[table]
         return node.refuse(_named(error.offender), error.rule, "privacy id")
-    if what == "owner" and isinstance(parts["tables"].value, dict):
-        return parts["tables"].value[table].refuse(error.offender, error.rule, "owner")
+    if what in ("owner", "stream") and isinstance(parts["tables"].value, dict):
+        return parts["tables"].value[table].refuse(error.offender, error.rule, what)
     for key, name in _LIMITS.items():
         if name == error.parameter:
             below = parts.get("contribution", root)
@@ -366,6 +370,9 @@ def _lines(dataset: DataSet) -> Iterator[str]:
             yield "    owner: {" + ", ".join(f"{mine}: {table.owner.table}.{key}" for mine, key in pairs) + "}"
             if table.owner.rows is not None:
                 yield f"    rows per owner: {table.owner.rows}"
+        if table.stream is not None:
+            yield "    stream:"
+            yield from (f"      {line}" for line in ticks_lines(table.stream, scalar))
         yield "    columns:"
         for column in table.columns:
             yield f"      {scalar(column.name)}: {_column_text(column)}"

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 from dither.data.expressions import Kind, Literal, Value, as_stored
+from dither.data.ticks import Ticks
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
 from dither.privacy import Relation, Unit, person
@@ -194,6 +195,7 @@ class Table:
             number of its rows, or of those that agree in what it is joined on. By default ``rows_per_join`` of the data
             set. Further ones are left out.
         owner: for a private table without a privacy id, the reference through which its rows belong to people.
+        stream: for a private table whose rows arrive over time and are published tick by tick: how they arrive.
 
     """
 
@@ -206,6 +208,7 @@ class Table:
     decimal: str | None = None
     rows: int | None = None
     owner: Owner | None = None
+    stream: Ticks | None = None
 
     def __post_init__(self) -> None:
         """Refuse columns that are named twice, and ids or keys that are not columns."""
@@ -237,6 +240,10 @@ class Table:
             whole(f"rows of {self.name}", self.rows, least=1, most=_MOST_PUBLIC_ROWS)
         if self.owner is not None:
             self._check_owner(self.owner, names)
+        if self.stream is not None:
+            time = next((column for column in self.columns if column.name == self.stream.time), None)
+            if self.is_public or time is None or time.kind is not Kind.TIMESTAMP:
+                raise InvalidParameter(f"stream of {self.name}", self.stream.time, "a timestamp of a private table")
 
     def _check_owner(self, owner: Owner, names: Sequence[str]) -> None:
         if self.is_public:
@@ -327,6 +334,9 @@ class DataSet:
                 rule = "declared for every private table exactly when the unit is a person, unless it has an owner"
                 raise InvalidParameter(f"privacy id of {table.name}", table.person or str(table.owner), rule)
             self._check_owner(table)
+            if table.stream is not None and (table.stream.ticks is not None) != self.protects_persons:
+                rule = "with rows per tick and ticks per person exactly when the unit is a person"
+                raise InvalidParameter(f"stream of {table.name}", table.stream.time, rule)
         kinds = {table.column(table.person).kind for table in self.tables if table.person is not None}
         if len(kinds) > 1:
             raise InvalidParameter("privacy ids", sorted(kind.value for kind in kinds), "of one kind in all tables")
