@@ -291,6 +291,7 @@ def _plain(batch: Batch, ticks: NDArray[np.int64]) -> dict[str, Any]:
         "people": None if batch.people is None else list(batch.people),
         "groups": batch.groups.tolist(),
         "numbers": batch.numbers.tolist(),
+        "measures": batch.numbers.shape[1],
         "counts": batch.counts.tolist(),
     }
 
@@ -303,7 +304,7 @@ def _batch(record: Mapping[str, Any]) -> tuple[Batch, NDArray[np.int64]]:
             np.array(record["moments"], dtype=np.int64),
             None if people is None else tuple(people),
             np.array(record["groups"], dtype=np.int64),
-            np.array(record["numbers"], dtype=np.int64).reshape(len(record["moments"]), -1),
+            np.array(record["numbers"], dtype=np.int64).reshape(len(record["moments"]), record["measures"]),
             np.array(record["counts"], dtype=np.int64),
         ),
         np.array(record["ticks"], dtype=np.int64),

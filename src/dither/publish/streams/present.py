@@ -33,7 +33,7 @@ def presented(
     """
     arrivals = mechanism.arrivals
     ticks, cells = len(noisy), mechanism.cells
-    flat = noisy.reshape(ticks * cells, -1)
+    flat = noisy.reshape(ticks * cells, noisy.shape[2])
     values, low, high = [], [], []
     for statistic, found in zip(arrivals.statistics, arrivals.values(flat), strict=True):
         places = [arrivals.measured.index(one) for one in statistic.measured]
