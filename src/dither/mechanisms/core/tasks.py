@@ -280,8 +280,11 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
             "a number that is told again and again while data come",
             "dither.converse",
             {
-                "square-root-counter": "For running totals of a known number of steps, with a delta or under zCDP.",
-                "prefix-counter": "For running totals of a known number of steps without a delta.",
+                "buffered-counter": "For running totals with a delta or under zCDP; for people, vectors, any length.",
+                "tree-counter": "For running totals of a known number of steps under a pure epsilon.",
+                "hybrid-counter": "For running totals without a known end under a pure epsilon.",
+                "square-root-counter": "For running totals of one number over a known number of steps, under zCDP.",
+                "prefix-counter": "For running totals whose noisy intervals are drawn one by one, through a plan.",
                 "pan-private-counter": "When the machine that counts may be searched, and few reports are wanted.",
                 "incremental-regression": "For a regression of all rows so far, batch by batch.",
             },
