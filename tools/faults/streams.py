@@ -13,11 +13,10 @@ import contextlib
 import datetime
 import json
 import os
-import random
+import secrets
 import signal
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,9 +46,7 @@ STEPS: Final[tuple[tuple[type, str], ...]] = (
     (Books, "reserve"),
     (Books, "complete"),
 )
-POINTS: Final = tuple(
-    f"{when} {owner.__name__}.{name}" for owner, name in STEPS for when in ("before", "after")
-)
+POINTS: Final = tuple(f"{when} {owner.__name__}.{name}" for owner, name in STEPS for when in ("before", "after"))
 
 
 @dataclass
@@ -133,8 +130,10 @@ def killed(folder: Path, notes: Path, point: str, count: int) -> bool:
                 with dying(point, count):
                     work(folder, notes)
             else:
-                wait = random.uniform(0, 0.4)
-                threading.Thread(target=lambda: (time.sleep(wait), os.kill(os.getpid(), signal.SIGKILL)), daemon=True).start()
+                wait = secrets.randbelow(400) / 1000
+                timer = threading.Timer(wait, os.kill, (os.getpid(), signal.SIGKILL))
+                timer.daemon = True
+                timer.start()
                 work(folder, notes)
             code = 0
         except DitherError as problem:
@@ -192,12 +191,18 @@ def main() -> None:
     tally = Tally()
     for number in range(trials):
         point = POINTS[number % len(POINTS)]
-        chosen = [(point, random.randint(1, 3))] + [(random.choice((*POINTS, "")), random.randint(1, 4)) for _ in range(2)]
+        chosen = [(point, 1 + secrets.randbelow(3))] + [
+            (secrets.choice((*POINTS, "")), 1 + secrets.randbelow(4)) for _ in range(2)
+        ]
         with tempfile.TemporaryDirectory() as folder:
             trial(Path(folder), chosen, tally)
         if tally.failures:
             break
-    print(json.dumps({"trials": number + 1, "kills": tally.kills, "ticks": tally.ticks, "failures": tally.failures}, indent=1))
+    print(
+        json.dumps(
+            {"trials": number + 1, "kills": tally.kills, "ticks": tally.ticks, "failures": tally.failures}, indent=1
+        )
+    )
     raise SystemExit(bool(tally.failures))
 
 

@@ -96,10 +96,16 @@ PUBLISH: Final = MappingProxyType(
 )
 STREAM: Final = MappingProxyType(
     {
-        "open": Verb("stream:open_stream", "Pay for a query on a stream, for all of its ticks; nothing is released yet."),
+        "open": Verb(
+            "stream:open_stream", "Pay for a query on a stream, for all of its ticks; nothing is released yet."
+        ),
         "feed": Verb("stream:feed", "Take rows that have arrived; they count when their ticks are released."),
-        "release": Verb("stream:release", "Release the ticks that have ended; what was released before stays as it was."),
-        "show": Verb("stream:show", "Show what a stream has released, and what kind it is; nothing is released by this."),
+        "release": Verb(
+            "stream:release", "Release the ticks that have ended; what was released before stays as it was."
+        ),
+        "show": Verb(
+            "stream:show", "Show what a stream has released, and what kind it is; nothing is released by this."
+        ),
         "close": Verb(
             "stream:close", "Release nothing more, for ever; what was paid for and not released is not given back."
         ),

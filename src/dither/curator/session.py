@@ -291,6 +291,7 @@ class Session(Closing):
             only_read: whether to read what was released, and nothing else; also while another process releases.
 
         """
+        from dither.curator.offers.streams import ticked_of
         from dither.curator.streams.opening import checked_stream_name, found_stream, opened_stream
 
         if query is None:
@@ -300,7 +301,7 @@ class Session(Closing):
             offer = self.offer.stream(query, **said, released=released, horizon=horizon, shares=shares)
         self._check_declared()
         # Rows that are fed are not here yet.
-        (self._check_public if offer.mechanism.arrivals.is_fed else self._check_offer)(offer)
+        (self._check_public if ticked_of(offer).arrivals.is_fed else self._check_offer)(offer)
         return opened_stream(self, offer, checked_stream_name(name))
 
     def streams(self) -> tuple[str, ...]:

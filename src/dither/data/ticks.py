@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,8 +92,8 @@ class Ticks:
     @property
     def first(self) -> datetime.datetime:
         """The moment at which the first tick begins."""
-        assert isinstance(self.start, datetime.datetime)  # as checked when it was made
-        return self.start
+        # As checked when the record was made.
+        return cast("datetime.datetime", self.start)
 
     def begin(self, tick: int) -> datetime.datetime:
         """Return the moment at which a tick begins, counted from 0."""

@@ -59,6 +59,7 @@ from dither.mechanisms.square_root_counter import SquareRootCounter
 from dither.mechanisms.stability_selection import StabilitySelection
 from dither.mechanisms.stable_mode import StableMode
 from dither.mechanisms.staircase import Staircase
+from dither.mechanisms.tick_noise import TickNoise
 from dither.mechanisms.top_k import TopK
 from dither.mechanisms.tree_counter import TreeCounter
 from dither.mechanisms.truncated_laplace import TruncatedLaplace
@@ -125,6 +126,7 @@ __all__ = [
     "StabilitySelection",
     "StableMode",
     "Staircase",
+    "TickNoise",
     "TopK",
     "TreeCounter",
     "TruncatedLaplace",

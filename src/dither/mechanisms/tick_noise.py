@@ -40,9 +40,7 @@ def _examples() -> Iterator[Example]:
     # A person at two ticks: one person, who moves each by 1.
     yield Example(TickNoise(steps=3, node=DiscreteGaussian(sigma=2), ticks=2), [1, 0, 2], (*pairs, (*both[:2], 1)))
     two = np.array([1, 0])
-    yield Example(
-        TickNoise(steps=2, node=Geometric(scale=2), shape=2), [two, two], (([two, two], [two * 2, two], 1),)
-    )
+    yield Example(TickNoise(steps=2, node=Geometric(scale=2), shape=2), [two, two], (([two, two], [two * 2, two], 1),))
 
 
 @register(
@@ -80,9 +78,7 @@ class TickNoise(InteractivePrimitive[Any, Any]):
     shape: Shape = Shape(())
 
     @classmethod
-    def calibrated(
-        cls, within: Loss, *, sensitivity: Number, steps: int, ticks: int = 1, shape: Any = ()
-    ) -> Self:
+    def calibrated(cls, within: Loss, *, sensitivity: Number, steps: int, ticks: int = 1, shape: Any = ()) -> Self:
         """Return the least noise whose loss at ``sensitivity`` is within ``within``.
 
         Args:

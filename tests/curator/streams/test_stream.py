@@ -91,7 +91,9 @@ def test_running_numbers_and_those_of_each_tick_are_the_truth(session: Session) 
 def test_sums_and_means_come_with_their_groups(session: Session) -> None:
     text = "SELECT SUM(cost) AS s, AVG(cost) AS m, COUNT(cost) AS n FROM visits WHERE site = 'east'"
     with opened(session, "costs", text) as stream:
-        stream.feed([row(0, cost=3), row(0, cost=9), row(0, cost=0), row(0, site="west", cost=2), {**row(0), "cost": None}])
+        stream.feed(
+            [row(0, cost=3), row(0, cost=9), row(0, cost=0), row(0, site="west", cost=2), {**row(0), "cost": None}]
+        )
         found = stream.release(1)
         assert (numbers(found, "s"), numbers(found, "m"), numbers(found, "n")) == ([6], [2.0], [3])
 
@@ -196,7 +198,10 @@ def test_a_name_is_one_stream(session: Session) -> None:
         with contextlib.closing(session.stream("hourly", only_read=True)) as reader, pytest.raises(HandleMisuse):
             reader.release()
     for other in ({"text": COUNTS, "epsilon": HUGE}, {"text": COUNT, "epsilon": 1}):
-        with pytest.raises(InvalidParameter, match="there is one of that name already"), opened(session, "hourly", **other):
+        with (
+            pytest.raises(InvalidParameter, match="there is one of that name already"),
+            opened(session, "hourly", **other),
+        ):
             pass
     for name in ("", "a b", "../x", "x" * 61, 7):
         with pytest.raises(InvalidParameter, match="name"):

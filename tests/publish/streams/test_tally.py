@@ -57,7 +57,8 @@ def stream_sums(arrived: list[list[Row]], ticks: Ticks, *, only_first: bool = Tr
 
 def slowly(arrived: list[list[Row]], ticks: Ticks, *, only_first: bool) -> list[Any]:
     """Return the same, one row at a time."""
-    assert ticks.rows is not None and ticks.ticks is not None
+    assert ticks.rows is not None
+    assert ticks.ticks is not None
     used: Counter[str] = Counter()
     last: dict[str, int] = {}
     found = []
@@ -90,9 +91,7 @@ limits = st.builds(
 
 
 @given(st.lists(rows_of_a_tick, max_size=6), limits, st.booleans())
-def test_what_counts_of_people_is_what_the_rules_say(
-    arrived: list[list[Row]], ticks: Ticks, only_first: bool
-) -> None:
+def test_what_counts_of_people_is_what_the_rules_say(arrived: list[list[Row]], ticks: Ticks, only_first: bool) -> None:
     fast, slow = stream_sums(arrived, ticks, only_first=only_first), slowly(arrived, ticks, only_first=only_first)
     assert [one.tolist() for one in fast] == [one.tolist() for one in slow]
 
@@ -103,7 +102,8 @@ def test_one_person_moves_few_ticks_far_apart_and_each_of_them_a_little(arrived:
     without = [[row for row in rows if row[1] != "a"] for rows in arrived]
     pairs = zip(stream_sums(arrived, ticks), stream_sums(without, ticks), strict=True)
     moved = [np.abs(one - other) for one, other in pairs]
-    assert ticks.rows is not None and ticks.ticks is not None
+    assert ticks.rows is not None
+    assert ticks.ticks is not None
     touched = [tick for tick, one in enumerate(moved) if one.any()]
     assert len(touched) <= ticks.ticks
     assert all(later - earlier >= ticks.gap for earlier, later in itertools.pairwise(touched))
@@ -125,7 +125,10 @@ def test_without_people_every_row_counts(rows: list[Row]) -> None:
     )
     assert not changed
     for group in range(CELLS):
-        assert numbers[group].tolist() == [sum(row[3] for row in rows if row[2] == group), sum(row[2] == group for row in rows)]
+        assert numbers[group].tolist() == [
+            sum(row[3] for row in rows if row[2] == group),
+            sum(row[2] == group for row in rows),
+        ]
 
 
 def test_a_sum_beyond_sixty_bits_stays_there() -> None:

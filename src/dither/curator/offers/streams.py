@@ -14,7 +14,7 @@ from dither.lift.offer import Offer
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query
 from dither.publish.queries.builder import Groups
-from dither.publish.streams.ticked import plan_stream
+from dither.publish.streams.ticked import TickedAnswer, plan_stream
 
 
 def stream(
@@ -69,6 +69,14 @@ def _offer(
     request = {"query": wire.encode(query), "released": released, "horizon": mechanism.steps}
     request["shares"] = None if shares is None else {name: str(share) for name, share in sorted(shares.items())}
     return Offer("stream", mechanism.words, mechanism, request, stated, _not_released, _not_released)
+
+
+def ticked_of(offer: Offer[Any]) -> TickedAnswer:
+    """Return what an offer of a stream would release."""
+    mechanism: Any = offer.mechanism
+    if not isinstance(mechanism, TickedAnswer):
+        raise InvalidParameter("offer", offer.verb, "that of a stream")
+    return mechanism
 
 
 def _not_released(*_: Any) -> NoReturn:

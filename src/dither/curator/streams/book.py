@@ -108,7 +108,9 @@ class Book:
 
     def numbers(self, first: int = 0) -> Iterator[Any]:
         """Yield the exact numbers of the frozen ticks, in order."""
-        for number, sealed in self._rows.execute("SELECT number, frozen FROM ticks WHERE number >= ? ORDER BY 1", (first,)):
+        for number, sealed in self._rows.execute(
+            "SELECT number, frozen FROM ticks WHERE number >= ? ORDER BY 1", (first,)
+        ):
             yield self.seal.open(f"tick {number}", sealed)
 
     def answers(self, first: int = 0) -> Iterator[Any]:

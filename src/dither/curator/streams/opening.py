@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dither.curator.ledger import Receipt, Stored
+from dither.curator.offers.streams import ticked_of
 from dither.curator.streams.book import Book
 from dither.curator.streams.stream import Stream
 from dither.data.engines import Engine, connect
@@ -118,7 +119,7 @@ def _stream(session: Session, offer: Offer[Any], name: str, book: Book) -> Strea
     except BaseException:
         book.close()
         raise
-    return Stream(name, offer.mechanism, book, _opener(session, offer), session.place(receipt))
+    return Stream(name, ticked_of(offer), book, _opener(session, offer), session.place(receipt))
 
 
 def _paid(session: Session, offer: Offer[Any], name: str, book: Book) -> Receipt:
@@ -139,7 +140,7 @@ def _paid(session: Session, offer: Offer[Any], name: str, book: Book) -> Receipt
 
 def _opener(session: Session, offer: Offer[Any]) -> Callable[[Any], contextlib.AbstractContextManager[Engine]]:
     """Return what opens the rows that a caller feeds, or those of the tables where there are none."""
-    table = offer.mechanism.arrivals.table
+    table = ticked_of(offer).arrivals.table
 
     @contextlib.contextmanager
     def opened(rows: Any) -> Iterator[Engine]:
@@ -163,7 +164,7 @@ def _fed(session: Session, offer: Offer[Any], table: str, rows: Any) -> Engine:
     if isinstance(rows, str | Path):
         return connect(_with_source(dataset, table, str(Path(rows).resolve())), folder=session.curator.folder)
     if isinstance(rows, Sequence) and all(isinstance(row, Mapping) for row in rows):
-        if any(isinstance(part, JoinPublic) for part in parts_of(offer.mechanism.query.relation)):
+        if any(isinstance(part, JoinPublic) for part in parts_of(ticked_of(offer).query.relation)):
             raise InvalidParameter("rows", "a list", "a frame or a file: the query joins a public table")
         only = replace(dataset, tables=tuple(one for one in dataset.tables if one.name == table))
         return ReferenceEngine(only, {table: rows})
@@ -176,5 +177,3 @@ def _fed(session: Session, offer: Offer[Any], table: str, rows: Any) -> Engine:
 def _with_source(dataset: DataSet, table: str, source: str) -> DataSet:
     tables = tuple(replace(one, source=source) if one.name == table else one for one in dataset.tables)
     return replace(dataset, tables=tables, engine="duckdb")
-
-

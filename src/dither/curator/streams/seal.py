@@ -79,7 +79,7 @@ class Seal:
         return json.loads(text)
 
     def link(self, before: str, record: Any) -> str:
-        """Return the link of a chain: it follows from the one before and from a record, and can be made with the key."""
+        """Return the next link of a chain, which follows from the one before, a record and the key."""
         text = json.dumps([before, record], sort_keys=True, separators=(",", ":")).encode()
         return hmac.new(self.derived("chain"), text, hashlib.sha256).hexdigest()
 

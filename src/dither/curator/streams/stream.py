@@ -146,7 +146,9 @@ class Stream(Closing):
         end = ended if until is None else whole("until", until, least=0, most=self.mechanism.steps)
         if end > ended:
             wait = self._ticks.begin(end) + datetime.timedelta(seconds=self._ticks.watermark)
-            raise InvalidParameter("until", until, f"at most {ended}: tick {end - 1} may be released from {wait} UTC on")
+            raise InvalidParameter(
+                "until", until, f"at most {ended}: tick {end - 1} may be released from {wait} UTC on"
+            )
         if ended < book.frozen:
             raise InvalidParameter("now", moment, f"not before tick {book.frozen - 1}, which is released already")
         first = book.answered
@@ -309,4 +311,3 @@ def _batch(record: Mapping[str, Any]) -> tuple[Batch, NDArray[np.int64]]:
         ),
         np.array(record["ticks"], dtype=np.int64),
     )
-

@@ -96,6 +96,7 @@ _ROOMS_ABOVE = (
     "dither.learn.bayes",
     "dither.learn.itemsets",
     "dither.publish.microdata",
+    "dither.publish.streams",
     "dither.learn.trees",
     "dither.learn.clusters",
     "dither.learn.decompose",

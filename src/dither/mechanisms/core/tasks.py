@@ -280,6 +280,8 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
             "a number that is told again and again while data come",
             "dither.converse",
             {
+                "ticked-answer": "For counts, sums and means of a declared stream, from a session: dither stream.",
+                "tick-noise": "For the numbers of each step by itself, which are not added up.",
                 "buffered-counter": "For running totals with a delta or under zCDP; for people, vectors, any length.",
                 "tree-counter": "For running totals of a known number of steps under a pure epsilon.",
                 "hybrid-counter": "For running totals without a known end under a pure epsilon.",

@@ -10,13 +10,29 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.data import Aggregated, Aggregation, Call, Case, CountOf, CountRows, Expression, Filter, Kind, Literal, Name
-from dither.data import Project, Relation, Scan, Sum, Table
+from dither.data import (
+    Aggregated,
+    Aggregation,
+    Call,
+    Case,
+    CountOf,
+    CountRows,
+    Expression,
+    Filter,
+    Kind,
+    Literal,
+    Name,
+    Project,
+    Relation,
+    Scan,
+    Sum,
+    Table,
+)
 from dither.data.expressions import kind_of
 from dither.data.relations import JoinPublic, Keep
 from dither.data.returned import Group, canonical, first_number, saturated
@@ -59,9 +75,7 @@ class Batch:
         """Return some of the rows: those of a mask, or of some places, in their order."""
         places = np.flatnonzero(where) if where.dtype == bool else where
         people = None if self.people is None else tuple(self.people[place] for place in places.tolist())
-        return Batch(
-            self.moments[places], people, self.groups[places], self.numbers[places], self.counts[places]
-        )
+        return Batch(self.moments[places], people, self.groups[places], self.numbers[places], self.counts[places])
 
 
 @dataclass(frozen=True)
@@ -112,8 +126,8 @@ class Arrivals:
     @property
     def ticks(self) -> Ticks:
         """How rows arrive."""
-        assert self.table.stream is not None  # as ``table`` has checked
-        return self.table.stream
+        # As ``table`` has checked.
+        return cast("Ticks", self.table.stream)
 
     @cached_property
     def _statistics(self) -> tuple[Statistic | None, ...]:
@@ -152,14 +166,16 @@ class Arrivals:
 
     def whole(self) -> Aggregation:
         """Return the engine's aggregation for all rows of what was fed."""
-        return Aggregation(kept(self.query, self.groups if self.query.keys else None), self.read_columns, (CountRows(),))
+        return Aggregation(
+            kept(self.query, self.groups if self.query.keys else None), self.read_columns, (CountRows(),)
+        )
 
     def batch(self, answer: Aggregated) -> Batch:
         """Return what an engine read. Never raises because of what an engine returns; odd rows do not exist."""
         kinds = tuple(kind_of(one, self.query.relation.columns) for one in self.read_columns)
         has_person = bool(self.table.identifying)
         start, end = 1 + has_person, 1 + has_person + len(self.query.keys)
-        places = positions(self.groups, key_kinds(self.query)) if self.query.keys else {(): 0}
+        places: dict[Group, int] = positions(self.groups, key_kinds(self.query)) if self.query.keys else {(): 0}
         moments: list[int] = []
         people: list[str] = []
         groups: list[int] = []
@@ -172,7 +188,7 @@ class Arrivals:
             place, count = places.get(row[start:end]), first_number(measures)
             if place is None or count < 1:
                 continue
-            moments.append((row[0] - _EPOCH) // _MICROSECOND)  # type: ignore[operator]
+            moments.append((cast("datetime.datetime", row[0]) - _EPOCH) // _MICROSECOND)
             people.append(str(row[1]) if has_person else "")
             groups.append(place)
             numbers.append([saturated(number) for number in row[end:]])
@@ -203,7 +219,9 @@ class Arrivals:
         """Return where each aggregate lies in every group, if each measure lies between ``low`` and ``high``."""
         places = {one: column for column, one in enumerate(self.measured)}
         return [
-            one.enclosed([low[:, places[part]] for part in one.measured], [high[:, places[part]] for part in one.measured])
+            one.enclosed(
+                [low[:, places[part]] for part in one.measured], [high[:, places[part]] for part in one.measured]
+            )
             for one in self.statistics
         ]
 

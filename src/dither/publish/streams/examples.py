@@ -13,7 +13,7 @@ from dither.data.expressions import Name
 from dither.data.schema import person_unit
 from dither.data.ticks import Ticks
 from dither.mechanisms.core.registry import Dialogue, Example
-from dither.privacy import ROW, ROW_REPLACED, PureDP, ZCDP
+from dither.privacy import ROW, ROW_REPLACED, ZCDP, PureDP
 from dither.publish.queries.query import Aggregate, Key, Query
 
 

@@ -38,7 +38,9 @@ def presented(
     for statistic, found in zip(arrivals.statistics, arrivals.values(flat), strict=True):
         places = [arrivals.measured.index(one) for one in statistic.measured]
         level = 1 - (1 - confidence) / len(places)
-        reach = np.array([[mechanism.reach(tick, place, level) for place in places] for tick in range(first, first + ticks)])
+        reach = np.array(
+            [[mechanism.reach(tick, place, level) for place in places] for tick in range(first, first + ticks)]
+        )
         around = np.repeat(reach.reshape(ticks, len(places)), cells, axis=0).astype(np.int64)
         ends = statistic.enclosed(
             [flat[:, place] - around[:, column] for column, place in enumerate(places)],

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,10 +60,11 @@ def tick_sums(
         for column in range(len(measured)):
             _add(total[:, column], batch, column)
         return total, {}
-    assert ticks.rows is not None  # declared wherever rows belong to people
+    # Declared wherever rows belong to people.
+    most = cast("int", ticks.rows)
     known = {person: standings.get(person, Standing()) for person in set(batch.people)}
     rows = batch.only(np.array([known[person].may_count(tick, ticks) for person in batch.people], dtype=bool))
-    rows = first_rows(rows, ticks.rows)
+    rows = first_rows(rows, most)
     people = rows.people or ()
     for column, one in enumerate(measured):
         if not one.counts_units:
@@ -98,8 +99,6 @@ def first_rows(batch: Batch, rows: int) -> Batch:
     before -= np.repeat(before[starts], np.diff(starts, append=len(owners)))
     left = np.clip(rows - before, 0, counts)
     return replace(ordered, counts=left).only(left > 0)
-
-
 
 
 def _add(total: NDArray[np.int64], batch: Batch, column: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,7 +185,9 @@ class TickedAnswer(Interactive[None, "TickedConversation"]):
         if ticks.rows is not None:
             apart = "" if ticks.gap == 1 else f", at least {ticks.gap} ticks from one to the next"
             rows = "row" if ticks.rows == 1 else "rows"
-            found.append(f"of one person at most {ticks.rows} {rows} a tick count, in at most {ticks.ticks} ticks{apart}")
+            found.append(
+                f"of one person at most {ticks.rows} {rows} a tick count, in at most {ticks.ticks} ticks{apart}"
+            )
         return tuple(found)
 
     def aggregations(self) -> tuple[Aggregation, ...]:
@@ -270,7 +272,9 @@ def steps_of(ticks: Ticks, horizon: int | None) -> int:
     """Return how many ticks a stream has: as it is said, or as the schema declares."""
     if horizon is None:
         if ticks.horizon is None:
-            raise InvalidParameter("horizon", None, "said: the schema declares none, and all ticks are paid for at once")
+            raise InvalidParameter(
+                "horizon", None, "said: the schema declares none, and all ticks are paid for at once"
+            )
         return ticks.horizon
     most = MOST_TICKS if ticks.horizon is None else ticks.horizon
     return whole("horizon", horizon, least=1, most=most)
@@ -288,7 +292,9 @@ def check_shown(query: Query, *, is_running: bool, cells: int) -> None:
     names = {key.name for key in query.keys} | {one.name for one in query.aggregates}
     for name, value in query.outputs:
         if not isinstance(value, Name) or value.name not in names:
-            raise InvalidParameter("outputs", name, "a group or an aggregate by itself; compute the rest from the answers")
+            raise InvalidParameter(
+                "outputs", name, "a group or an aggregate by itself; compute the rest from the answers"
+            )
     if query.having is not None or query.order or query.limit is not None:
         raise InvalidParameter("query", "HAVING, ORDER BY or LIMIT", "without them: a stream publishes every group")
     if cells > _MOST_CELLS:
