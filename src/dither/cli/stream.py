@@ -13,10 +13,12 @@ import typer
 from dither.cli import ask
 from dither.cli.console import note, print_json, say
 from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Force, Home, Json, Quoted, Rho
-from dither.cli.outputs import Output, table_output
+from dither.cli.outputs import Output, table_output, write_whole
 from dither.cli.progress import progress
 from dither.curator.streams.stream import Stream
 from dither.errors import InvalidParameter
+from dither.publish.queries.result import QueryResult
+from dither.publish.streams.pictures import stream_page
 
 _SUFFIXES = (".csv", ".parquet", ".json", ".html")
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Your name for the stream.")]
@@ -89,7 +91,7 @@ def release(
         with progress("releasing"):
             result = opened.release(until, now=now)
         if out is not None:
-            ask.save(result, out)
+            _save(result, out)
         ask.show(result, as_json=as_json)
         if out is not None:
             note(f"wrote {out}")
@@ -121,7 +123,7 @@ def show(
         if not as_json:
             _show(opened, as_json=False)
         if out is not None:
-            ask.save(result, out)
+            _save(result, out)
         ask.show(result, as_json=as_json)
         if out is not None:
             note(f"wrote {out}")
@@ -151,6 +153,14 @@ def _found(
         contextlib.closing(session.stream(name, only_read=only_read)) as opened,
     ):
         yield opened
+
+
+def _save(result: QueryResult, out: Path) -> None:
+    """Write what was released; a page has a line for each group over time."""
+    if out.suffix.lower() != ".html":
+        ask.save(result, out)
+        return
+    write_whole(out, lambda draft: draft.write_text(stream_page(result), encoding="utf-8"))
 
 
 def _show(opened: Stream, *, as_json: bool) -> None:

@@ -242,8 +242,9 @@ class Table:
             self._check_owner(self.owner, names)
         if self.stream is not None:
             time = next((column for column in self.columns if column.name == self.stream.time), None)
-            if self.is_public or time is None or time.kind is not Kind.TIMESTAMP:
-                raise InvalidParameter(f"stream of {self.name}", self.stream.time, "a timestamp of a private table")
+            if self.is_public or time is None or time.kind not in (Kind.DATE, Kind.TIMESTAMP):
+                rule = "a date or a timestamp of a private table"
+                raise InvalidParameter(f"stream of {self.name}", self.stream.time, rule)
 
     def _check_owner(self, owner: Owner, names: Sequence[str]) -> None:
         if self.is_public:

@@ -35,7 +35,7 @@ class Ticks:
     """How the rows of a table arrive.
 
     Args:
-        time: the column that holds the moment of a row. A row without one does not exist.
+        time: the column that holds the moment of a row, a timestamp or a date. A row without one does not exist.
         seconds: the length of a tick.
         start: the moment at which the first tick begins. Earlier rows do not count.
         horizon: the number of ticks; None where it is not known.

@@ -28,6 +28,7 @@ from dither.publish.streams.present import presented
 from dither.publish.streams.tally import tick_sums
 
 if TYPE_CHECKING:
+    from dither.pages.frame import Chart
     from dither.publish.streams.ticked import TickedAnswer
 
 #: What kind of stream this is, for whoever decides where its files are kept.
@@ -173,6 +174,18 @@ class Stream(Closing):
         noisy = np.stack(found) if found else np.zeros(shape, dtype=np.int64)
         shown = noisy if end is None else noisy[: max(end - start, 0)]
         return presented(self.mechanism, shown, start, level, self.receipt)
+
+    def picture(self, column: str | None = None, *, title: str = "") -> Chart:
+        """Return a number over time, a line with its intervals for each group.
+
+        Args:
+            column: a number; by default the first.
+            title: what is shown; by default the column's name.
+
+        """
+        from dither.publish.streams.pictures import stream_picture
+
+        return stream_picture(self.answers(), column, title=title)
 
     def end(self) -> None:
         """Release nothing more, for ever. What was paid for and not released is not given back."""

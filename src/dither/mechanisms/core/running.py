@@ -185,6 +185,11 @@ class TickLengths(Metric):
         super().__init__(f"TICKS({ticks}, {apart}, {shape})", meaning)
         self._of = (ticks, apart, shape)
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a tick."""
+        return self._of[2]
+
     def measure(self, first: Any, second: Any) -> Fraction | None:
         """Return the distance of two scripts of ticks, from one way to divide their difference among people."""
         ticks, apart, shape = self._of

@@ -20,6 +20,7 @@ from dither.data import (
     Aggregation,
     Call,
     Case,
+    Cast,
     CountOf,
     CountRows,
     Expression,
@@ -154,11 +155,18 @@ class Arrivals:
         """What is read of each row: its moment, whose it is, its group, its numbers."""
         person = tuple(map(Name, self.table.identifying))
         numbers = tuple(_number_of(one, self.query.relation.columns) for one in self.measured)
-        return (Name(self.ticks.time), *person, *(key.value for key in self.query.keys), *numbers)
+        return (self._moment, *person, *(key.value for key in self.query.keys), *numbers)
+
+    @property
+    def _moment(self) -> Expression:
+        """When a row happened: a date is its beginning."""
+        time = Name(self.ticks.time)
+        is_date = self.query.relation.columns[time.name] is Kind.DATE
+        return Cast(time, Kind.TIMESTAMP) if is_date else time
 
     def asked(self, first: int, end: int) -> Aggregation:
         """Return the engine's aggregation for ticks from ``first`` to before ``end``."""
-        time = Name(self.ticks.time)
+        time = self._moment
         begin = Call("at_least", (time, Literal(self.ticks.begin(first), Kind.TIMESTAMP)))
         before = Call("less", (time, Literal(self.ticks.begin(end), Kind.TIMESTAMP)))
         rows = Filter(kept(self.query, self.groups if self.query.keys else None), Call("and", (begin, before)))

@@ -17,22 +17,26 @@ from dither.privacy import ROW, ROW_REPLACED, ZCDP, PureDP
 from dither.publish.queries.query import Aggregate, Key, Query
 
 
-def clinic_stream(*, persons: bool, is_replaced: bool = False) -> DataSet:
+def clinic_stream(
+    *, persons: bool, is_replaced: bool = False, sites: tuple[str, ...] = ("east", "west"), horizon: int = 4
+) -> DataSet:
     """Return a clinic whose visits arrive by the hour.
 
     Args:
         persons: whether people are protected, and not visits.
         is_replaced: whether one visit takes the place of another.
+        sites: where there are visits.
+        horizon: how many hours there are.
 
     """
     start = datetime.datetime(2025, 1, 1)
-    ticks = Ticks("at", 3600, start, 4)
+    ticks = Ticks("at", 3600, start, horizon)
     if persons:
         ticks = replace(ticks, rows=2, ticks=2, gap=2)
     columns = (
         Column("person", Kind.TEXT),
         Column("at", Kind.TIMESTAMP),
-        Column("site", Kind.TEXT, categories=("east", "west")),
+        Column("site", Kind.TEXT, categories=sites),
         Column("cost", Kind.INTEGER, lower=0, upper=3),
     )
     visits = Table("visits", columns, "frames", person="person" if persons else None, stream=ticks)
@@ -50,7 +54,7 @@ def stream_query(dataset: DataSet, *aggregates: Aggregate, by_site: bool = False
         by_site: whether it is measured for each site.
 
     """
-    keys = (Key("site", Name("site"), ("east", "west")),) if by_site else ()
+    keys = (Key("site", Name("site"), dataset.tables[0].column("site").categories),) if by_site else ()
     names = [key.name for key in keys] + [one.name for one in aggregates]
     return Query(
         dataset, Scan(dataset.tables[0]), keys, aggregates, tuple((name, Name(name)) for name in names), Limits()

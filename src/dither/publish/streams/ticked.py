@@ -82,6 +82,12 @@ class TickedAnswer(Interactive[None, "TickedConversation"]):
         steps: how many ticks there are; public.
         counters: one for each thing that is measured.
 
+    >>> from dither.privacy import PureDP
+    >>> from dither.publish.streams.examples import COUNT, clinic_stream, stream_query
+    >>> hourly = plan_stream(stream_query(clinic_stream(persons=False), COUNT), PureDP(1))
+    >>> hourly.loss(1), hourly.reach(3, 0, "0.95")
+    (PureDP('1'), 8)
+
     """
 
     name: ClassVar[str] = "ticked-answer"
