@@ -435,8 +435,8 @@ def _talk_apart(part: AnyMechanism, pairs: list[tuple[Any, Any]], d_in: Fraction
     columns = zip(*((part.domain.admit(one), part.domain.admit(other)) for one, other in pairs), strict=True)
     if isinstance(metric, TickLengths):
         # It tells ticks apart, and what happens at one of them.
-        here, there = ([value.reshape(metric.shape) for value in column] for column in columns)
-        return _measured(metric, here, there, d_in)
+        scripts = [[value.reshape(metric.shape) for value in column] for column in columns]
+        return _measured(metric, *scripts, d_in)
     here, there = (np.concatenate([np.atleast_1d(value) for value in column]) for column in columns)
     return _measured(metric, here, there, d_in)
 

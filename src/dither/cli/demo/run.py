@@ -66,7 +66,8 @@ def run(
 
 def _stream(folder: Path, *, as_json: bool) -> None:
     """Show a stream that outlives the process that releases it."""
-    from dither.cli.demo.stream import EPSILON, HOURS, SQL, take as take_stream
+    from dither.cli.demo.stream import EPSILON, HOURS, SQL
+    from dither.cli.demo.stream import take as take_stream
 
     done = take_stream(folder)
     if as_json:

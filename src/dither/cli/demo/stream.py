@@ -115,7 +115,7 @@ def take(folder: Path) -> Streamed:
 def _killed(session: Any, home: Path) -> tuple[int | None, tuple[Any, ...]]:
     """Release in another process, and kill it half-way; return how far it had come, and what it had released."""
     command = [sys.executable, "-m", "dither", "stream", "release", "arrivals", "hourly", "--home", str(home), "--json"]
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
     with contextlib.closing(session.stream("hourly", only_read=True)) as reader:
         while child.poll() is None and reader.released < HOURS // 2:
             time.sleep(_PAUSE_SECONDS)

@@ -39,8 +39,11 @@ def stream_picture(result: QueryResult, column: str | None = None, *, title: str
     for row, value, (low, high) in zip(result.rows, values, ends, strict=True):
         if row[0] in shown:
             name = ", ".join(str(row[key]) for key in keys) or chosen
-            groups.setdefault(name, []).append((shown[row[0]], value, low, high))  # type: ignore[arg-type, index]
-    lines = [Line(name, *map(list, zip(*points, strict=True))) for name, points in list(groups.items())[:_MOST_LINES]]
+            groups.setdefault(name, []).append((shown[row[0]], value, low, high))  # type: ignore[arg-type]
+    lines = [
+        Line(name, *[[point[part] for point in points] for part in range(4)])  # type: ignore[arg-type]
+        for name, points in list(groups.items())[:_MOST_LINES]
+    ]
     first = moments[0] if moments else "the start"
     said = title or f"{chosen}, with {float(result.confidence):.0%} intervals"
     return line_chart(said, lines, across=Axis(f"ticks since {first}"), up=Axis(chosen), width=720)
