@@ -436,7 +436,7 @@ def _talk_apart(part: AnyMechanism, pairs: list[tuple[Any, Any]], d_in: Fraction
     if isinstance(metric, TickLengths):
         # It tells ticks apart, and what happens at one of them.
         scripts = [[value.reshape(metric.shape) for value in column] for column in columns]
-        return _measured(metric, *scripts, d_in)
+        return _measured(metric, scripts[0], scripts[1], d_in)
     here, there = (np.concatenate([np.atleast_1d(value) for value in column]) for column in columns)
     return _measured(metric, here, there, d_in)
 
