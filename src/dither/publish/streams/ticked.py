@@ -30,7 +30,7 @@ from dither.publish.queries.measures import Measured
 from dither.publish.queries.query import Query
 from dither.publish.queries.split import check_shares
 from dither.publish.streams.arrivals import Arrivals
-from dither.publish.streams.choose import Moved, counter_within, reach_at, stability_of
+from dither.publish.streams.moved import Moved, counter_within, reach_at, stability_of
 
 #: Everything since the start, or each tick by itself.
 RUNNING: Final = "running"

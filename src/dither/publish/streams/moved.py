@@ -1,4 +1,4 @@
-"""Which counter for a stream: by the loss, by what is released, and by how far one unit moves it."""
+"""How far one unit moves what a stream measures, and the counter that this buys: by loss and by what is released."""
 
 from __future__ import annotations
 
