@@ -19,16 +19,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dither.curator.streams.seal import Seal
 from dither.errors import HandleMisuse, StreamUnavailable
 from dither.publish.streams.tally import Standing
 
+#: A row for each group, a column for each measure.
+Numbers = NDArray[np.int64]
 _VERSION: Final = 1
 _PATIENCE_SECONDS: Final = 10
 _SYNC_EVERY: Final = 64
 _TABLES: Final = """
 CREATE TABLE about (name TEXT PRIMARY KEY, sealed BLOB NOT NULL);
-CREATE TABLE ticks (number INTEGER PRIMARY KEY, frozen BLOB NOT NULL, link TEXT NOT NULL, answer BLOB);
+CREATE TABLE ticks (number INTEGER PRIMARY KEY, frozen BLOB NOT NULL, link TEXT NOT NULL);
+CREATE TABLE answers (number INTEGER PRIMARY KEY, answer BLOB NOT NULL);
 CREATE TABLE people (name BLOB PRIMARY KEY, used INTEGER NOT NULL, last INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE arrived (number INTEGER PRIMARY KEY, batch TEXT UNIQUE, sealed BLOB);
 """
@@ -99,25 +105,24 @@ class Book:
     @property
     def frozen(self) -> int:
         """How many ticks are frozen: their numbers are all below this."""
-        return int(self._one("SELECT count(*) FROM ticks"))
+        return int(self._one("SELECT coalesce(max(number) + 1, 0) FROM ticks"))
 
     @property
     def answered(self) -> int:
-        """How many ticks have an answer."""
-        return int(self._one("SELECT count(answer) FROM ticks"))
+        """How many ticks have an answer: those before the first one without."""
+        return int(self._one("SELECT coalesce(max(number) + 1, 0) FROM answers"))
 
-    def numbers(self, first: int = 0) -> Iterator[Any]:
+    def numbers(self, first: int = 0) -> Iterator[Numbers]:
         """Yield the exact numbers of the frozen ticks, in order."""
-        for number, sealed in self._rows.execute(
-            "SELECT number, frozen FROM ticks WHERE number >= ? ORDER BY 1", (first,)
-        ):
-            yield self.seal.open(f"tick {number}", sealed)
-
-    def answers(self, first: int = 0) -> Iterator[Any]:
-        """Yield the stored answers, in order."""
-        asked = "SELECT number, answer FROM ticks WHERE number >= ? AND answer IS NOT NULL ORDER BY 1"
+        asked = "SELECT number, frozen FROM ticks WHERE number >= ? ORDER BY 1"
         for number, sealed in self._rows.execute(asked, (first,)):
-            yield self.seal.open(f"answer {number}", sealed)
+            yield _unpacked(self.seal.open_bytes(f"tick {number}", sealed))
+
+    def answers(self, first: int = 0, end: int | None = None) -> Iterator[Numbers]:
+        """Yield the stored answers, in order, from a tick to before another."""
+        asked = "SELECT number, answer FROM answers WHERE number >= ? AND number < ? ORDER BY 1"
+        for number, sealed in self._rows.execute(asked, (first, self.answered if end is None else end)):
+            yield _unpacked(self.seal.open_bytes(f"answer {number}", sealed))
 
     def standings(self, people: Iterable[bytes]) -> dict[bytes, Standing]:
         """Return what has counted of some people; nothing of the others."""
@@ -128,7 +133,7 @@ class Book:
                 found[name] = Standing(*row)
         return found
 
-    def freeze(self, ticks: Iterable[tuple[Any, Mapping[bytes, Standing]]], *, rest: Any = None) -> None:
+    def freeze(self, ticks: Iterable[tuple[Numbers, Mapping[bytes, Standing]]], *, rest: Any = None) -> None:
         """Freeze the next ticks durably: the numbers of each, and the standings that it changed.
 
         Args:
@@ -143,23 +148,24 @@ class Book:
                 self._rows.execute("UPDATE arrived SET sealed = NULL")
                 self._keep_batch(None, rest)
             for numbers, standings in ticks:
-                link = self.seal.link(link, numbers)
-                sealed = self.seal.close(f"tick {number}", numbers)
-                self._rows.execute("INSERT INTO ticks VALUES (?, ?, ?, NULL)", (number, sealed, link))
+                content = _packed(numbers)
+                link = self.seal.link(link, content)
+                sealed = self.seal.close_bytes(f"tick {number}", content)
+                self._rows.execute("INSERT INTO ticks VALUES (?, ?, ?)", (number, sealed, link))
                 people = [(name, one.used, one.last) for name, one in standings.items()]
                 self._rows.executemany("INSERT OR REPLACE INTO people VALUES (?, ?, ?)", people)
                 number += 1
         self._marks.append(number, link)
 
-    def store(self, answers: Iterable[Any]) -> None:
+    def store(self, answers: Iterable[Numbers]) -> None:
         """Store the answers of the next ticks durably, in order."""
-        number = self.answered
+        number, frozen = self.answered, self.frozen
         with self._transaction():
             for answer in answers:
-                sealed = self.seal.close(f"answer {number}", answer)
-                asked = "UPDATE ticks SET answer = ? WHERE number = ? AND answer IS NULL"
-                if self._rows.execute(asked, (sealed, number)).rowcount != 1:
-                    raise StreamUnavailable(self.path.stem, f"tick {number} has an answer, or was never frozen")
+                if number >= frozen:
+                    raise StreamUnavailable(self.path.stem, f"tick {number} was never frozen")
+                sealed = self.seal.close_bytes(f"answer {number}", _packed(answer))
+                self._rows.execute("INSERT INTO answers VALUES (?, ?)", (number, sealed))
                 number += 1
 
     def arrive(self, batch: str | None, record: Any) -> bool:
@@ -240,6 +246,16 @@ class Book:
                 raise
         except sqlite3.Error as problem:
             raise StreamUnavailable(self.path.stem, f"its book cannot be written ({problem})") from None
+
+
+def _packed(numbers: Numbers) -> bytes:
+    """Return a table of integers as bytes, as many for any integers."""
+    return np.array(numbers.shape, dtype="<u4").tobytes() + np.ascontiguousarray(numbers, dtype="<i8").tobytes()
+
+
+def _unpacked(content: bytes) -> Numbers:
+    rows, columns = np.frombuffer(content, dtype="<u4", count=2).tolist()
+    return np.frombuffer(content, dtype="<i8", offset=8).reshape(rows, columns).astype(np.int64)
 
 
 class _Marks:

@@ -28,6 +28,7 @@ class Seal:
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
         self._cipher = AESGCM(self.derived("seal"))
+        self._chain, self._people = self.derived("chain"), self.derived("people")
 
     @classmethod
     def new(cls) -> Seal:
@@ -66,23 +67,28 @@ class Seal:
 
     def close(self, what: str, record: Any) -> bytes:
         """Return plain data, sealed as the record ``what``: read back under that name alone."""
+        return self.close_bytes(what, json.dumps(record, sort_keys=True, separators=(",", ":")).encode())
+
+    def close_bytes(self, what: str, content: bytes) -> bytes:
+        """Return bytes, sealed as the record ``what``."""
         nonce = os.urandom(_NONCE_BYTES)
-        text = json.dumps(record, sort_keys=True, separators=(",", ":")).encode()
-        return nonce + self._cipher.encrypt(nonce, text, what.encode())
+        return nonce + self._cipher.encrypt(nonce, content, what.encode())
 
     def open(self, what: str, sealed: bytes) -> Any:
         """Return the plain data of a sealed record, or raise StreamUnavailable if it is not what was sealed."""
+        return json.loads(self.open_bytes(what, sealed))
+
+    def open_bytes(self, what: str, sealed: bytes) -> bytes:
+        """Return the bytes of a sealed record, or raise StreamUnavailable if it is not what was sealed."""
         try:
-            text = self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], what.encode())
+            return self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], what.encode())
         except (InvalidTag, ValueError):
             raise StreamUnavailable(what, "it is not what was written there") from None
-        return json.loads(text)
 
-    def link(self, before: str, record: Any) -> str:
-        """Return the next link of a chain, which follows from the one before, a record and the key."""
-        text = json.dumps([before, record], sort_keys=True, separators=(",", ":")).encode()
-        return hmac.new(self.derived("chain"), text, hashlib.sha256).hexdigest()
+    def link(self, before: str, content: bytes) -> str:
+        """Return the next link of a chain, which follows from the one before, a content and the key."""
+        return hmac.digest(self._chain, before.encode() + b" " + content, hashlib.sha256).hex()
 
     def name_of(self, person: str) -> bytes:
         """Return what stands for a person in the tally: the same for the same person, and nothing to anybody else."""
-        return hmac.digest(self.derived("people"), person.encode("utf-8", "surrogatepass"), hashlib.sha256)[:16]
+        return hmac.digest(self._people, person.encode("utf-8", "surrogatepass"), hashlib.sha256)[:16]

@@ -169,11 +169,10 @@ class Stream(Closing):
         """
         level = probability("confidence", confidence, open_below=True)
         start = whole("first", first, least=0)
-        found = [np.array(one, dtype=np.int64) for one in self._here().answers(start)]
+        found = list(self._here().answers(start, end))
         shape = (0, self.mechanism.cells, len(self._arrivals.measured))
         noisy = np.stack(found) if found else np.zeros(shape, dtype=np.int64)
-        shown = noisy if end is None else noisy[: max(end - start, 0)]
-        return presented(self.mechanism, shown, start, level, self.receipt)
+        return presented(self.mechanism, noisy, start, level, self.receipt)
 
     def picture(self, column: str | None = None, *, title: str = "") -> Chart:
         """Return a number over time, a line with its intervals for each group.
@@ -215,8 +214,8 @@ class Stream(Closing):
             last = min(end, first + _AT_ONCE)
             batch, ticks, rest = self._rows_of(first, last)
             sums = list(self._sums(batch, ticks, first, last))
-            book.freeze([(numbers.tolist(), people) for numbers, people in sums], rest=rest)
-            yield [numbers.tolist() for numbers, _ in sums]
+            book.freeze(sums, rest=rest)
+            yield [numbers for numbers, _ in sums]
 
     def _rows_of(self, first: int, end: int) -> tuple[Batch, NDArray[np.int64], Any]:
         """Return the rows of some ticks, the tick of each, and what is kept of all that was fed."""
@@ -262,7 +261,7 @@ class Stream(Closing):
         if not ticks:
             return
         conversation = self._resumed()
-        answers = [conversation.feed(np.array(numbers, dtype=np.int64)).tolist() for numbers in ticks]
+        answers = [conversation.feed(numbers) for numbers in ticks]
         self._book.store(answers)
 
     def _resumed(self) -> Any:
@@ -271,7 +270,7 @@ class Stream(Closing):
             conversation = converse_with_key(self.mechanism, None, key=self._book.seal.derived("noise"))
             stored = self._book.answers()
             for numbers, answer in zip(self._book.numbers(), stored, strict=False):
-                if conversation.feed(np.array(numbers, dtype=np.int64)).tolist() != answer:
+                if not np.array_equal(conversation.feed(numbers), answer):
                     rule = "its noise is not what it was: the answers were computed by another version"
                     raise StreamUnavailable(self.name, rule)
             self._conversation = conversation

@@ -178,12 +178,15 @@ class Arrivals:
             kept(self.query, self.groups if self.query.keys else None), self.read_columns, (CountRows(),)
         )
 
+    @cached_property
+    def _places(self) -> dict[Group, int]:
+        return positions(self.groups, key_kinds(self.query)) if self.query.keys else {(): 0}
+
     def batch(self, answer: Aggregated) -> Batch:
         """Return what an engine read. Never raises because of what an engine returns; odd rows do not exist."""
         kinds = tuple(kind_of(one, self.query.relation.columns) for one in self.read_columns)
         has_person = bool(self.table.identifying)
         start, end = 1 + has_person, 1 + has_person + len(self.query.keys)
-        places: dict[Group, int] = positions(self.groups, key_kinds(self.query)) if self.query.keys else {(): 0}
         moments: list[int] = []
         people: list[str] = []
         groups: list[int] = []
@@ -193,7 +196,7 @@ class Arrivals:
             row = canonical(key, kinds)
             if row is None or row[0] is None or (has_person and row[1] is None):
                 continue
-            place, count = places.get(row[start:end]), first_number(measures)
+            place, count = self._places.get(row[start:end]), first_number(measures)
             if place is None or count < 1:
                 continue
             moments.append((cast("datetime.datetime", row[0]) - _EPOCH) // _MICROSECOND)
