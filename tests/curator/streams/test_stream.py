@@ -38,7 +38,7 @@ def curator(tmp_path: Path) -> Iterator[Curator]:
 
 
 def session_on(curator: Curator, dataset: DataSet, *, rho: int | None = None) -> Session:
-    curator.add(dataset, **({"epsilon": 9 * HUGE} if rho is None else {"rho": rho}))
+    curator.add(dataset, budget=PureDP(9 * HUGE) if rho is None else ZCDP(rho))
     return curator.session(dataset.name, analyst="ana")
 
 
@@ -197,12 +197,9 @@ def test_a_name_is_one_stream(session: Session) -> None:
             session.stream("hourly", COUNT, epsilon=HUGE)
         with contextlib.closing(session.stream("hourly", only_read=True)) as reader, pytest.raises(HandleMisuse):
             reader.release()
-    for other in ({"text": COUNTS, "epsilon": HUGE}, {"text": COUNT, "epsilon": 1}):
-        with (
-            pytest.raises(InvalidParameter, match="there is one of that name already"),
-            opened(session, "hourly", **other),
-        ):
-            pass
+    for text, epsilon in ((COUNTS, HUGE), (COUNT, 1)):
+        with pytest.raises(InvalidParameter, match="there is one of that name already"):
+            session.stream("hourly", text, epsilon=epsilon)
     for name in ("", "a b", "../x", "x" * 61, 7):
         with pytest.raises(InvalidParameter, match="name"):
             session.stream(name, COUNT, epsilon=1)  # type: ignore[arg-type]
