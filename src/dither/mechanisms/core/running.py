@@ -31,6 +31,8 @@ from dither.privacy import Metric
 MOST_TICKS = 2**32
 #: Numbers of noise that are made together.
 _BLOCK = 2**12
+#: Of wide ticks as many are made together all the same: what is done once for a block is dear.
+_FEWEST = 8
 _VERSION = 1
 
 
@@ -96,7 +98,7 @@ class RunningCounter(InteractivePrimitive[Any, Any]):
     @property
     def block(self) -> int:
         """How many ticks of noise are made together."""
-        return min(self.length_of_stream or _BLOCK, max(1, _BLOCK // self.entries))
+        return min(self.length_of_stream or _BLOCK, max(_FEWEST, _BLOCK // self.entries))
 
     @property
     def shares(self) -> int:
