@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dither.errors import BudgetExceeded, HandleMisuse, InvalidParameter, InvalidValue
-from dither.mechanisms import Budget, DiscreteGaussian, Geometric, SplitCounter, converse, release
+from dither.mechanisms import Budget, BufferedCounter, DiscreteGaussian, Geometric, SplitCounter, converse, release
 from dither.privacy import EVENT, ZCDP, ApproxDP, PureDP
 from dither.publish.streams import (
     DriftPublisher,
@@ -36,6 +36,9 @@ from dither.publish.streams.sums import window_error
 )
 def test_the_choice_is_by_loss_and_horizon_and_keeps_the_loss(within: Any, words: dict[str, Any], name: str) -> None:
     chosen = choose_counter(within, sensitivity=2, **words)
+    assert getattr(chosen.counter, "even", True) == (
+        ("steps" in words and "ticks" not in words) or name != "buffered-counter"
+    )
     assert chosen.counter.name == name
     moved = 2 * words.get("ticks", 1) if isinstance(within, PureDP) else 2
     assert within.covers(chosen.counter.loss(moved))
@@ -105,13 +108,15 @@ def test_sums_that_cost_nothing() -> None:
 
 def test_noise_of_neighbouring_sums_cancels() -> None:
     """The window's error from the row of the factor, against its matrix; it is far below that of two sums."""
-    counter: Any = choose_counter(ZCDP("1/2"), sensitivity=1, steps=400).counter
+    counter = BufferedCounter.calibrated(ZCDP("1/2"), sensitivity=1, steps=400)
     series = np.array([float(counter.factor.coefficient(place)) for place in range(40)])
     lag = np.arange(40)[:, None] - np.arange(40)
     noise = np.tril(np.ones((40, 40))) @ np.linalg.inv(np.where(lag >= 0, series[np.abs(lag)], 0.0))
     row = noise[39] - noise[32]
     expected = math.sqrt(float(counter.sigma) ** 2 * float(row @ row) + 1 / 6)
     assert window_error(counter, 7, 39) == pytest.approx(expected)
+    with pytest.raises(InvalidParameter, match="counter"):
+        window_error(choose_counter(ZCDP("1/2"), sensitivity=1, steps=400).counter, 7, 39)  # type: ignore[arg-type]
     assert window_error(counter, 7, 399) < counter.standard_error(399)
 
 

@@ -67,8 +67,9 @@ def choose_counter(
     if buffers < 1:
         raise InvalidParameter("memory", memory, "at least 2: one buffer and one sum")
     public: dict[str, Any] = {"steps": steps, "shape": axes, "ticks": times, "apart": apart}
-    counter = BufferedCounter.calibrated(within, sensitivity=moved, buffers=buffers, **public)
-    error = counter.standard_error((steps or _TYPICAL) - 1)
+    is_even = steps is not None and times == 1
+    counter = BufferedCounter.calibrated(within, sensitivity=moved, buffers=buffers, even=is_even, **public)
+    error = counter.standard_error(_TYPICAL - 1) if steps is None else counter.largest_standard_error
     return Chosen(
         counter, error, f"with a rho or a delta factors of running sums err least; {buffers} buffers are kept"
     )

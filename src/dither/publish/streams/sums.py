@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.errors import InvalidParameter
 from dither.exact import Number, probability, whole
 from dither.mechanisms import BufferedCounter
 
@@ -56,6 +57,8 @@ def decayed_sums(sums: Any, decay: Number) -> NDArray[Any]:
 def window_error(counter: BufferedCounter, width: int, tick: int) -> float:
     """Return the standard deviation of the noise of a window's sum at a tick, counted from 0."""
     ticks, place = whole("width", width, least=1), whole("tick", tick)
+    if counter.even:
+        raise InvalidParameter("counter", counter.name, "one whose columns were not made even")
     mixing = counter.factor.mixing
     powers = np.arange(place + 1, dtype=np.float64)
     row = np.full(place + 1, float(mixing.lasting))
