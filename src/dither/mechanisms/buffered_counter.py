@@ -178,7 +178,7 @@ class BufferedCounter(RunningCounter):
 
     @cached_property
     def largest_standard_error(self) -> float:
-        """The largest standard deviation of any tick's noise; with even columns, of ticks a 16th of the stream apart."""
+        """The largest standard deviation of any tick; with even columns, of ticks a 16th of the stream apart."""
         if self.steps is None:
             raise InvalidParameter("steps", self.steps, "known: without an end there is no largest error")
         if not self.even:

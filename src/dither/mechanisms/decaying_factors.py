@@ -216,7 +216,7 @@ def best_factor(steps: int, buffers: int = 6) -> DecayingFactor:
     """
     ticks, count = whole("steps", steps, least=1), whole("buffers", buffers, least=1, most=MOST_BUFFERS)
     candidates = (_zolotarev(min(2.0 ** (step / 8) / ticks, 1.0), count) for step in range(-24, 33))
-    return _factor(*min(candidates, key=lambda places: _quick_error(*places, ticks)))
+    return _factor(*min(candidates, key=lambda places: _quick_error(places[0], places[1], ticks)))
 
 
 @lru_cache(maxsize=8)

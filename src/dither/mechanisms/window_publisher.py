@@ -144,10 +144,12 @@ class WindowPublisher(InteractivePrimitive[Any, Any]):
         if self.scheme == "sample":
             return int(state.tick % self.window == 0)
         if self.scheme == "distribution":
-            return (self.units - sum(state.spent)) // 2
+            rest: int = (self.units - sum(state.spent)) // 2
+            return rest
         # Who took several units silences as many ticks, less one. What silent and skipped ticks leave is absorbed, but
         # not that of ticks whose units were paid out before.
-        return max(0, min(state.tick - state.published - max(state.taken - 1, 0), self.window))
+        free: int = state.tick - state.published - max(state.taken - 1, 0)
+        return max(0, min(free, self.window))
 
     def begin(self, noise: Noise) -> _State:
         """Return the state before the first tick: a table of zeros, as if published long ago."""
