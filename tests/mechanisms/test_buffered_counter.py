@@ -23,6 +23,7 @@ from dither.privacy import ZCDP, ApproxDP
 from dither.testing.entropy import SeededEntropy
 
 THIRDS = DecayingFactor((Fraction(7, 8), Fraction(1, 2)), (Fraction(3, 4), Fraction(1, 4)))
+TICKS, FALSE_ALARM = 2**15, 1e-9
 FACTORS: dict[str, Callable[[], DecayingFactor]] = {
     "two": lambda: THIRDS,
     "best": lambda: best_factor(1000, 4),
@@ -168,6 +169,63 @@ def test_floats_and_integers_round_alike(kind: str, sigma: Fraction) -> None:
             assert less - finer < (high - low) / 2**10
 
 
+@pytest.mark.parametrize("block", [1, 4, 9])
+def test_even_columns_round_alike_over_blocks(block: int) -> None:
+    """Heights fall within blocks, and where one begins; every tick again in exact rationals."""
+    factor = best_factor(30, 3)
+    falls = factor.heights(30)
+    process = BufferedNoise(fresh_tapes(SystemEntropy()), factor.mixing, Fraction(500), 2, block, falls)
+    found = np.concatenate([process.more() for _ in range(-(-30 // block))])
+    assert any(begins % block == 0 for begins, _ in falls[1:])
+    for tick, entry in itertools.product(range(0, 30, 2 if block == 9 else 5), (0, 1)):
+        assert process._settled(tick, entry) == found[tick, entry]
+
+
+def even_heights(factor: DecayingFactor, steps: int) -> NDArray[Any]:
+    heights = np.zeros(steps)
+    for begins, height in factor.heights(steps):
+        heights[begins:] = float(height)
+    return heights
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7, 90])
+def test_even_columns_are_no_longer_than_their_heights(steps: int) -> None:
+    """So that what the noise is added to moves by 1 at most; and the error is that of the rows of the other factor."""
+    factor = best_factor(steps, 3)
+    columns, heights = matrix(factor, steps), even_heights(factor, steps)
+    lengths = np.linalg.norm(columns, axis=0)
+    assert (lengths <= heights * (1 + 1e-12)).all()
+    assert (lengths >= 0.95 * heights).all()
+    rows = np.tril(np.ones((steps, steps))) @ np.diag(heights) @ np.linalg.inv(columns)
+    for tick in {0, steps // 2, steps - 1}:
+        assert factor.even_error(steps, tick) == pytest.approx(float(np.linalg.norm(rows[tick])))
+
+
+def test_even_columns_err_less() -> None:
+    """The column-normalised square root has 4.394 at most over 65,536 ticks, and half as much again is no factor's."""
+    plain = BufferedCounter.calibrated(ZCDP("1/2"), sensitivity=1, steps=2**16)
+    even = BufferedCounter.calibrated(ZCDP("1/2"), sensitivity=1, steps=2**16, even=True)
+    assert even.loss(1) <= ZCDP("1/2")
+    assert 4.232 < even.largest_standard_error <= 4.42 < plain.standard_error(2**16 - 1)
+    bound = even.error("0.9")
+    assert bound is not None
+    assert bound.value > 4 * even.largest_standard_error
+    for words in ({"steps": None}, {"ticks": 2}):
+        with pytest.raises(InvalidParameter, match="even"):
+            BufferedCounter(**{"sigma": 1, "rates": ("1/2",), "zeros": ("1/4",), "steps": 3, "even": True, **words})  # type: ignore[arg-type]
+
+
+@pytest.mark.statistical(n=20_000, false_alarm=FALSE_ALARM, catches="a standard error that is 10 % off")
+def test_the_noise_of_even_columns() -> None:
+    counter = BufferedCounter.calibrated(ZCDP("1/200000"), sensitivity=1, steps=40, shape=20_000, even=True)
+    answers, _ = counter.reply(counter.begin(system_noise()), np.zeros((40, 20_000), dtype=np.int64), system_noise())
+    reach = norm.isf(FALSE_ALARM / 16) * math.sqrt(2 / 20_000) * 1.1
+    for tick in (0, 20, 36, 39):
+        ratio = float(np.mean(np.square(answers[tick], dtype=np.float64))) / counter.standard_error(tick) ** 2
+        assert abs(ratio - 1) < reach
+        assert abs(ratio / 1.21 - 1) > reach
+
+
 def test_few_digits_are_not_enough_and_more_are_drawn() -> None:
     """With words of 2 bits floats decide hardly anything, and rationals decide all of it."""
 
@@ -192,9 +250,6 @@ def test_tapes_are_read_again() -> None:
     assert fresh_tapes(SystemEntropy()).key != fresh_tapes(SystemEntropy()).key
     with pytest.raises(InvalidParameter, match="key"):
         KeyedTapes(b"short")
-
-
-TICKS, FALSE_ALARM = 2**15, 1e-9
 
 
 def refuses(rounded: NDArray[Any], factor: DecayingFactor, sigma: float) -> bool:

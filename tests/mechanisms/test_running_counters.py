@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable
@@ -137,6 +138,42 @@ def test_the_figures_of_the_literature() -> None:
     for counter, loss in ((binary, PureDP(1)), (best, PureDP(1)), (gaussian, ZCDP("1/2")), (honaker, ZCDP("1/2"))):
         assert counter.loss(1) <= loss
         assert not counter.loss("1.01") <= loss
+
+
+@pytest.mark.parametrize(
+    ("steps", "bases", "ticks", "apart"), [(8, (2, 2, 2), 3, 2), (9, (3, 3), 4, 2), (10, (4,), 2, 5)]
+)
+def test_how_far_a_person_moves_a_tree(steps: int, bases: tuple[int, ...], ticks: int, apart: int) -> None:
+    """All sets of ticks are tried: none moves the intervals farther, and some come near."""
+    sizes = [math.prod(bases[:level]) for level in range(len(bases) + 1)]
+    farthest = {1: 0.0, 2: 0.0}
+    for count in range(1, ticks + 1):
+        for places in itertools.combinations(range(steps), count):
+            if all(second - first >= apart for first, second in itertools.pairwise(places)):
+                held = [np.bincount(np.array(places) // size) for size in sizes]
+                for order in farthest:
+                    length = np.linalg.norm(np.concatenate(held), ord=order)
+                    farthest[order] = max(farthest[order], float(length))
+    for node, order in ((Geometric(scale=1), 1), (DiscreteGaussian(sigma=1), 2)):
+        tree = TreeCounter(steps=steps, bases=bases, node=node, ticks=ticks, apart=apart)
+        assert farthest[order] <= float(tree.stability) * (1 + 1e-12)
+        assert farthest[order] >= 0.85 * float(tree.stability)
+        assert tree.loss(1) == node.loss(tree.stability)
+        events = TreeCounter(steps=steps, bases=bases, node=node)
+        assert tree.stability <= ticks * events.stability
+
+
+def test_people_move_a_tree_less_than_each_event_of_theirs() -> None:
+    loss: Any = {"within": ZCDP("1/2"), "sensitivity": 1, "steps": 2**16, "bases": (2,) * 16}
+    people, events = TreeCounter.calibrated(**loss, ticks=365, apart=24), TreeCounter.calibrated(**loss)
+    assert people.loss(1) <= ZCDP("1/2")
+    assert people.largest_standard_error < 0.60 * 365 * events.largest_standard_error
+    assert people.distance.measure([0, 0, 0], [1, 0, -2]) == 3
+    assert TreeCounter(**{**loss_free(loss), "ticks": 2, "apart": 2}).distance.measure([0, 0, 0], [1, 0, -2]) == 2
+
+
+def loss_free(words: dict[str, Any]) -> dict[str, Any]:
+    return {"steps": words["steps"], "bases": words["bases"], "node": DiscreteGaussian(sigma=1)}
 
 
 def slope(errors: list[float], steps: list[int]) -> float:

@@ -59,10 +59,12 @@ from dither.mechanisms.square_root_counter import SquareRootCounter
 from dither.mechanisms.stability_selection import StabilitySelection
 from dither.mechanisms.stable_mode import StableMode
 from dither.mechanisms.staircase import Staircase
+from dither.mechanisms.stream_mean import StreamMean
 from dither.mechanisms.tick_noise import TickNoise
 from dither.mechanisms.top_k import TopK
 from dither.mechanisms.tree_counter import TreeCounter
 from dither.mechanisms.truncated_laplace import TruncatedLaplace
+from dither.mechanisms.window_publisher import WindowPublisher
 
 __all__ = [
     "AboveThreshold",
@@ -126,10 +128,12 @@ __all__ = [
     "StabilitySelection",
     "StableMode",
     "Staircase",
+    "StreamMean",
     "TickNoise",
     "TopK",
     "TreeCounter",
     "TruncatedLaplace",
+    "WindowPublisher",
     "block_statistic",
     "converse",
     "digest",

@@ -13,10 +13,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import exact, sqrt_up, typed, whole
-from dither.noise.buffered import Mixing
+from dither.exact import exact, round_up, sqrt_up, typed, whole
+from dither.noise.buffered import Falls, Mixing
 
 #: Binary places of rates and zeros.
 _BITS = 56
@@ -103,11 +107,28 @@ class DecayingFactor:
         rates, weights = (*mixing.rates, Fraction(1)), (*mixing.weights, mixing.lasting)
         return math.sqrt(_sum_of_squares(rates, weights, tick + 1))
 
-    def largest_error(self, steps: int) -> float:
-        """Return the standard deviation of the noise of the last sum at rho = 1/2, to float precision."""
-        once, kept = float(self.at_once), float(sum(self.weights))
-        column = _sum_of_squares(self.rates, self.weights, steps) + once * (once + 2 * kept)
-        return math.sqrt(column) * self.standard_error(steps - 1)
+    def heights(self, steps: int) -> Falls:
+        """Return how long columns are at most, from tick to tick: a later column is cut off earlier, and shorter.
+
+        Eight heights for every doubling of what is left of the stream.
+        """
+        return _heights(self, steps)
+
+    def even_error(self, steps: int, tick: int) -> float:
+        """Return the standard deviation of the noise of the sum at a tick where all columns are made equally long."""
+        falls = [fall for fall in self.heights(steps) if fall[0] <= tick]
+        places = np.array([begins - 1 for begins, _ in falls[1:]] + [tick])
+        weights = np.array([float(one[1] - two[1]) for one, two in pairwise(falls)] + [float(falls[-1][1])])
+        mixing, square = self.mixing, 0.0
+        rates, parts = (*mixing.rates, Fraction(1)), (*mixing.weights, mixing.lasting)
+        early, late = np.minimum.outer(places, places), np.maximum.outer(places, places)
+        for one, rate in zip(parts, rates, strict=True):
+            for other, slower in zip(parts, rates, strict=True):
+                decay = float(1 - rate * slower)
+                fall = math.log(rate) + math.log(slower)
+                sums = -np.expm1((early + 1) * fall) / decay if decay else early + 1.0
+                square += float(one * other) * float(weights @ (sums * float(slower) ** (late - early)) @ weights)
+        return math.sqrt(square)
 
 
 def _sum_of_squares(rates: tuple[Fraction, ...], weights: tuple[Fraction, ...], count: int) -> float:
@@ -149,6 +170,13 @@ def _length(factor: DecayingFactor, steps: int | None, ticks: int, apart: int) -
     return sqrt_up(Fraction(square, _ONE))
 
 
+@lru_cache(maxsize=16)
+def _heights(factor: DecayingFactor, steps: int) -> Falls:
+    lefts = sorted({min(math.ceil(2 ** (step / 8)), steps) for step in range(8 * steps.bit_length() + 1)}, reverse=True)
+    # From the tick on at which that many are left; until the next one fewer are, and columns are shorter.
+    return tuple((steps - left, round_up(factor.length(left), bits=64)) for left in lefts)
+
+
 def _up(number: Fraction) -> int:
     return -(-number.numerator * _ONE // number.denominator)
 
@@ -182,13 +210,13 @@ def best_factor(steps: int, buffers: int = 6) -> DecayingFactor:
         buffers: how many buffers the noise may have.
 
     >>> factor = best_factor(2**16)
-    >>> round(factor.largest_error(2**16), 3), round(float(factor.length(2**16)) * factor.standard_error(2**16 - 1), 3)
-    (4.598, 4.598)
+    >>> round(float(factor.length(2**16)) * factor.standard_error(2**16 - 1), 3)
+    4.598
 
     """
     ticks, count = whole("steps", steps, least=1), whole("buffers", buffers, least=1, most=MOST_BUFFERS)
     candidates = (_zolotarev(min(2.0 ** (step / 8) / ticks, 1.0), count) for step in range(-24, 33))
-    return min(candidates, key=lambda factor: factor.largest_error(ticks))
+    return _factor(*min(candidates, key=lambda places: _quick_error(places[0], places[1], ticks)))
 
 
 @lru_cache(maxsize=8)
@@ -203,11 +231,16 @@ def endless_factor(buffers: int = 10) -> DecayingFactor:
 
     """
     count = whole("buffers", buffers, least=1, most=MOST_BUFFERS)
-    return _zolotarev(2.0**-_FAR, count, is_endless=True)
+    rates, zeros = _zolotarev(2.0**-_FAR, count)
+    for place, (rate, zero) in enumerate(zip(rates, zeros, strict=True)):
+        age = 3.35 - math.log(rate)  # the logarithm of the ticks that a buffer lasts, and what one tick counts
+        if age >= 6:
+            zeros[place] = rate * (zero / rate) ** (1 - 1.3 / age)
+    return _factor(rates, zeros)
 
 
-def _zolotarev(least: float, buffers: int, *, is_endless: bool = False) -> DecayingFactor:
-    """Return rates 1 / (1 + s) and zeros for the best approximation of s^(-1/2) between ``least`` and 2."""
+def _zolotarev(least: float, buffers: int) -> tuple[list[float], list[float]]:
+    """Return places s of rates 1 / (1 + s), and of zeros, that approximate s^(-1/2) best from ``least`` to 2."""
     from scipy.special import ellipj, ellipkm1
 
     ratio = least / 2
@@ -216,13 +249,42 @@ def _zolotarev(least: float, buffers: int, *, is_endless: bool = False) -> Decay
     for turn in range(1, 2 * buffers + 1):
         sine, cosine, _, _ = ellipj(turn * quarter / (2 * buffers + 1), 1 - ratio)
         places.append(least * (float(sine) / float(cosine)) ** 2)
-    rates, zeros = places[::2], places[1::2]
-    if is_endless:
-        for place, (rate, zero) in enumerate(zip(rates, zeros, strict=True)):
-            age = 3.35 - math.log(rate)  # the logarithm of the ticks that a buffer lasts, and what one tick counts
-            if age >= 6:
-                zeros[place] = rate * (zero / rate) ** (1 - 1.3 / age)
+    return places[::2], places[1::2]
+
+
+def _factor(rates: list[float], zeros: list[float]) -> DecayingFactor:
     return DecayingFactor(tuple(map(_dyadic, rates)), tuple(map(_dyadic, zeros)))
+
+
+def _quick_error(rates: list[float], zeros: list[float], steps: int) -> float:
+    """Return the square of the largest error in floats, from places s: differences of these lose no digits."""
+    slow, zero = np.array(rates), np.array(zeros)
+    weights = _ratios(zero[None, :] - slow[:, None], 1 + zero) / _ratios(_others(slow), 1 + slow)
+    inner = _ratios(slow[None, :] - zero[:, None], 1 + slow) / _ratios(_others(zero), 1 + zero) / -zero
+    lasting = float(np.prod(slow * (1 + zero) / (zero * (1 + slow))))
+    once = float(np.prod((1 + slow) / (1 + zero)))
+    column = _squares(slow, weights, steps) + once * (once + 2 * float(weights.sum()))
+    return column * _squares(np.append(zero, 0.0), np.append(inner, lasting), steps)
+
+
+def _others(places: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return differences of places; where they are none, such that the ratio below is 1."""
+    apart = places[None, :] - places[:, None]
+    np.fill_diagonal(apart, 1 + places)
+    return apart
+
+
+def _ratios(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.prod(above / below, axis=1))
+
+
+def _squares(places: NDArray[np.float64], weights: NDArray[np.float64], count: int) -> float:
+    """Return the sum over k below ``count`` of the square of sum weights[p] / (1 + places[p])^k."""
+    fall = np.log1p(places)
+    both = np.add.outer(fall, fall)
+    with np.errstate(all="ignore"):
+        sums = np.where(both > 0, np.expm1(-count * both) / np.expm1(-both), count)
+    return float(weights @ sums @ weights)
 
 
 def _dyadic(place: float) -> Fraction:

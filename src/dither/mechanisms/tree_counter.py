@@ -24,7 +24,7 @@ from dither.mechanisms.core.accuracy import share_of_failure
 from dither.mechanisms.core.mechanism import Bound, Interval, Numerics
 from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.core.registry import Example, register
-from dither.mechanisms.core.running import NoiseProcess, RunningCounter
+from dither.mechanisms.core.running import NoiseProcess, RunningCounter, TickLengths
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.prefix_sums import _laplace_sum_reach
@@ -55,6 +55,9 @@ def _examples() -> Iterator[Example]:
     yield Example(TreeCounter(steps=4, bases=(2, 2), node=DiscreteGaussian(sigma=2)), [1, 0, 2, 5], pairs)
     best = TreeCounter(steps=4, bases=(2, 2), node=Geometric(scale=2), combine="least-variance")
     yield Example(best, [1, 0, 2, 5], pairs)
+    twice = (([0, 0, 0, 0], [1, 0, 1, 0], 1), ([0, 0, 0, 0], [1, 1, 0, 0], 2))
+    people = TreeCounter(steps=4, bases=(2,), node=DiscreteGaussian(sigma=3), ticks=2, apart=2)
+    yield Example(people, [1, 0, 2, 1], twice)
     two = np.array([1, 0])
     vectors = (([two, two], [two * 2, two], 1), ([two, two], [two, two * 0], 1))
     yield Example(TreeCounter(steps=2, bases=(), node=Geometric(scale=2), shape=2), [two, two], vectors)
@@ -71,9 +74,10 @@ def _examples() -> Iterator[Example]:
 class TreeCounter(RunningCounter):
     """Add up a stream, and answer each tick with the sum so far, put together from noisy sums of intervals.
 
-    Guarantee: streams that differ by ``d_in`` in L1 lose what ``node`` loses at ``levels * d_in`` (geometric) or at
-    ``sqrt(levels) * d_in`` (Gaussian) over all ticks, where levels is one more than the number of ``bases``; also if
-    values are chosen by who has seen the answers to earlier ones.
+    Guarantee: streams that differ in ``d_in`` people, each of whom moves up to ``ticks`` ticks, at least ``apart``
+    apart, by at most 1 in L1, lose what ``node`` loses at ``stability * d_in`` over all ticks: for events, which move
+    one tick, that is the number of levels (geometric) or its root (Gaussian), where levels is one more than the number
+    of ``bases``; also if values are chosen by who has seen the answers to earlier ones.
 
     Args:
         steps: how many ticks the stream has; public.
@@ -82,6 +86,8 @@ class TreeCounter(RunningCounter):
         combine: "add" for sums of intervals that have ended; "subtract" for geometric noise, to take intervals that
             have not off larger ones; "least-variance" to average each interval with those that it is made of.
         shape: the shape of a tick; ``()`` is one integer.
+        ticks: how many ticks one person touches at most; 1 protects events.
+        apart: how far apart these ticks are at least.
 
     >>> from dither.privacy import PureDP
     >>> counter = TreeCounter.calibrated(PureDP(1), sensitivity=1, steps=2**16)
@@ -101,6 +107,8 @@ class TreeCounter(RunningCounter):
     )
     node: OneCount = OneCount()
     combine: OneOf = OneOf("add", "subtract", "least-variance", default="add")
+    ticks: Whole = Whole(1, least=1, most=2**16)
+    apart: Whole = Whole(1, least=1, most=_MOST_STEPS)
 
     def __post_init__(self) -> None:
         if self.combine == "subtract" and not isinstance(self.node, Geometric):
@@ -124,16 +132,20 @@ class TreeCounter(RunningCounter):
         bases: Any = None,
         combine: str | None = None,
         shape: Any = (),
+        ticks: int = 1,
+        apart: int = 1,
     ) -> Self:
         """Return the tree with the least noise whose loss at ``sensitivity`` is within ``within``.
 
         Args:
             within: the loss not to exceed, for the whole stream; a pure one gives geometric noise.
-            sensitivity: how far the values of all ticks together move in L1 per unit of data.
+            sensitivity: how far one tick of a person moves in L1.
             steps: how many ticks the stream has.
             bases: how many intervals make up one of the next level; by default those of least error.
             combine: by default "subtract" with geometric and "least-variance" with Gaussian noise.
             shape: the shape of a tick.
+            ticks: how many ticks one person touches at most.
+            apart: how far apart these are at least.
 
         """
         purse, moved = Purse.within(within), positive("sensitivity", sensitivity)
@@ -141,9 +153,9 @@ class TreeCounter(RunningCounter):
         way = combine or ("subtract" if purse.is_pure else "least-variance")
         chosen = bases if bases is not None else _best_bases(length, way, is_pure=purse.is_pure)
         kind: CountNoise = Geometric(scale=1) if purse.is_pure else DiscreteGaussian(sigma=1)
-        draft = cls(steps=length, bases=chosen, node=kind, combine=way, shape=shape)
-        node = purse.noise(moved * draft.stability)
-        return cls(steps=length, bases=chosen, node=node, combine=way, shape=shape)
+        public: dict[str, Any] = {"steps": length, "bases": chosen, "combine": way, "shape": shape}
+        public |= {"ticks": ticks, "apart": apart}
+        return cls(node=purse.noise(moved * cls(node=kind, **public).stability), **public)
 
     @property
     def length_of_stream(self) -> int:
@@ -162,13 +174,19 @@ class TreeCounter(RunningCounter):
 
     @cached_property
     def stability(self) -> Fraction:
-        """How far the vector of all intervals moves when one tick moves by 1."""
-        return Fraction(self.levels) if isinstance(self.node, Geometric) else sqrt_up(Fraction(self.levels))
+        """How far the vector of all intervals moves when one person moves each of their ticks by 1, rounded up."""
+        visits, sizes = min(self.ticks, -(-self.steps // self.apart)), [1]
+        for base in self.bases:
+            sizes.append(sizes[-1] * base)
+        if isinstance(self.node, Geometric):
+            return Fraction(visits * self.levels)
+        # An interval holds at most one tick of a person for every ``apart`` of its own.
+        return sqrt_up(Fraction(sum(visits * min(visits, -(-size // self.apart)) for size in sizes)))
 
     @property
     def distance(self) -> Metric:
-        """L1 over all values: an event moves the value of its tick only."""
-        return L1
+        """L1 over all values for events, which move one tick; or people, times how far one of their ticks moves."""
+        return L1 if self.ticks == 1 else TickLengths(self.ticks, self.apart, self.domain.shape, order=1)
 
     def loss(self, d_in: Number = 1) -> Loss:
         """Return the loss of all ticks together."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -44,6 +45,11 @@ class Mixing(NamedTuple):
     rates: tuple[Fraction, ...]
     weights: tuple[Fraction, ...]
     lasting: Fraction
+
+
+Falls = tuple[tuple[int, Fraction], ...]
+#: All steps of a mixture count as they are.
+PLAIN: Falls = ((0, Fraction(1)),)
 
 
 class _Tables(NamedTuple):
@@ -87,18 +93,26 @@ def _fixed_powers(rate: Fraction, count: int) -> Iterator[int]:
 class BufferedNoise:
     """The mixtures of several streams of equal length, tick by tick.
 
+    With falls, the steps from one mixture to the next are multiplied by a public height before they are added up.
+
     Args:
         tapes: where the Z come from.
         mixing: the public coefficients.
         sigma: the standard deviation of what is mixed.
         entries: the number of streams.
         block: how many ticks are drawn together; public.
+        falls: the ticks at which a height begins, from 0 on, and that height; heights fall.
 
     """
 
-    def __init__(self, tapes: Tapes, mixing: Mixing, sigma: Fraction, entries: int, block: int) -> None:
-        self._tapes, self._mixing, self._sigma = tapes, mixing, sigma
+    def __init__(
+        self, tapes: Tapes, mixing: Mixing, sigma: Fraction, entries: int, block: int, falls: Falls = PLAIN
+    ) -> None:
+        self._tapes, self._mixing, self._sigma, self._falls = tapes, mixing, sigma, falls
         self._entries, self._block, self._drawn = entries, block, 0
+        #: The last mixture before this block, what earlier heights have left, and how far each may be off.
+        self._last, self._left = np.zeros(entries), np.zeros(entries)
+        self._last_off = self._left_off = 0.0
         self._buffers = np.zeros((len(mixing.rates) + 1, entries), dtype=_WIDE)
         #: How far each buffer may be off.
         self._off = np.zeros(len(mixing.rates) + 1)
@@ -113,12 +127,44 @@ class BufferedNoise:
         for start in range(0, self._block, _CHUNK):
             chunk = middle[start : start + _CHUNK]
             shown[start : start + _CHUNK], around[start : start + _CHUNK] = self._mixed(chunk, apart, largest)
+        if self._falls != PLAIN:
+            self._weigh(shown, around)
         scale = float(self._sigma)
         shown *= scale
         # A few roundings by the product, and one by adding the half below.
         around = around * scale + (np.abs(shown) + 1.0) * (16 * ROUNDING)
         self._drawn += 1
         return self._rounded(shown, around)
+
+    def _weigh(self, shown: Floats, around: Floats) -> None:
+        """Turn mixtures into sums of their steps, each times its height: by parts, a term for every fall so far."""
+        start, row = self._drawn * self._block, 0
+        last, last_off = shown[-1].copy(), float(around[-1, 0])
+        heights = [height for tick, height in self._falls if tick <= start][-1:]
+        within = [(tick, height) for tick, height in self._falls if start < tick < start + self._block]
+        # A height that begins with this block has fallen after the last mixture of the block before.
+        if start and self._falls_at(start):
+            before = [height for tick, height in self._falls if tick < start][-1]
+            self._add(self._last, self._last_off, before - heights[0])
+        for tick, height in [*within, (start + self._block, heights[0])]:
+            end, now = tick - start, heights[0]
+            here, here_off = shown[end - 1].copy(), float(around[end - 1, 0])
+            shown[row:end] = float(now) * shown[row:end] + self._left
+            around[row:end] = (
+                float(now) * around[row:end] + self._left_off + np.abs(shown[row:end]).max() * 8 * ROUNDING
+            )
+            if tick < start + self._block:
+                self._add(here, here_off, now - height)
+            row, heights = end, [height]
+        self._last, self._last_off = last, last_off
+
+    def _falls_at(self, tick: int) -> bool:
+        return any(begins == tick for begins, _ in self._falls)
+
+    def _add(self, mixture: Floats, off: float, fall: Fraction) -> None:
+        self._left = self._left + float(fall) * mixture
+        largest = float(np.abs(self._left).max()) + float(fall) * float(np.abs(mixture).max())
+        self._left_off += float(fall) * off + largest * 8 * ROUNDING
 
     def _mixed(self, chunk: Floats, apart: float, largest: float) -> tuple[Floats, float]:
         """Return the mixtures of a chunk, and how far they may be off; the buffers go on."""
@@ -158,11 +204,21 @@ class BufferedNoise:
         """Return floor(1/2 + sigma * mixture) of one tick, with more digits of every Z until it is decided."""
         further = 0
         while True:
-            low, high = self.enclosure(tick, entry, further)
+            low, high = self.weighed(tick, entry, further)
             least, most = (low + Fraction(1, 2)).__floor__(), -((-high - Fraction(1, 2)).__floor__()) - 1
             if least == most or least >= _LARGEST or most < -_LARGEST:
                 return min(max(least, -_LARGEST), _LARGEST)
             further += 1
+
+    def weighed(self, tick: int, entry: int, further: int) -> tuple[Fraction, Fraction]:
+        """Return rationals around what is rounded at a tick: the mixture, or its steps times their heights."""
+        low, high = self.enclosure(tick, entry, further)
+        heights = [height for begins, height in self._falls if begins <= tick]
+        low, high = heights[-1] * low, heights[-1] * high
+        for (_, before), (begins, after) in pairwise(self._falls[: len(heights)]):
+            least, most = self.enclosure(begins - 1, entry, further)
+            low, high = low + (before - after) * least, high + (before - after) * most
+        return low, high
 
     def enclosure(self, tick: int, entry: int, further: int) -> tuple[Fraction, Fraction]:
         """Return rationals around sigma times the mixture of one tick, from Z with that many further words."""

@@ -102,6 +102,7 @@ _ROOMS_ABOVE = (
     "dither.learn.decompose",
     "dither.learn.sparse",
     "dither.learn.streams",
+    "dither.publish.streams",
     "dither.learn.selection",
     "dither.learn.preparing",
     "dither.learn.theory",

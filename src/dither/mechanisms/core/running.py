@@ -31,6 +31,8 @@ from dither.privacy import Metric
 MOST_TICKS = 2**32
 #: Numbers of noise that are made together.
 _BLOCK = 2**12
+#: Of wide ticks as many are made together all the same: what is done once for a block is dear.
+_FEWEST = 8
 _VERSION = 1
 
 
@@ -96,7 +98,7 @@ class RunningCounter(InteractivePrimitive[Any, Any]):
     @property
     def block(self) -> int:
         """How many ticks of noise are made together."""
-        return min(self.length_of_stream or _BLOCK, max(1, _BLOCK // self.entries))
+        return min(self.length_of_stream or _BLOCK, max(_FEWEST, _BLOCK // self.entries))
 
     @property
     def shares(self) -> int:
@@ -175,15 +177,16 @@ class RunningCounter(InteractivePrimitive[Any, Any]):
 class TickLengths(Metric):
     """The sum over people, each at up to ``ticks`` ticks at least ``apart`` apart, of their largest change at a tick.
 
-    The change of a tick is measured by its Euclidean length. With one tick each this is the sum over ticks.
+    The change of a tick is measured in L2, or in L1. With one tick each this is the sum over ticks.
     """
 
-    def __init__(self, ticks: int, apart: int, shape: tuple[int, ...]) -> None:
-        meaning = "the sum over ticks of the Euclidean length of the change"
+    def __init__(self, ticks: int, apart: int, shape: tuple[int, ...], order: int = 2) -> None:
+        length = "Euclidean length of the change" if order == 2 else "absolute changes"
+        meaning = f"the sum over ticks of the {length}"
         if ticks > 1:
             meaning = f"the largest change of a person at a tick, at up to {ticks} ticks at least {apart} apart"
-        super().__init__(f"TICKS({ticks}, {apart}, {shape})", meaning)
-        self._of = (ticks, apart, shape)
+        super().__init__(f"TICKS({ticks}, {apart}, {shape}, L{order})", meaning)
+        self._of = (ticks, apart, shape, order)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -192,7 +195,7 @@ class TickLengths(Metric):
 
     def measure(self, first: Any, second: Any) -> Fraction | None:
         """Return the distance of two scripts of ticks, from one way to divide their difference among people."""
-        ticks, apart, shape = self._of
+        ticks, apart, shape, order = self._of
         here, there = ([*_single(script, shape)] for script in (first, second))
         if len(here) != len(there):
             return None
@@ -201,7 +204,8 @@ class TickLengths(Metric):
             if one.shape != shape or other.shape != shape:
                 return None
             pairs = zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
-            changes.append(sqrt_up(Fraction(sum((a - b) ** 2 for a, b in pairs))))
+            moved = [abs(a - b) for a, b in pairs]
+            changes.append(Fraction(sum(moved)) if order == 1 else sqrt_up(Fraction(sum(m * m for m in moved))))
         people: list[tuple[int, int, Fraction]] = []  # the last tick of each, how many they had, the largest change
         for place, change in enumerate(changes):
             if change:

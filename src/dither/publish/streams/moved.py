@@ -8,13 +8,12 @@ from functools import lru_cache
 from typing import Any
 
 from dither.exact import Number
-from dither.mechanisms.buffered_counter import BufferedCounter
 from dither.mechanisms.core.mechanism import InteractivePrimitive
 from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.core.running import TickLengths
 from dither.mechanisms.tick_noise import TickNoise
-from dither.mechanisms.tree_counter import TreeCounter
 from dither.privacy import L1, Loss
+from dither.publish.streams.choose import choose_counter
 
 
 @dataclass(frozen=True)
@@ -59,10 +58,8 @@ def counter_within(
     if not is_running:
         ticks = 1 if is_pure else moved.ticks
         return TickNoise.calibrated(loss, sensitivity=in_all if is_pure else at_a_tick, ticks=ticks, **given)
-    if is_pure:
-        return TreeCounter.calibrated(loss, sensitivity=in_all, **given)
-    given |= {"ticks": moved.ticks, "apart": moved.apart}
-    return BufferedCounter.calibrated(loss, sensitivity=at_a_tick, **given)
+    chosen = choose_counter(loss, sensitivity=at_a_tick, ticks=moved.ticks, apart=moved.apart, **given)
+    return chosen.counter
 
 
 def stability_of(counter: InteractivePrimitive[Any, Any], moved: Moved) -> Fraction | None:
