@@ -19,6 +19,7 @@
     ├── LedgerUnavailable                 the ledger cannot be read or written; nothing more is spent
     ├── LedgerCorrupted                   the ledger contradicts itself, or is not a ledger
     │   └── LedgerBehindAnchor            the ledger lacks entries that its anchor remembers
+    ├── StreamUnavailable                 the book of a stream cannot be read or written, or is not its own
     ├── PlanViolation                     a mechanism drew what its plan does not contain
     ├── HandleMisuse                      an interactive handle was copied, moved or used after its end
     ├── UnknownMechanism (LookupError)    no mechanism is registered under that name and version
@@ -240,6 +241,15 @@ class MissingExtra(DitherError, ImportError):
         self.extra = extra
         needs = besides or f"the optional part '{extra}': pip install 'dither[{extra}]'"
         super().__init__(f"{feature} needs {needs}")
+
+
+class StreamUnavailable(DitherError):
+    """The book of a stream cannot be read or written, or is not the one that was written; nothing was released."""
+
+    def __init__(self, stream: object, reason: str) -> None:
+        self.stream = stream
+        self.reason = reason
+        super().__init__(f"the stream {stream} cannot be used: {reason}")
 
 
 class EngineUnavailable(DitherError):

@@ -20,6 +20,7 @@ from tools.bench import (
     microdata,
     queries,
     spark,
+    streams,
     synthetic,
     waiting,
     workloads,
@@ -191,6 +192,12 @@ def show_clusters(console: Console, given: argparse.Namespace, rival: Path | Non
         console.print(line, highlight=False, markup=False)
 
 
+def show_streams(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure counters on streams."""
+    for line in streams.lines():
+        console.print(line, highlight=False, markup=False)
+
+
 SECTIONS = {
     "noise": show_noise,
     "accountants": show_accountants,
@@ -204,6 +211,7 @@ SECTIONS = {
     "synthetic": show_synthetic,
     "microdata": show_microdata,
     "itemsets": show_itemsets,
+    "streams": show_streams,
     "clusters": show_clusters,
     "learn": show_learn,
     "ledger": show_ledger,

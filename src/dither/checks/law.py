@@ -15,7 +15,7 @@ from dither.mechanisms.core.mechanism import InteractivePrimitive
 from dither.noise import Noise
 from dither.privacy import Loss
 from dither.testing.branching import Branches
-from dither.testing.enumeration import Enumeration
+from dither.testing.enumeration import Enumeration, hashable
 
 _RUNS = 500
 # Where both laws are as undecided as this after a part of the runs, the rest of them would refute nothing either.
@@ -30,7 +30,7 @@ def conversed(mechanism: InteractivePrimitive[Any, Any], script: Sequence[Any], 
     state, answers = mechanism.begin(noise), []
     for value in script:
         answer, is_over = mechanism.reply(state, value, noise)
-        answers.append(answer)
+        answers.append(hashable(answer))
         if is_over:
             break
     return tuple(answers)

@@ -94,6 +94,23 @@ PUBLISH: Final = MappingProxyType(
         "marginals": Verb("publish:marginals", "Publish several marginals of one table, which agree with each other."),
     }
 )
+STREAM: Final = MappingProxyType(
+    {
+        "open": Verb(
+            "stream:open_stream", "Pay for a query on a stream, for all of its ticks; nothing is released yet."
+        ),
+        "feed": Verb("stream:feed", "Take rows that have arrived; they count when their ticks are released."),
+        "release": Verb(
+            "stream:release", "Release the ticks that have ended; what was released before stays as it was."
+        ),
+        "show": Verb(
+            "stream:show", "Show what a stream has released, and what kind it is; nothing is released by this."
+        ),
+        "close": Verb(
+            "stream:close", "Release nothing more, for ever; what was paid for and not released is not given back."
+        ),
+    }
+)
 DATASETS: Final = MappingProxyType(
     {
         "raise-budget": Verb(
@@ -156,6 +173,7 @@ GROUPS: Final = MappingProxyType(
         "datasets": (DATASETS, OWNER, "List the data sets, or decide about one: budget, quotas, name, end."),
         "ledger": (LEDGER, OWNER, "What was spent, by whom, and whether the books are true."),
         "publish": (PUBLISH, ANALYST, "Publish tables of counts: histograms, many queries at once, marginals."),
+        "stream": (STREAM, ANALYST, "Numbers that go on being released, tick by tick, for one price."),
         "bench": (BENCH, RESEARCHER, "Compare methods by their error, on generated or real data."),
     }
 )

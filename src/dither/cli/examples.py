@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 _QUERY = '"SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"'
+_HOURLY = '"SELECT ward, COUNT(*) AS visits FROM arrivals GROUP BY ward"'
 
 EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -31,7 +32,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither audit noise",
         ),
         "specimens": ("dither specimens", "dither specimens gain-ratio"),
-        "demo": ("dither demo", "dither demo --out report.html"),
+        "demo": ("dither demo", "dither demo --out report.html", "dither demo --stream"),
         "attack": ("dither attack list", "dither attack known-set -o known-set.html"),
         "init": ("dither init clinic", "dither init clinic --ledger postgresql://curator@db/ledger"),
         "add": (
@@ -92,6 +93,14 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither publish histogram clinic visits ward --epsilon 0.2 --quote",
             "dither publish marginals clinic visits ward ward,region --epsilon 1 -o tables.csv",
         ),
+        "stream open": (
+            f"dither stream open arrivals hourly {_HOURLY} --epsilon 1 --quote",
+            f"dither stream open arrivals hourly {_HOURLY} --epsilon 1",
+        ),
+        "stream feed": ("dither stream feed arrivals hourly monday.csv --batch monday",),
+        "stream release": ("dither stream release arrivals hourly", "dither stream release arrivals hourly -o new.csv"),
+        "stream show": ("dither stream show arrivals", "dither stream show arrivals hourly -o hourly.html"),
+        "stream close": ("dither stream close arrivals hourly",),
         "publish histogram": (
             "dither publish histogram clinic visits ward --epsilon 0.2",
             "dither publish histogram clinic visits waited --bins 20 --epsilon 0.5 -o waited.csv --plot",

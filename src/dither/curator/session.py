@@ -12,7 +12,7 @@ import contextlib
 import copy
 import uuid
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
@@ -67,6 +67,7 @@ from dither.publish.queries.sql import agreed_loss, parse_statement
 
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
+    from dither.curator.streams.stream import Stream
     from dither.lift.source import Source
     from dither.mechanisms.core.mechanism import Mechanism
     from dither.pages.frame import Chart
@@ -99,6 +100,7 @@ class Session(Closing):
     - tables of counts: ``histogram``, ``workload``, ``marginals``;
     - tables of rows: ``synthesize``, ``synthesize_families``, ``anonymize``;
     - models: ``fit``;
+    - numbers that go on being released, tick by tick: ``stream``;
     - anything else: ``release`` takes any registered mechanism, over any declared source.
 
     ``offer`` has the same verbs and makes offers in place of releases; ``quote`` prices any of them, without opening
@@ -235,11 +237,11 @@ class Session(Closing):
         if not ledger.would_admit(self.account, turns.loss) and not self._is_known(turns.key):
             balance = self.balance()
             raise BudgetExceeded(turns.loss, balance.spent, balance.budget)
-        request = self._request(turns.trial)
+        request = self.request_of(turns.trial)
         whole = replace(request, asked=turns.asked, loss=turns.stated)
         held, engine = self._reserved(whole, turns.asking, turns.key)
         if isinstance(held, Stored):
-            return turns.trial.read(held.receipt.answer, self._place(held.receipt))
+            return turns.trial.read(held.receipt.answer, self.place(held.receipt))
         is_found = False
         try:
             offer, present = turns.after([self._read(one) for one in turns.finding])
@@ -255,9 +257,74 @@ class Session(Closing):
             if not is_found:
                 ledger.abandon(held)  # it stays debited, and the same key goes on
         receipt = self._carried_out(held, engine, lambda opened: present(perform(offer.mechanism, opened)))
-        return offer.read(receipt.answer, self._place(receipt))
+        return offer.read(receipt.answer, self.place(receipt))
 
-    def _place(self, receipt: Receipt) -> str:
+    def stream(
+        self,
+        name: str,
+        query: str | Query | Groups | None = None,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        loss: Loss | None = None,
+        released: str = "running",
+        horizon: int | None = None,
+        shares: Mapping[str, Number] | None = None,
+        only_read: bool = False,
+    ) -> Stream:
+        """Open a query on a stream: paid for as a whole now, released tick by tick; or open it again, at no cost.
+
+        ``session.quote(session.offer.stream(...))`` says what it would cost.
+
+        Args:
+            name: the caller's name for it, by which it is found again.
+            query: counts, sums and means over public groups of a table for which the schema declares a stream; left out
+                for a stream that was opened before.
+            epsilon: what all ticks together may lose, alone or with ``delta``; or ``rho`` instead of both.
+            delta: the probability that the epsilon bound may be exceeded.
+            rho: a loss in zero-concentrated differential privacy: Gaussian noise.
+            loss: what may be lost as a record, in place of these three.
+            released: "running" for everything since the start, at the end of each tick; "tick" for each tick by itself.
+            horizon: the number of ticks that are paid for; by default the one that the schema declares.
+            shares: how the loss is divided among the aggregates, by output name; by default equally.
+            only_read: whether to read what was released, and nothing else; also while another process releases.
+
+        """
+        from dither.curator.offers.streams import ticked_of
+        from dither.curator.streams.opening import checked_stream_name, found_stream, opened_stream
+
+        if query is None:
+            return found_stream(self, checked_stream_name(name), only_read=only_read)
+        said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
+        with saying_what_is_left(self.balance):
+            offer = self.offer.stream(query, **said, released=released, horizon=horizon, shares=shares)
+        self._check_declared()
+        # Rows that are fed are not here yet.
+        (self._check_public if ticked_of(offer).arrivals.is_fed else self._check_offer)(offer)
+        return opened_stream(self, offer, checked_stream_name(name))
+
+    def streams(self) -> tuple[str, ...]:
+        """Return the names of the streams that this analyst has opened."""
+        from dither.curator.streams.opening import stream_names
+
+        return stream_names(self)
+
+    def check_affordable(self, offer: Offer[Any]) -> None:
+        """Refuse what would not be admitted now; a charge decides it."""
+        if not self.curator.ledger.would_admit(self.account, offer.loss):
+            balance = self.balance()
+            raise BudgetExceeded(offer.loss, balance.spent, balance.budget)
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Engine]:
+        """Open the tables for one who takes turns with the verbs of this session."""
+        with self._alone:
+            engine = self._open()
+            engine.check()
+            yield engine
+
+    def place(self, receipt: Receipt) -> str:
         """Return where a charge is written down, if that is durable."""
         return place_of(receipt) if self.curator.ledger.is_durable else UNLEDGERED
 
@@ -289,7 +356,7 @@ class Session(Closing):
 
     def _read(self, offer: Offer[T]) -> T:
         receipt = self._charged(offer)
-        return offer.read(receipt.answer, self._place(receipt))
+        return offer.read(receipt.answer, self.place(receipt))
 
     @overload
     def quote(self, what: Offer[Any], /) -> Price: ...
@@ -342,7 +409,7 @@ class Session(Closing):
         self._check_declared()
         if isinstance(what, Offer):
             fits, left = self.curator.ledger.would_admit(self.account, what.loss), str(self.balance().left)
-            return Price(self._request(what).summary or what.verb, what.loss, str(self.dataset.unit), left, fits)
+            return Price(self.request_of(what).summary or what.verb, what.loss, str(self.dataset.unit), left, fits)
         said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
         if any(word is not None for word in said.values()):
             stated_loss(**said)
@@ -439,7 +506,7 @@ class Session(Closing):
         def run(engine: Engine) -> bytes:
             return offer.present(perform(offer.mechanism, engine))
 
-        return self._release(self._request(offer), offer.loss, run, offer.key)
+        return self._release(self.request_of(offer), offer.loss, run, offer.key)
 
     def _release(self, request: Request, loss: Loss, run: Callable[[Engine], bytes], key: str | None) -> Receipt:
         """Debit, run, store; or return what was stored for the same key."""
@@ -448,15 +515,19 @@ class Session(Closing):
 
     def _check_offer(self, offer: Offer[Any]) -> None:
         """Refuse what can be refused before it costs anything."""
+        self._check_public(offer)
+        with self._alone:
+            for aggregation in offer.mechanism.aggregations():
+                self._open().prepare(aggregation)
+            offer.mechanism.check_public(self._open())
+
+    def _check_public(self, offer: Offer[Any]) -> None:
+        """Refuse what is not about this data set, or has no proof that the curator accepts."""
         checked_mechanism(offer.mechanism)
         if offer.mechanism.distance != self.dataset.unit:
             raise InvalidParameter("offer", str(offer.mechanism.distance), f"about {self.dataset.unit}")
         if offer.is_idealised and not self.curator.settings.allow_idealised:
             raise NoGuarantee("the proof is over the reals only; the curator may allow that in dither.yaml")
-        with self._alone:
-            for aggregation in offer.mechanism.aggregations():
-                self._open().prepare(aggregation)
-            offer.mechanism.check_public(self._open())
 
     def _warn_of_edition(self, receipt: Receipt) -> None:
         """Say so where a stored answer is about rows that others have taken the place of."""
@@ -468,7 +539,8 @@ class Session(Closing):
             )
             warnings.warn(EarlierEdition(text), stacklevel=2)
 
-    def _request(self, offer: Offer[Any]) -> Request:
+    def request_of(self, offer: Offer[Any]) -> Request:
+        """Return what is asked, as the ledger compares it."""
         return Request(self.dataset.name, offer.verb, offer.asked, offer.stated, offer.words)
 
     def _check_declared(self) -> None:

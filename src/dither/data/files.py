@@ -17,6 +17,7 @@ from dither.data.addresses import has_secret, redact
 from dither.data.evaluation import cast
 from dither.data.expressions import LARGEST_INTEGER, Kind, Value
 from dither.data.schema import Column, DataSet, Owner, Table, person_unit
+from dither.data.tick_files import ticks_from, ticks_lines
 from dither.data.yaml_tree import LARGEST_TEXT, Node, from_plain, read
 from dither.errors import InvalidParameter, InvalidSchema
 from dither.privacy import ROW, ROW_REPLACED, Unit
@@ -189,7 +190,7 @@ def _engine(node: Node) -> str:
 def _table(name: str, node: Node) -> Table:
     known = (
         *("source", "decimal", "privacy id", "owner", "rows per owner", "rows per person"),
-        *("public", "key", "rows", "columns"),
+        *("public", "key", "rows", "stream", "columns"),
     )
     parts = node.mapping("a table", known)
     source = _need(node, parts, "source").text("a path or a table")
@@ -205,8 +206,9 @@ def _table(name: str, node: Node) -> Table:
     person = parts["privacy id"].text("the column that says whose a row is") if "privacy id" in parts else None
     rows, each = (_integer(parts, key) for key in ("rows", "rows per person"))
     owner = _owner(parts)
+    stream = ticks_from(parts["stream"], _value) if "stream" in parts else None
     try:
-        return Table(name, columns, source, person, is_public, key, decimal, rows, owner, each)
+        return Table(name, columns, source, person, is_public, key, decimal, rows, owner, each, stream)
     except InvalidParameter as error:
         place, _, whose = error.parameter.partition(" of ")
         if place == "source" and whose in listed:
@@ -328,8 +330,8 @@ def _placed_in_dataset(error: InvalidParameter, parts: dict[str, Node], root: No
     if what == "privacy id" and isinstance(parts["tables"].value, dict):
         node = parts["tables"].value[table]
         return node.refuse(_named(error.offender), error.rule, "privacy id")
-    if what == "owner" and isinstance(parts["tables"].value, dict):
-        return parts["tables"].value[table].refuse(error.offender, error.rule, "owner")
+    if what in ("owner", "stream") and isinstance(parts["tables"].value, dict):
+        return parts["tables"].value[table].refuse(error.offender, error.rule, what)
     for key, name in _LIMITS.items():
         if name == error.parameter:
             below = parts.get("contribution", root)
@@ -375,6 +377,9 @@ def _lines(dataset: DataSet) -> Iterator[str]:
                 yield f"    rows per owner: {table.owner.rows}"
         if table.rows_per_person is not None:
             yield f"    rows per person: {table.rows_per_person}"
+        if table.stream is not None:
+            yield "    stream:"
+            yield from (f"      {line}" for line in ticks_lines(table.stream, scalar))
         yield "    columns:"
         for column in table.columns:
             yield f"      {scalar(column.name)}: {_column_text(column)}"

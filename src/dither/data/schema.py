@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 from dither.data.expressions import Kind, Literal, Value, as_stored
+from dither.data.ticks import Ticks
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
 from dither.privacy import Relation, Unit, person
@@ -197,6 +198,7 @@ class Table:
         rows_per_person: the most rows of this table that one person has in any request; further ones do not count,
             chosen by a hash of that person's own rows. 1 for a table of the people themselves. None means no limit
             beside those of the data set.
+        stream: for a private table whose rows arrive over time and are published tick by tick: how they arrive.
 
     """
 
@@ -210,6 +212,7 @@ class Table:
     rows: int | None = None
     owner: Owner | None = None
     rows_per_person: int | None = None
+    stream: Ticks | None = None
 
     def __post_init__(self) -> None:
         """Refuse columns that are named twice, and ids or keys that are not columns."""
@@ -246,6 +249,18 @@ class Table:
                 rule = "left out for a table whose rows belong to nobody"
                 raise InvalidParameter(f"rows per person of {self.name}", self.rows_per_person, rule)
             whole(f"rows per person of {self.name}", self.rows_per_person, least=1, most=2**31)
+        if self.stream is not None:
+            self._check_stream(self.stream)
+
+    def _check_stream(self, stream: Ticks) -> None:
+        time = next((column for column in self.columns if column.name == stream.time), None)
+        if self.is_public or time is None or time.kind not in (Kind.DATE, Kind.TIMESTAMP):
+            rule = "a date or a timestamp of a private table"
+            raise InvalidParameter(f"stream of {self.name}", stream.time, rule)
+        if self.rows_per_person is not None:
+            # Which rows of all are kept would depend on rows that are yet to come.
+            rule = "left out for a stream: rows per tick and ticks per person say it there"
+            raise InvalidParameter(f"rows per person of {self.name}", self.rows_per_person, rule)
 
     def _check_owner(self, owner: Owner, names: Sequence[str]) -> None:
         if self.is_public:
@@ -336,6 +351,9 @@ class DataSet:
                 rule = "declared for every private table exactly when the unit is a person, unless it has an owner"
                 raise InvalidParameter(f"privacy id of {table.name}", table.person or str(table.owner), rule)
             self._check_owner(table)
+            if table.stream is not None and (table.stream.ticks is not None) != self.protects_persons:
+                rule = "with rows per tick and ticks per person exactly when the unit is a person"
+                raise InvalidParameter(f"stream of {table.name}", table.stream.time, rule)
         kinds = {table.column(table.person).kind for table in self.tables if table.person is not None}
         if len(kinds) > 1:
             raise InvalidParameter("privacy ids", sorted(kind.value for kind in kinds), "of one kind in all tables")

@@ -7,6 +7,7 @@ these: a docstring, the frozen class, ``@register``; then its page ``docs/algori
 
 from dither.mechanisms.above_threshold import AboveThreshold
 from dither.mechanisms.bounded_geometric import BoundedGeometric
+from dither.mechanisms.buffered_counter import BufferedCounter
 from dither.mechanisms.core.mechanism import (
     Bound,
     Composed,
@@ -32,6 +33,7 @@ from dither.mechanisms.gaussian_process import GaussianProcess
 from dither.mechanisms.generalised_exponential import GeneralisedExponential
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.grouped_exponential import GroupedExponential
+from dither.mechanisms.hybrid_counter import HybridCounter
 from dither.mechanisms.k_norm import KNorm
 from dither.mechanisms.laplace import Laplace
 from dither.mechanisms.max_norm import MaxNorm
@@ -52,18 +54,24 @@ from dither.mechanisms.sampling import FixedSizeSample, PoissonSample
 from dither.mechanisms.smooth_cauchy import SmoothCauchy
 from dither.mechanisms.smooth_gaussian import SmoothGaussian
 from dither.mechanisms.smooth_laplace import SmoothLaplace
+from dither.mechanisms.split_counter import SplitCounter
 from dither.mechanisms.square_root_counter import SquareRootCounter
 from dither.mechanisms.stability_selection import StabilitySelection
 from dither.mechanisms.stable_mode import StableMode
 from dither.mechanisms.staircase import Staircase
+from dither.mechanisms.stream_mean import StreamMean
+from dither.mechanisms.tick_noise import TickNoise
 from dither.mechanisms.top_k import TopK
+from dither.mechanisms.tree_counter import TreeCounter
 from dither.mechanisms.truncated_laplace import TruncatedLaplace
+from dither.mechanisms.window_publisher import WindowPublisher
 
 __all__ = [
     "AboveThreshold",
     "Bound",
     "BoundedGeometric",
     "Budget",
+    "BufferedCounter",
     "Composed",
     "Dialogue",
     "DiscreteGaussian",
@@ -81,6 +89,7 @@ __all__ = [
     "Geometric",
     "GroupedExponential",
     "Handle",
+    "HybridCounter",
     "Interactive",
     "InteractivePrimitive",
     "Interval",
@@ -114,12 +123,17 @@ __all__ = [
     "SmoothCauchy",
     "SmoothGaussian",
     "SmoothLaplace",
+    "SplitCounter",
     "SquareRootCounter",
     "StabilitySelection",
     "StableMode",
     "Staircase",
+    "StreamMean",
+    "TickNoise",
     "TopK",
+    "TreeCounter",
     "TruncatedLaplace",
+    "WindowPublisher",
     "block_statistic",
     "converse",
     "digest",

@@ -51,14 +51,14 @@ class Lazy(ABC):
 
     def enclosure(self, index: int) -> Enclosure:
         """Return the binary fractions that enclose the number at ``index``."""
-        units, bits = self._known(index)
+        units, bits = self.known(index)
         return Fraction(units, 2**bits), Fraction(units + 1, 2**bits)
 
     def refine(self, index: int) -> None:
         """Draw more digits of the number at ``index``."""
-        self._refined[index] = self._longer(*self._known(index))
+        self._refined[index] = self._longer(*self.known(index))
 
-    def _known(self, index: int) -> tuple[int, int]:
+    def known(self, index: int) -> tuple[int, int]:
         """Return n and b such that the number lies between n / 2^b and (n + 1) / 2^b."""
         return self._refined.get(index) or self._first(index)
 

@@ -21,6 +21,7 @@ from dither.noise.chances import Chance, RationalChance, exponential, truth
 from dither.noise.coins import Bools, Floats, flip
 from dither.noise.entropy import Entropy
 from dither.noise.laplace import Integers
+from dither.noise.tapes import Tapes, fresh_tapes
 
 SMALLEST_SCALE = Fraction(1, 2**40)
 LARGEST_SCALE = Fraction(2**1000)
@@ -94,6 +95,10 @@ class Noise:
         """Return floor(1/2 + sigma * N_t) for ticks t from 0, N_t the mixture of Gaussian noise of ``running``."""
         count = whole("ticks", ticks, least=1, most=running.MOST_TICKS)
         return running.rounded_running_gaussian(self._entropy, discrete_scale("sigma", sigma), count)
+
+    def tapes(self) -> Tapes:
+        """Return words of a new secret that can be read again."""
+        return fresh_tapes(self._entropy)
 
     def rounded_cauchy(
         self, scale: Fraction, offsets: Floats, exact_offset: Callable[[int], Fraction], *, power: int

@@ -24,6 +24,7 @@ from dither.errors import DitherError
 from dither.exact import Number, positive
 from dither.mechanisms.core.mechanism import Composed, Interactive, InteractivePrimitive, Mechanism, Primitive
 from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.running import TickLengths
 from dither.mechanisms.sample_and_aggregate import plain
 from dither.noise import Noise, system_noise
 from dither.privacy import L1, L2, LARGEST, NOTHING, ONE_WAY, Loss, Metric, Plan, Repeats
@@ -432,6 +433,10 @@ def _talk_apart(part: AnyMechanism, pairs: list[tuple[Any, Any]], d_in: Fraction
     if not (isinstance(metric, Metric) and isinstance(part, InteractivePrimitive)):
         return None
     columns = zip(*((part.domain.admit(one), part.domain.admit(other)) for one, other in pairs), strict=True)
+    if isinstance(metric, TickLengths):
+        # It tells ticks apart, and what happens at one of them.
+        scripts = [[value.reshape(metric.shape) for value in column] for column in columns]
+        return _measured(metric, scripts[0], scripts[1], d_in)
     here, there = (np.concatenate([np.atleast_1d(value) for value in column]) for column in columns)
     return _measured(metric, here, there, d_in)
 

@@ -185,6 +185,20 @@ def _steps(mechanism: Any, data: Any) -> Made:
     return (replace(mechanism, steps=_STEPS), here, ((here, there, 1), (there, here, 1)))
 
 
+def _ticked(mechanism: Any, data: Any) -> Made:
+    """Return many groups and ticks, and the same with a row more in one group at one tick."""
+    from dither.publish.streams.examples import COUNT, clinic_stream, stream_query
+    from dither.publish.streams.ticked import plan_stream
+
+    sites = tuple(f"s{number}" for number in range(_CELLS))
+    query = stream_query(clinic_stream(persons=False, sites=sites, horizon=_STEPS), COUNT, by_site=True)
+    script = tuple(np.resize(one, (_CELLS, 1)) for one in data.script * (_STEPS // len(data.script)))
+    more = (*script[:20], script[20] + np.eye(_CELLS, 1, -3, dtype=np.int64), *script[21:])
+    here, there = Dialogue(None, script), Dialogue(None, more)
+    wide = plan_stream(query, mechanism.loss(1), released=mechanism.released)
+    return (wide, here, ((here, there, 1), (there, here, 1)))
+
+
 def _batches(mechanism: Any, data: Any) -> Made:
     """Return six columns and eight batches, and the same with one row missing."""
     batches = [np.column_stack([*[batch[:, :2]] * 3, batch[:, 2:]]) for batch in data.script]
@@ -227,6 +241,7 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("label-learner", "label-response"), _open_points),
     **dict.fromkeys(("pac-learner", "semi-supervised-learner"), _concepts),
     **dict.fromkeys(("threshold-learner", "threshold-descent"), _thresholds),
+    "ticked-answer": _ticked,
     **dict.fromkeys(("poisson-sample", "sample-and-aggregate"), _blocks),
     "lifted": _lifted,
     "two-phase": _two_phases,

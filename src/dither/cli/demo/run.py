@@ -21,9 +21,15 @@ from dither.cli.outputs import Output, check_outputs, keep_known
 
 def run(
     out: Annotated[Path, typer.Option(help="Where to write the HTML report.")] = Path("dither-demo.html"),
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Publish a year of hourly numbers instead, killed and restarted half-way.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Publish private answers from a generated table, and write a report with a picture."""
+    if stream:
+        _stream(out.parent / "dither-demo-stream", as_json=as_json)
+        return
     # A report of before is written over; what a curator's folder keeps is not.
     outputs = [Output("out", out, (".html",))]
     keep_known(outputs)
@@ -58,10 +64,38 @@ def run(
     _print(tour, out)
 
 
-def _print(tour: Tour, out: Path) -> None:
-    def say(text: str, style: str = "") -> None:
-        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+def _stream(folder: Path, *, as_json: bool) -> None:
+    """Show a stream that outlives the process that releases it."""
+    from dither.cli.demo.stream import EPSILON, HOURS, SQL
+    from dither.cli.demo.stream import take as take_stream
 
+    done = take_stream(folder)
+    if as_json:
+        facts = {"folder": str(done.folder), "killed_after": done.killed_after, "same": done.same, "truth": done.truth}
+        print_json({**facts, "last": done.last.to_rows(), "loss": done.last.loss.to_dict()})
+        return
+    home = done.folder / "home"
+    _say(f'$ dither stream open arrivals hourly "{SQL}" --epsilon {EPSILON} --home {home}', "bold")
+    _say(f"{done.words}: paid for as a whole, {HOURS} ticks")
+    _say(f"\n$ dither stream release arrivals hourly --home {home}", "bold")
+    if done.killed_after is None:
+        _say("the process was done before it could be killed")
+    else:
+        same = "what it had released is the same" if done.same else "WHAT IT HAD RELEASED HAS CHANGED"
+        _say(f"killed with SIGKILL after {done.killed_after} ticks; started again: {same}, and the rest follows")
+    _say("\nthe last tick:")
+    _say(str(done.last))
+    _say(f"truth, all visits counted: {', '.join(f'{ward} {count}' for ward, count in done.truth.items())}", "green")
+    _say(done.spent)
+    _say(f"Go on yourself:\n  {_program()} stream show arrivals hourly -o hourly.html --home {home}", "bold")
+
+
+def _say(text: str, style: str = "") -> None:
+    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def _print(tour: Tour, out: Path) -> None:
+    say = _say
     say(f"{tour.visits:,} generated visits of a clinic that does not exist are in {tour.folder}\n")
     home = tour.folder / "home"
     say(

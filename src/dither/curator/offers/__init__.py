@@ -18,6 +18,7 @@ from dither.curator.offers import (
     found_facts,
     methods,
     models,
+    streams,
     synthetic_tables,
 )
 from dither.curator.offers.signatures import without_dataset
@@ -69,4 +70,6 @@ class Offers:
     anonymize = _offered(anonymous_tables.anonymize)
     ask_kept = _offered(anonymous_tables.ask_kept)
     fit = _offered(models.fit)
+    stream = _offered(streams.stream)
+    opened_stream = _offered(streams.opened_stream)
     method = _offered(methods.method)

@@ -1,0 +1,171 @@
+"""``dither stream open|feed|release|show|close``: a query that is paid for once, and released tick by tick."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dither.cli import ask
+from dither.cli.console import note, print_json, say
+from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Force, Home, Json, Quoted, Rho
+from dither.cli.outputs import Output, table_output, write_whole
+from dither.cli.progress import progress
+from dither.curator.streams.stream import Stream
+from dither.errors import InvalidParameter
+from dither.publish.queries.result import QueryResult
+from dither.publish.streams.pictures import stream_page
+
+_SUFFIXES = (".csv", ".parquet", ".json", ".html")
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Your name for the stream.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Also write CSV, Parquet, JSON or HTML (a plot).")]
+
+
+def open_stream(
+    dataset: DataSetName,
+    name: Name,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Counts, sums and means over public groups.")],
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    released: Annotated[
+        str, typer.Option(help="running: all since the start, at the end of each tick; tick: each tick by itself.")
+    ] = "running",
+    horizon: Annotated[
+        int | None, typer.Option(help="How many ticks are paid for; else as the schema declares.", min=1)
+    ] = None,
+    analyst: Analyst = "curator",
+    is_quoted: Quoted = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Pay for a query on a stream, for all of its ticks; nothing is released yet."""
+    charged = Charged(epsilon, delta, rho, None, analyst, f"stream {name}", home, as_json, is_quoted)
+    words: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "released": released, "horizon": horizon}
+    with ask.charged_session(charged, dataset) as session:
+        if is_quoted:
+            ask.say_price(session.quote(session.offer.stream(query, **words)), as_json=as_json)
+            return
+        with contextlib.closing(session.stream(name, query, **words)) as opened:
+            _show(opened, as_json=as_json)
+
+
+def feed(
+    dataset: DataSetName,
+    name: Name,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows that have arrived: CSV or Parquet.")],
+    batch: Annotated[
+        str | None, typer.Option(help="Your name for these rows: the same name again is not counted again.")
+    ] = None,
+    analyst: Analyst = "curator",
+    home: Home = None,
+) -> None:
+    """Take rows that have arrived; they count when their ticks are released."""
+    if not file.is_file():
+        raise InvalidParameter("file", str(file), "a file that is there")
+    with _found(home, dataset, analyst, name) as opened:
+        is_new = opened.feed(file, batch=batch)
+    say("taken" if is_new else f"batch {batch} was taken before: nothing was done")
+
+
+def release(
+    dataset: DataSetName,
+    name: Name,
+    until: Annotated[int | None, typer.Option(help="Release no more than this number of ticks in all.", min=0)] = None,
+    now: Annotated[
+        datetime.datetime | None, typer.Option(help="The present in UTC, in place of this machine's clock.")
+    ] = None,
+    out: Out = None,
+    force: Force = False,
+    analyst: Analyst = "curator",
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Release the ticks that have ended; what was released before stays as it was."""
+    outputs = () if out is None else (table_output("out", out, _SUFFIXES),)
+    with _found(home, dataset, analyst, name, outputs, force=force) as opened:
+        with progress("releasing"):
+            result = opened.release(until, now=now)
+        if out is not None:
+            _save(result, out)
+        ask.show(result, as_json=as_json)
+        if out is not None:
+            note(f"wrote {out}")
+
+
+def show(
+    dataset: DataSetName,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Of one stream; else all are listed.")] = None,
+    first: Annotated[int, typer.Option(help="The first tick to show, counted from 0.", min=0)] = 0,
+    end: Annotated[int | None, typer.Option(help="The tick before which to end.", min=0)] = None,
+    out: Out = None,
+    force: Force = False,
+    analyst: Analyst = "curator",
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a stream has released, and what kind it is; nothing is released by this."""
+    if name is None:
+        with ask.session(home, dataset, analyst, key="") as session:
+            names = session.streams()
+        if as_json:
+            print_json({"streams": list(names)})
+        else:
+            say("\n".join(names) or f"{dataset} has no streams; 'dither stream open' makes one")
+        return
+    outputs = () if out is None else (table_output("out", out, _SUFFIXES),)
+    with _found(home, dataset, analyst, name, outputs, force=force, only_read=True) as opened:
+        result = opened.answers(first, end)
+        if not as_json:
+            _show(opened, as_json=False)
+        if out is not None:
+            _save(result, out)
+        ask.show(result, as_json=as_json)
+        if out is not None:
+            note(f"wrote {out}")
+
+
+def close(dataset: DataSetName, name: Name, analyst: Analyst = "curator", home: Home = None) -> None:
+    """Release nothing more, for ever; what was paid for and not released is not given back."""
+    with _found(home, dataset, analyst, name) as opened:
+        opened.end()
+        say(f"closed after {opened.released} of {opened.mechanism.steps} ticks; nothing is given back")
+
+
+@contextlib.contextmanager
+def _found(
+    home: Path | None,
+    dataset: str,
+    analyst: str,
+    name: str,
+    outputs: tuple[Output, ...] = (),
+    *,
+    force: bool = False,
+    only_read: bool = False,
+) -> Iterator[Stream]:
+    """Open a stream that was paid for before."""
+    with (
+        ask.session(home, dataset, analyst, outputs, force=force, key="") as session,
+        contextlib.closing(session.stream(name, only_read=only_read)) as opened,
+    ):
+        yield opened
+
+
+def _save(result: QueryResult, out: Path) -> None:
+    """Write what was released; a page has a line for each group over time."""
+    if out.suffix.lower() != ".html":
+        ask.save(result, out)
+        return
+    write_whole(out, lambda draft: draft.write_text(stream_page(result), encoding="utf-8"))
+
+
+def _show(opened: Stream, *, as_json: bool) -> None:
+    """Say what a stream is, from public facts."""
+    if as_json:
+        print_json(opened.to_dict())
+    else:
+        say(str(opened))

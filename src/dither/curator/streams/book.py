@@ -1,0 +1,327 @@
+"""The book of a stream: what has been counted and released, in an order that survives the death of the process.
+
+For each tick two things become durable, one after the other: its exact numbers are *frozen*, together with the tally of
+the people in them; then its answer is *stored*. Noise is a function of the stream's key and of what was frozen, so that
+an answer that was computed and not yet stored is computed again to the same bytes. No frozen tick is ever frozen anew.
+
+A book that went back in time would freeze ticks a second time, with other rows and the same noise. So how far it has
+come is written elsewhere as well, beside its key; a book that has fewer ticks, or other ones, is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.curator.streams.seal import Seal
+from dither.errors import HandleMisuse, StreamUnavailable
+from dither.publish.streams.tally import Standing
+
+#: A row for each group, a column for each measure.
+Numbers = NDArray[np.int64]
+_VERSION: Final = 1
+_PATIENCE_SECONDS: Final = 10
+_SYNC_EVERY: Final = 64
+_TABLES: Final = """
+CREATE TABLE about (name TEXT PRIMARY KEY, sealed BLOB NOT NULL);
+CREATE TABLE ticks (number INTEGER PRIMARY KEY, frozen BLOB NOT NULL, link TEXT NOT NULL);
+CREATE TABLE answers (number INTEGER PRIMARY KEY, answer BLOB NOT NULL);
+CREATE TABLE people (name BLOB PRIMARY KEY, used INTEGER NOT NULL, last INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE arrived (number INTEGER PRIMARY KEY, batch TEXT UNIQUE, sealed BLOB);
+"""
+
+
+class Book:
+    """The opened book of one stream. One process at a time may write in it.
+
+    Args:
+        path: the file.
+        key: the file with the key, in another folder.
+        only_read: whether nothing is written: any number of processes may read at any time.
+
+    """
+
+    def __init__(self, path: Path, key: Path, *, only_read: bool = False) -> None:
+        self.path = path
+        self.only_read = only_read
+        with contextlib.ExitStack() as held:
+            if not only_read:
+                held.callback(os.close, _locked(path))
+            self.seal = Seal.read(key)
+            self._marks = _Marks(key.with_suffix(".ticks"))
+            held.callback(self._marks.close)
+            self._rows = _connected(path)
+            held.callback(self._rows.close)
+            self._check_version()
+            self._compare_with_marks()
+            self._held = held.pop_all()
+
+    @classmethod
+    def create(cls, path: Path, key: Path, about: Mapping[str, Any]) -> Book:
+        """Make a new book, with its key and what is public about it; either all of it is there, or nothing counts.
+
+        Args:
+            path: the file; what a creation that died has left there is replaced.
+            key: the file with the key.
+            about: plain data.
+
+        """
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = _locked(path)
+        try:
+            draft = path.with_suffix(".new")
+            for leftover in (draft, key, key.with_suffix(".ticks")):
+                leftover.unlink(missing_ok=True)
+            seal = Seal.new()
+            seal.write(key)
+            os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            rows = _connected(draft)
+            rows.executescript(f"BEGIN; PRAGMA user_version = {_VERSION}; {_TABLES} COMMIT;")
+            rows.execute("INSERT INTO about VALUES ('about', ?)", (seal.close("about", dict(about)),))
+            rows.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            rows.close()
+            # A book is there once it has its name.
+            os.rename(draft, path)
+            _force(path.parent)
+        finally:
+            os.close(lock)
+        return cls(path, key)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What is public about the stream."""
+        found: dict[str, Any] = self.seal.open("about", self._one("SELECT sealed FROM about WHERE name = 'about'"))
+        return found
+
+    @property
+    def frozen(self) -> int:
+        """How many ticks are frozen: their numbers are all below this."""
+        return int(self._one("SELECT coalesce(max(number) + 1, 0) FROM ticks"))
+
+    @property
+    def answered(self) -> int:
+        """How many ticks have an answer: those before the first one without."""
+        return int(self._one("SELECT coalesce(max(number) + 1, 0) FROM answers"))
+
+    def numbers(self, first: int = 0) -> Iterator[Numbers]:
+        """Yield the exact numbers of the frozen ticks, in order."""
+        asked = "SELECT number, frozen FROM ticks WHERE number >= ? ORDER BY 1"
+        for number, sealed in self._rows.execute(asked, (first,)):
+            yield _unpacked(self.seal.open_bytes(f"tick {number}", sealed))
+
+    def answers(self, first: int = 0, end: int | None = None) -> Iterator[Numbers]:
+        """Yield the stored answers, in order, from a tick to before another."""
+        asked = "SELECT number, answer FROM answers WHERE number >= ? AND number < ? ORDER BY 1"
+        for number, sealed in self._rows.execute(asked, (first, self.answered if end is None else end)):
+            yield _unpacked(self.seal.open_bytes(f"answer {number}", sealed))
+
+    def standings(self, people: Iterable[bytes]) -> dict[bytes, Standing]:
+        """Return what has counted of some people; nothing of the others."""
+        found = {}
+        for name in people:
+            row = self._rows.execute("SELECT used, last FROM people WHERE name = ?", (name,)).fetchone()
+            if row is not None:
+                found[name] = Standing(*row)
+        return found
+
+    def freeze(self, ticks: Iterable[tuple[Numbers, Mapping[bytes, Standing]]], *, rest: Any = None) -> None:
+        """Freeze the next ticks durably: the numbers of each, and the standings that it changed.
+
+        Args:
+            ticks: in order.
+            rest: of all that has arrived, what is for later ticks; None where nothing has arrived.
+
+        """
+        number, link = self.frozen, self._last_link()
+        with self._transaction():
+            if rest is not None:
+                # Names of batches stay: they are not taken a second time.
+                self._rows.execute("UPDATE arrived SET sealed = NULL")
+                self._keep_batch(None, rest)
+            for numbers, standings in ticks:
+                content = _packed(numbers)
+                link = self.seal.link(link, content)
+                sealed = self.seal.close_bytes(f"tick {number}", content)
+                self._rows.execute("INSERT INTO ticks VALUES (?, ?, ?)", (number, sealed, link))
+                people = [(name, one.used, one.last) for name, one in standings.items()]
+                self._rows.executemany("INSERT OR REPLACE INTO people VALUES (?, ?, ?)", people)
+                number += 1
+        self._marks.append(number, link)
+
+    def store(self, answers: Iterable[Numbers]) -> None:
+        """Store the answers of the next ticks durably, in order."""
+        number, frozen = self.answered, self.frozen
+        with self._transaction():
+            for answer in answers:
+                if number >= frozen:
+                    raise StreamUnavailable(self.path.stem, f"tick {number} was never frozen")
+                sealed = self.seal.close_bytes(f"answer {number}", _packed(answer))
+                self._rows.execute("INSERT INTO answers VALUES (?, ?)", (number, sealed))
+                number += 1
+
+    def arrive(self, batch: str | None, record: Any) -> bool:
+        """Keep rows that were fed, durably; return False where a batch of that name was kept before.
+
+        Args:
+            batch: the caller's name for it: the same name again is the same batch.
+            record: plain data.
+
+        """
+        with self._transaction():
+            if batch is not None:
+                known = self._rows.execute("SELECT 1 FROM arrived WHERE batch = ?", (batch,)).fetchone()
+                if known is not None:
+                    return False
+            self._keep_batch(batch, record)
+        return True
+
+    def _keep_batch(self, batch: str | None, record: Any) -> None:
+        number = int(self._one("SELECT coalesce(max(number), 0) + 1 FROM arrived"))
+        sealed = self.seal.close(f"batch {number}", record)
+        self._rows.execute("INSERT INTO arrived VALUES (?, ?, ?)", (number, batch, sealed))
+
+    def waiting(self) -> list[Any]:
+        """Return what has arrived and is not yet frozen, batch by batch."""
+        rows = self._rows.execute("SELECT number, sealed FROM arrived WHERE sealed IS NOT NULL ORDER BY 1").fetchall()
+        return [self.seal.open(f"batch {number}", sealed) for number, sealed in rows]
+
+    def close_stream(self) -> None:
+        """Say durably that nothing more is released."""
+        with self._transaction():
+            self._rows.execute("INSERT OR IGNORE INTO about VALUES ('closed', ?)", (self.seal.close("closed", True),))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing more is released."""
+        return bool(self._one("SELECT count(*) FROM about WHERE name = 'closed'"))
+
+    def close(self) -> None:
+        """Let go of the book."""
+        self._held.close()
+
+    def _check_version(self) -> None:
+        if self._one("PRAGMA user_version") != _VERSION:
+            raise StreamUnavailable(self.path.stem, "its book was written by another version")
+
+    def _compare_with_marks(self) -> None:
+        """Refuse a book that has fewer ticks than were frozen, or others."""
+        number, link = self._marks.last
+        if number and number > self.frozen:
+            rule = f"its book has {self.frozen} ticks, and {number} were frozen: it was restored from an older copy"
+            raise StreamUnavailable(self.path.stem, rule)
+        if number and self._link(number) != link:
+            raise StreamUnavailable(self.path.stem, "its book is not the one that was written here")
+
+    def _link(self, number: int) -> str:
+        return str(self._one("SELECT link FROM ticks WHERE number = ?", number - 1)) if number else ""
+
+    def _last_link(self) -> str:
+        return self._link(self.frozen)
+
+    def _one(self, asked: str, *values: Any) -> Any:
+        return self._rows.execute(asked, values).fetchone()[0]
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Make everything in the block durable when it ends, or nothing."""
+        if self.only_read:
+            raise HandleMisuse(f"the stream {self.path.stem} was opened to be read only")
+        try:
+            self._rows.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._rows.execute("COMMIT")
+            except BaseException:
+                if self._rows.in_transaction:
+                    self._rows.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as problem:
+            raise StreamUnavailable(self.path.stem, f"its book cannot be written ({problem})") from None
+
+
+def _packed(numbers: Numbers) -> bytes:
+    """Return a table of integers as bytes, as many for any integers."""
+    return np.array(numbers.shape, dtype="<u4").tobytes() + np.ascontiguousarray(numbers, dtype="<i8").tobytes()
+
+
+def _unpacked(content: bytes) -> Numbers:
+    rows, columns = np.frombuffer(content, dtype="<u4", count=2).tolist()
+    return np.frombuffer(content, dtype="<i8", offset=8).reshape(rows, columns).astype(np.int64)
+
+
+class _Marks:
+    """How far a book has come, in a file beside its key: lines are only ever appended, and a torn one says nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._unforced = 0
+
+    @property
+    def last(self) -> tuple[int, str]:
+        """The largest number of frozen ticks, and the link of the last one."""
+        found = (0, "")
+        for line in self._path.read_text(encoding="ascii", errors="replace").split("\n"):
+            number, _, rest = line.partition(" ")
+            link, _, check = rest.partition(" ")
+            if number.isdigit() and check == _check(number, link) and int(number) >= found[0]:
+                found = (int(number), link)
+        return found
+
+    def append(self, number: int, link: str) -> None:
+        """Remember that so many ticks are frozen."""
+        # The first line end closes a line that a dying process may have left open.
+        os.write(self._file, f"\n{number} {link} {_check(str(number), link)}".encode("ascii"))
+        self._unforced += 1
+        if self._unforced >= _SYNC_EVERY:
+            os.fsync(self._file)
+            self._unforced = 0
+
+    def close(self) -> None:
+        """Force the file to disk and close it."""
+        os.fsync(self._file)
+        os.close(self._file)
+
+
+def _check(number: str, link: str) -> str:
+    return hashlib.sha256(f"{number} {link}".encode()).hexdigest()[:16]
+
+
+def _locked(path: Path) -> int:
+    """Return a lock on a book, which ends with the process, or refuse where another one has it."""
+    lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise StreamUnavailable(path.stem, "it is open already, here or in another process") from None
+    return lock
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    """Return a connection that waits for the disk at every commit."""
+    try:
+        rows = sqlite3.connect(path.as_uri() + "?mode=rw", uri=True, timeout=_PATIENCE_SECONDS, isolation_level=None)
+        rows.execute("PRAGMA journal_mode = WAL")
+        for setting in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON", "trusted_schema = OFF"):
+            rows.execute(f"PRAGMA {setting}")
+    except sqlite3.Error as problem:
+        raise StreamUnavailable(path.stem, f"its book cannot be read ({problem})") from None
+    return rows
+
+
+def _force(folder: Path) -> None:
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

@@ -1,0 +1,179 @@
+"""Opening a stream: it is paid for as a whole, once, and found again by its name.
+
+The book is made first, with its key; then the ledger is debited, and keeps a digest of the key as the answer. So a
+debit has one book for ever: a book that was lost cannot be made anew under the same debit, because its noise would be
+other noise for the same ticks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dither.curator.ledger import Receipt, Stored
+from dither.curator.offers.streams import ticked_of
+from dither.curator.streams.book import Book
+from dither.curator.streams.stream import Stream
+from dither.data.engines import Engine, connect
+from dither.data.own_tables import parts_of
+from dither.data.reference import ReferenceEngine
+from dither.data.relations import JoinPublic
+from dither.data.schema import DataSet
+from dither.errors import InvalidParameter, NotFound, StreamUnavailable
+from dither.lift.offer import Offer
+from dither.privacy import Loss
+
+if TYPE_CHECKING:
+    from dither.curator.session import Session
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
+
+
+def checked_stream_name(name: Any) -> str:
+    """Return a name that can be that of a file."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidParameter("name", name, "1 to 60 letters, digits, - and _, beginning with a letter or digit")
+    return name
+
+
+def opened_stream(session: Session, offer: Offer[Any], name: str) -> Stream:
+    """Return the stream of a name: made and paid for, or found and not paid for again.
+
+    Args:
+        session: who asks, and of which data set.
+        offer: what would be released.
+        name: the caller's name for it.
+
+    """
+    request = session.request_of(offer)
+    path, key = paths_of(session, name)
+    if path.exists():
+        book = Book(path, key)
+    else:
+        # A refusal comes before a file.
+        for known in session.curator.ledger.find_answers(_key_of(name), session.dataset.name):
+            if known.account == session.account and known.request_digest == request.digest:
+                raise StreamUnavailable(name, "it was paid for, and its book is gone; open another one")
+        session.check_affordable(offer)
+        about = {"digest": request.digest, "words": offer.words, "asked": offer.asked, "loss": offer.stated.to_dict()}
+        book = Book.create(path, key, about)
+    return _stream(session, offer, name, book)
+
+
+def found_stream(session: Session, name: str, *, only_read: bool) -> Stream:
+    """Return a stream that was opened before, by its name alone.
+
+    Args:
+        session: who asks, and of which data set.
+        name: the caller's name for it.
+        only_read: whether nothing is fed or released.
+
+    """
+    path, key = paths_of(session, name)
+    if not path.exists():
+        known = ", ".join(stream_names(session)) or "none"
+        raise NotFound(f"no stream of {session.called} is called {name!r}; there is {known}")
+    book = Book(path, key, only_read=only_read)
+    try:
+        about = book.about
+        offer = session.offer.opened_stream(about["asked"], Loss.from_dict(about["loss"]))
+    except BaseException:
+        book.close()
+        raise
+    return _stream(session, offer, name, book)
+
+
+def stream_names(session: Session) -> tuple[str, ...]:
+    """Return the names of the streams that an analyst has opened on a data set."""
+    folder, ending = session.curator.folder / "streams", f"-{_owner(session)}.sqlite"
+    return tuple(sorted(path.name.removesuffix(ending) for path in folder.glob(f"*{ending}")))
+
+
+def paths_of(session: Session, name: str) -> tuple[Path, Path]:
+    """Return where the book of a stream is, and its key, which is kept elsewhere."""
+    stem = f"{name}-{_owner(session)}"
+    curator = session.curator
+    return curator.folder / "streams" / f"{stem}.sqlite", curator.anchors / f"{curator.ledger.id}-{stem}.key"
+
+
+def _owner(session: Session) -> str:
+    return hashlib.sha256(json.dumps([session.account.dataset, session.account.analyst]).encode()).hexdigest()[:12]
+
+
+def _key_of(name: str) -> str:
+    return f"stream {name}"
+
+
+def _stream(session: Session, offer: Offer[Any], name: str, book: Book) -> Stream:
+    try:
+        if book.about["digest"] != session.request_of(offer).digest:
+            rule = f"that of this stream: there is one of that name already, {book.about['words']!r}"
+            raise InvalidParameter("name", name, rule)
+        receipt = _paid(session, offer, name, book)
+    except BaseException:
+        book.close()
+        raise
+    return Stream(name, ticked_of(offer), book, _opener(session, offer), session.place(receipt))
+
+
+def _paid(session: Session, offer: Offer[Any], name: str, book: Book) -> Receipt:
+    """Debit the whole stream, or find that it was; the ledger keeps a digest of the key of its noise."""
+    ledger, request = session.curator.ledger, session.request_of(offer)
+    commitment = hashlib.sha256(book.seal.derived("commitment")).hexdigest()
+    opening = json.dumps({"stream": commitment, "words": offer.words}, sort_keys=True).encode()
+    held = ledger.reserve(session.account, _key_of(name), request.digest, offer.loss, description=request.summary)
+    if not isinstance(held, Stored):
+        try:
+            return ledger.complete(held, opening)
+        finally:
+            ledger.abandon(held)
+    if json.loads(held.answer).get("stream") != commitment:
+        raise StreamUnavailable(book.path.stem, "its book is not the one that was paid for")
+    return held.receipt
+
+
+def _opener(session: Session, offer: Offer[Any]) -> Callable[[Any], contextlib.AbstractContextManager[Engine]]:
+    """Return what opens the rows that a caller feeds, or those of the tables where there are none."""
+    table = ticked_of(offer).arrivals.table
+
+    @contextlib.contextmanager
+    def opened(rows: Any) -> Iterator[Engine]:
+        if rows is None:
+            with session.opened() as engine:
+                yield engine
+            return
+        engine = _fed(session, offer, table.name, rows)
+        try:
+            engine.check()
+            yield engine
+        finally:
+            engine.close()
+
+    return opened
+
+
+def _fed(session: Session, offer: Offer[Any], table: str, rows: Any) -> Engine:
+    """Return an engine over rows that a caller gives in place of a table's."""
+    dataset = session.dataset
+    if isinstance(rows, str | Path):
+        return connect(_with_source(dataset, table, str(Path(rows).resolve())), folder=session.curator.folder)
+    if isinstance(rows, Sequence) and all(isinstance(row, Mapping) for row in rows):
+        if any(isinstance(part, JoinPublic) for part in parts_of(ticked_of(offer).query.relation)):
+            raise InvalidParameter("rows", "a list", "a frame or a file: the query joins a public table")
+        only = replace(dataset, tables=tuple(one for one in dataset.tables if one.name == table))
+        return ReferenceEngine(only, {table: rows})
+    # A batch of Spark's becomes a frame of this process.
+    frame = rows.toPandas() if hasattr(rows, "toPandas") else rows
+    given = {table: frame}
+    return connect(session.curator.as_read(dataset, given), folder=session.curator.folder, frames=given)
+
+
+def _with_source(dataset: DataSet, table: str, source: str) -> DataSet:
+    tables = tuple(replace(one, source=source) if one.name == table else one for one in dataset.tables)
+    return replace(dataset, tables=tables, engine="duckdb")

@@ -1,0 +1,325 @@
+"""A stream as its caller holds it: feed it, release its ticks, read what was released; killed and opened again at will.
+
+The order never changes. The exact numbers of a tick are frozen durably, then its noise is computed, then its answer is
+stored durably, then it is returned. Whoever comes back after any interruption goes on from what is durable: a tick that
+is frozen keeps its numbers, and a tick that is answered keeps its answer, whatever the tables hold by then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.curator.streams.book import Book
+from dither.data.closing import Closing
+from dither.data.engines import Engine
+from dither.data.ticks import words_of
+from dither.errors import DitherError, EngineFailure, HandleMisuse, InvalidParameter, StreamUnavailable
+from dither.exact import Number, probability, whole
+from dither.mechanisms.core.kept import converse_with_key
+from dither.publish.queries.result import QueryResult
+from dither.publish.streams.arrivals import Batch, joined
+from dither.publish.streams.present import presented
+from dither.publish.streams.tally import tick_sums
+
+if TYPE_CHECKING:
+    from dither.pages.frame import Chart
+    from dither.publish.streams.ticked import TickedAnswer
+
+#: What kind of stream this is, for whoever decides where its files are kept.
+KIND: Final = (
+    "Its book and its key, which are kept apart, hold exact numbers: whoever has both can take the noise off what was "
+    "released."
+)
+#: How many ticks are read from a table, and frozen, at once.
+_AT_ONCE: Final = 1024
+#: What reads rows that a caller gives, or the table itself where it gives none.
+Opened = Callable[[Any], contextlib.AbstractContextManager[Engine]]
+
+
+class Stream(Closing):
+    """A query on a stream, paid for as a whole, answered tick by tick.
+
+    Args:
+        name: the caller's name for it.
+        mechanism: what is released; public.
+        book: what has been counted and released.
+        opened: opens the rows that a caller feeds, or those of the table.
+        place: where the charge is written down.
+
+    """
+
+    def __init__(self, name: str, mechanism: TickedAnswer, book: Book, opened: Opened, place: str) -> None:
+        self.name = name
+        self.mechanism = mechanism
+        self.receipt = place
+        self._book = book
+        self._opened = opened
+        self._arrivals = mechanism.arrivals
+        self._ticks = mechanism.arrivals.ticks
+        self._conversation: Any = None
+        self._is_open = True
+
+    @property
+    def released(self) -> int:
+        """The number of ticks that were released."""
+        return self._here().answered
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing more is released, because it was closed or has reached its horizon."""
+        return self._here().is_closed or self._here().answered == self.mechanism.steps
+
+    def __repr__(self) -> str:
+        return f"<Stream {self}>"
+
+    def __str__(self) -> str:
+        book, steps = self._here(), self.mechanism.steps
+        state = "closed" if self.is_closed else "open"
+        done = f"{book.answered} of {steps} ticks of {words_of(self._ticks.seconds)} released, {state}"
+        return f"{self.name}: {self.mechanism.words}; {self.mechanism.loss(1)} for all of them; {done}. {KIND}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is public about the stream, as plain data."""
+        return {
+            "name": self.name,
+            "what": self.mechanism.words,
+            "loss": self.mechanism.loss(1).to_dict(),
+            "unit": str(self.mechanism.distance),
+            "ticks": self.mechanism.steps,
+            "tick_seconds": self._ticks.seconds,
+            "start": self._ticks.first.isoformat(),
+            "released": self.released,
+            "closed": self.is_closed,
+            "kind": KIND,
+            "receipt": self.receipt,
+        }
+
+    def feed(self, rows: Any, *, batch: str | None = None) -> bool:
+        """Take rows that have arrived; return False where a batch of that name was taken before, and nothing is done.
+
+        They count when their ticks are released. Rows of a tick that was released already are dropped, or count in the
+        next one, as the schema says. Rows before the start and after the end do not count.
+
+        Args:
+            rows: a frame, a list of dictionaries, or the path of a CSV or Parquet file.
+            batch: the caller's name for these rows: the same name again is the same batch, and is not counted twice.
+
+        """
+        book = self._here()
+        if not self._arrivals.is_fed:
+            rule = f"those of {self._arrivals.table.source}, which are read there: only a table of frames is fed"
+            raise InvalidParameter("rows", "rows to be fed", rule)
+        if batch is not None and (not isinstance(batch, str) or not 0 < len(batch) <= 200):
+            raise InvalidParameter("batch", batch, "a text of 1 to 200 characters")
+        self._refuse_closed()
+        found = self._read(rows, None)
+        numbers = self._ticks.numbers(found.moments.astype("datetime64[us]"))
+        return book.arrive(batch, _plain(*self._in_time(found, numbers)))
+
+    def _in_time(self, batch: Batch, numbers: NDArray[np.int64]) -> tuple[Batch, NDArray[np.int64]]:
+        """Return the rows that still count, and the tick in which each does."""
+        frozen = self._here().frozen
+        if self._ticks.late == "next":
+            numbers = np.where((numbers >= 0) & (numbers < frozen), frozen, numbers)
+        is_in_time = (numbers >= frozen) & (numbers < self.mechanism.steps)
+        return batch.only(is_in_time), numbers[is_in_time]
+
+    def release(self, until: int | None = None, *, now: datetime.datetime | None = None) -> QueryResult:
+        """Release the ticks that have ended, and return those that were not released before.
+
+        Args:
+            until: release no more than this number of ticks in all.
+            now: the present, in UTC; by default that of this machine. A clock that was put back is refused.
+
+        """
+        book = self._here()
+        self._refuse_closed()
+        moment = datetime.datetime.now(datetime.UTC).replace(tzinfo=None) if now is None else now
+        if not isinstance(moment, datetime.datetime) or moment.tzinfo is not None:
+            raise InvalidParameter("now", now, "a moment without a zone, which is read as UTC")
+        ended = min(self._ticks.closed(moment), self.mechanism.steps)
+        end = ended if until is None else whole("until", until, least=0, most=self.mechanism.steps)
+        if end > ended:
+            wait = self._ticks.begin(end) + datetime.timedelta(seconds=self._ticks.watermark)
+            raise InvalidParameter(
+                "until", until, f"at most {ended}: tick {end - 1} may be released from {wait} UTC on"
+            )
+        if ended < book.frozen:
+            raise InvalidParameter("now", moment, f"not before tick {book.frozen - 1}, which is released already")
+        first = book.answered
+        with self._torn_ends():
+            for numbers in self._frozen_up_to(end):
+                self._answer(numbers)
+        return self.answers(first)
+
+    def answers(self, first: int = 0, end: int | None = None, *, confidence: Number = "0.95") -> QueryResult:
+        """Return what was released, from the tick ``first`` to before ``end``; nothing is released by this.
+
+        Args:
+            first: the first tick, counted from 0.
+            end: the tick before which to end; by default all.
+            confidence: the level of the intervals, each for one number.
+
+        """
+        level = probability("confidence", confidence, open_below=True)
+        start = whole("first", first, least=0)
+        found = list(self._here().answers(start, end))
+        shape = (0, self.mechanism.cells, len(self._arrivals.measured))
+        noisy = np.stack(found) if found else np.zeros(shape, dtype=np.int64)
+        return presented(self.mechanism, noisy, start, level, self.receipt)
+
+    def picture(self, column: str | None = None, *, title: str = "") -> Chart:
+        """Return a number over time, a line with its intervals for each group.
+
+        Args:
+            column: a number; by default the first.
+            title: what is shown; by default the column's name.
+
+        """
+        from dither.publish.streams.pictures import stream_picture
+
+        return stream_picture(self.answers(), column, title=title)
+
+    def end(self) -> None:
+        """Release nothing more, for ever. What was paid for and not released is not given back."""
+        self._here().close_stream()
+
+    def close(self) -> None:
+        """Let go of the book, so that it can be opened again, here or elsewhere."""
+        if self._is_open:
+            self._is_open = False
+            self._book.close()
+
+    def _here(self) -> Book:
+        if not self._is_open:
+            raise HandleMisuse(f"the stream {self.name} was let go of: open it again")
+        return self._book
+
+    def _refuse_closed(self) -> None:
+        if self._here().is_closed:
+            raise InvalidParameter("stream", self.name, "open: it was closed, and nothing more is released")
+
+    def _frozen_up_to(self, end: int) -> Iterator[Sequence[Any]]:
+        """Freeze what is not yet frozen, some ticks at a time; yield the numbers of all that has no answer yet."""
+        book = self._book
+        yield list(book.numbers(book.answered))
+        while book.frozen < end:
+            first = book.frozen
+            last = min(end, first + _AT_ONCE)
+            batch, ticks, rest = self._rows_of(first, last)
+            sums = list(self._sums(batch, ticks, first, last))
+            book.freeze(sums, rest=rest)
+            yield [numbers for numbers, _ in sums]
+
+    def _rows_of(self, first: int, end: int) -> tuple[Batch, NDArray[np.int64], Any]:
+        """Return the rows of some ticks, the tick of each, and what is kept of all that was fed."""
+        if not self._arrivals.is_fed:
+            batch = self._read(None, (first, end))
+            return batch, self._ticks.numbers(batch.moments.astype("datetime64[us]")), None
+        waiting = [_batch(record) for record in self._book.waiting()]
+        if not waiting:
+            return self._arrivals.empty, np.zeros(0, dtype=np.int64), None
+        batch, ticks = joined([one for one, _ in waiting]), np.concatenate([one for _, one in waiting])
+        later = ticks >= end
+        return batch.only(~later), ticks[~later], _plain(batch.only(later), ticks[later])
+
+    def _sums(
+        self, batch: Batch, ticks: NDArray[np.int64], first: int, end: int
+    ) -> Iterator[tuple[NDArray[np.int64], Mapping[bytes, Any]]]:
+        """Yield what each tick adds up to, and the standings that it changes."""
+        seal = self._book.seal
+        if batch.people is not None:
+            names = {person: seal.name_of(person) for person in set(batch.people)}
+            batch = Batch(
+                batch.moments, tuple(names[one] for one in batch.people), batch.groups, batch.numbers, batch.counts
+            )
+        standings = self._book.standings(set(batch.people or ()))
+        order = np.argsort(ticks, kind="stable")
+        starts = np.searchsorted(ticks[order], np.arange(first, end + 1))
+        for tick in range(first, end):
+            rows = batch.only(order[starts[tick - first] : starts[tick - first + 1]])
+            numbers, changed = tick_sums(
+                rows,
+                tick,
+                ticks=self._ticks,
+                measured=self._arrivals.measured,
+                cells=self.mechanism.cells,
+                standings=standings,
+                only_first=self.mechanism.is_running,
+            )
+            standings.update(changed)
+            yield numbers, changed
+
+    def _answer(self, ticks: Sequence[Any]) -> None:
+        """Answer frozen ticks, in order, and store the answers."""
+        if not ticks:
+            return
+        conversation = self._resumed()
+        answers = [conversation.feed(numbers) for numbers in ticks]
+        self._book.store(answers)
+
+    def _resumed(self) -> Any:
+        """Return the conversation, fed with all ticks that have an answer; its answers must be those."""
+        if self._conversation is None:
+            conversation = converse_with_key(self.mechanism, None, key=self._book.seal.derived("noise"))
+            stored = self._book.answers()
+            for numbers, answer in zip(self._book.numbers(), stored, strict=False):
+                if not np.array_equal(conversation.feed(numbers), answer):
+                    rule = "its noise is not what it was: the answers were computed by another version"
+                    raise StreamUnavailable(self.name, rule)
+            self._conversation = conversation
+        return self._conversation
+
+    def _read(self, rows: Any, ticks: tuple[int, int] | None) -> Batch:
+        """Return the rows that an engine reads. Why it fails may depend on them: what was raised goes nowhere."""
+        failure: DitherError | None = None
+        with self._opened(rows) as engine:
+            asked = self._arrivals.whole() if ticks is None else self._arrivals.asked(*ticks)
+            try:
+                return self._arrivals.batch(engine.aggregate(asked))
+            except Exception:
+                failure = EngineFailure()
+        raise failure
+
+    @contextlib.contextmanager
+    def _torn_ends(self) -> Iterator[None]:
+        """Begin the conversation anew after anything that broke off: it goes on from what is durable."""
+        try:
+            yield
+        except BaseException:
+            self._conversation = None
+            raise
+
+
+def _plain(batch: Batch, ticks: NDArray[np.int64]) -> dict[str, Any]:
+    """Return rows and their ticks as plain data, to be sealed."""
+    return {
+        "ticks": ticks.tolist(),
+        "moments": batch.moments.tolist(),
+        "people": None if batch.people is None else list(batch.people),
+        "groups": batch.groups.tolist(),
+        "numbers": batch.numbers.tolist(),
+        "measures": batch.numbers.shape[1],
+        "counts": batch.counts.tolist(),
+    }
+
+
+def _batch(record: Mapping[str, Any]) -> tuple[Batch, NDArray[np.int64]]:
+    """Return the rows of plain data, and the tick of each."""
+    people = record["people"]
+    return (
+        Batch(
+            np.array(record["moments"], dtype=np.int64),
+            None if people is None else tuple(people),
+            np.array(record["groups"], dtype=np.int64),
+            np.array(record["numbers"], dtype=np.int64).reshape(len(record["moments"]), record["measures"]),
+            np.array(record["counts"], dtype=np.int64),
+        ),
+        np.array(record["ticks"], dtype=np.int64),
+    )

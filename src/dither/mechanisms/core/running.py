@@ -1,0 +1,230 @@
+"""Running counters: each tick is answered with the sum so far, and noise that no value has touched.
+
+Shared by all counters on streams. The noise of tick t depends on public parameters and on secret tapes alone, so it can
+be made for a block of ticks at once, and made again from the key of the tapes: what a conversation must remember is the
+key, the exact sums and how many ticks were fed. Which noise a counter adds, and why the sums with it are private, is
+its own affair.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter, InvalidValue
+from dither.exact import Shape, sqrt_up
+from dither.mechanisms.core.mechanism import InteractivePrimitive
+from dither.mechanisms.core.values import LARGEST_SUM, LARGEST_VALUE, IntegerArray, integers
+from dither.noise import Noise
+from dither.noise.laplace import Integers
+from dither.noise.tapes import KeyedTapes, Tapes
+from dither.privacy import Metric
+
+#: The longest stream: values saturate at 2^60 divided by its length.
+MOST_TICKS = 2**32
+#: Numbers of noise that are made together.
+_BLOCK = 2**12
+#: Of wide ticks as many are made together all the same: what is done once for a block is dear.
+_FEWEST = 8
+_VERSION = 1
+
+
+class NoiseProcess(Protocol):
+    """Noise of one conversation, block by block."""
+
+    def more(self) -> Integers:
+        """Return the noise of the next block of ticks: a row for each, a column for each entry."""
+
+
+@dataclass
+class RunningState:
+    """The secret state: the tapes of the noise, the exact sums, and the noise of the block in which the stream is."""
+
+    tapes: Tapes
+    process: NoiseProcess
+    totals: NDArray[np.int64]
+    ahead: Integers
+    used: int = 0
+    fed: int = 0
+
+    def next_noise(self, ticks: int) -> Integers:
+        """Return the noise of the next ticks."""
+        if self.used + ticks <= len(self.ahead):
+            self.used += ticks
+            return self.ahead[self.used - ticks : self.used]
+        parts = [self.ahead[self.used :]]
+        missing = ticks - len(parts[0])
+        while missing > 0:
+            self.ahead = self.process.more()
+            self.used = min(missing, len(self.ahead))
+            parts.append(self.ahead[: self.used])
+            missing -= self.used
+        return np.concatenate(parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningCounter(InteractivePrimitive[Any, Any]):
+    """The part that all running counters share: what a tick may be, how sums are kept, how a conversation is resumed.
+
+    A tick is an integer or an array of integers of the public shape. An array with one more axis in front is a block of
+    ticks, and is answered with as many sums; how ticks are gathered into blocks is public and changes no law.
+    """
+
+    no_interval_because: ClassVar[str] = "an answer alone does not say which tick it is of: see interval_at"
+
+    shape: Shape = Shape(())
+
+    @property
+    @abstractmethod
+    def length_of_stream(self) -> int | None:
+        """How many ticks there are at most; None where that is not known."""
+
+    @abstractmethod
+    def process(self, tapes: Tapes) -> NoiseProcess:
+        """Return the noise of a conversation from its beginning."""
+
+    @property
+    def entries(self) -> int:
+        """How many integers a tick has."""
+        return math.prod(self.shape)
+
+    @property
+    def block(self) -> int:
+        """How many ticks of noise are made together."""
+        return min(self.length_of_stream or _BLOCK, max(_FEWEST, _BLOCK // self.entries))
+
+    @property
+    def shares(self) -> int:
+        """The number of shares of 1 in which noise is made; the answer is rounded to integers after it was added."""
+        return 1
+
+    @property
+    def limit(self) -> int:
+        """The largest absolute value of an entry of a tick; numbers beyond mean this one."""
+        return LARGEST_VALUE // (self.length_of_stream or MOST_TICKS) // self.shares
+
+    @property
+    def domain(self) -> IntegerArray:
+        """Integers of the declared shape: one tick."""
+        return IntegerArray(self.shape)
+
+    def begin(self, noise: Noise) -> RunningState:
+        """Return the state before the first tick."""
+        return self._opened(noise.tapes())
+
+    def _opened(self, tapes: Tapes) -> RunningState:
+        nothing = np.zeros((0, self.entries), dtype=np.int64)
+        return RunningState(tapes, self.process(tapes), np.zeros(self.entries, dtype=np.int64), nothing)
+
+    def reply(self, state: Any, value: Any, noise: Noise) -> tuple[Any, bool]:
+        """Return the noisy sum up to this tick, or those of a block of ticks, and whether the stream is over."""
+        is_block = isinstance(value, np.ndarray) and value.ndim == len(self.shape) + 1
+        ticks = self._ticks(value, state.fed) if is_block else self.domain.admit(value)[None, :]
+        sums = state.totals + np.cumsum(np.clip(ticks, -self.limit, self.limit), axis=0)
+        drawn = state.next_noise(len(ticks))
+        if len(ticks):
+            state.totals = sums[-1]
+        state.fed += len(ticks)
+        # Sums in shares are below 2^60. What wraps around, and the cut, are functions of the exact sum.
+        shown = sums + drawn if self.shares == 1 else (sums * self.shares + drawn + self.shares // 2) // self.shares
+        shown = np.minimum(np.maximum(shown, -LARGEST_SUM), LARGEST_SUM)
+        answers: Any = shown.reshape(len(ticks), *self.shape)
+        if not is_block:
+            answers = answers[0] if self.shape else int(answers[0])
+        return answers, state.fed == self.length_of_stream
+
+    def _ticks(self, value: NDArray[Any], fed: int) -> NDArray[np.int64]:
+        """Return a block of ticks, refused by its type, its shape and its length alone."""
+        left = MOST_TICKS if self.length_of_stream is None else self.length_of_stream - fed
+        if value.dtype.kind not in "iu" or value.shape[1:] != self.shape or not 0 < len(value) <= left:
+            raise InvalidValue("value", value, f"a block of at most {left} ticks, integers of shape {self.shape}")
+        return integers(value.reshape(len(value), self.entries))
+
+    def freeze(self, state: Any) -> dict[str, Any]:
+        """Return all that a conversation must remember between two ticks, as plain JSON data; it is secret.
+
+        It holds the exact sums and the key of the noise: whoever reads it reads exact sums of the past and, with later
+        answers, of the future. A resumed conversation gives the answers that this one would have given.
+        """
+        key = state.tapes.key.hex()
+        return {"version": _VERSION, "key": key, "fed": state.fed, "totals": state.totals.tolist()}
+
+    def thaw(self, frozen: dict[str, Any]) -> RunningState:
+        """Return the state that was frozen; the noise of the ticks that were fed is made again."""
+        try:
+            version, tapes = frozen["version"], KeyedTapes(bytes.fromhex(frozen["key"]))
+            fed, totals = frozen["fed"], np.array(frozen["totals"], dtype=np.int64)
+            is_sound = version == _VERSION and totals.shape == (self.entries,) and type(fed) is int
+            is_sound = is_sound and 0 <= fed <= (self.length_of_stream or MOST_TICKS)
+        except (KeyError, TypeError, ValueError, OverflowError, InvalidParameter):
+            is_sound = False
+        if not is_sound:
+            raise InvalidParameter("frozen", "a state", f"what freeze of a {self.name} of the same parameters returned")
+        state = self._opened(tapes)
+        for start in range(0, fed, self.block):
+            state.next_noise(min(self.block, fed - start))
+        state.totals, state.fed = totals, fed
+        return state
+
+
+class TickLengths(Metric):
+    """The sum over people, each at up to ``ticks`` ticks at least ``apart`` apart, of their largest change at a tick.
+
+    The change of a tick is measured in L2, or in L1. With one tick each this is the sum over ticks.
+    """
+
+    def __init__(self, ticks: int, apart: int, shape: tuple[int, ...], order: int = 2) -> None:
+        length = "Euclidean length of the change" if order == 2 else "absolute changes"
+        meaning = f"the sum over ticks of the {length}"
+        if ticks > 1:
+            meaning = f"the largest change of a person at a tick, at up to {ticks} ticks at least {apart} apart"
+        super().__init__(f"TICKS({ticks}, {apart}, {shape}, L{order})", meaning)
+        self._of = (ticks, apart, shape, order)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a tick."""
+        return self._of[2]
+
+    def measure(self, first: Any, second: Any) -> Fraction | None:
+        """Return the distance of two scripts of ticks, from one way to divide their difference among people."""
+        ticks, apart, shape, order = self._of
+        here, there = ([*_single(script, shape)] for script in (first, second))
+        if len(here) != len(there):
+            return None
+        changes = []
+        for one, other in zip(here, there, strict=True):
+            if one.shape != shape or other.shape != shape:
+                return None
+            pairs = zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
+            moved = [abs(a - b) for a, b in pairs]
+            changes.append(Fraction(sum(moved)) if order == 1 else sqrt_up(Fraction(sum(m * m for m in moved))))
+        people: list[tuple[int, int, Fraction]] = []  # the last tick of each, how many they had, the largest change
+        for place, change in enumerate(changes):
+            if change:
+                fit = [one for one in people if one[1] < ticks and place - one[0] >= apart]
+                last = max(fit, key=lambda one: one[2], default=(place, 0, Fraction(0)))
+                if last in people:
+                    people.remove(last)
+                people.append((place, last[1] + 1, max(last[2], change)))
+        return sum((largest for _, _, largest in people), Fraction(0))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TickLengths) and self._of == other._of
+
+    def __hash__(self) -> int:
+        return hash(self._of)
+
+
+def _single(script: Iterable[Any], shape: tuple[int, ...]) -> Iterable[NDArray[Any]]:
+    """Return the ticks of a script one by one, of integers of Python's own."""
+    for value in script:
+        array = np.array(value, dtype=object)
+        yield from array if array.ndim == len(shape) + 1 else [array]

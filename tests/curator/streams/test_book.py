@@ -1,0 +1,186 @@
+"""The book of a stream: what it keeps, what it refuses, and what it hides."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dither.curator.streams.book import Book
+from dither.curator.streams.seal import Seal
+from dither.errors import StreamUnavailable
+from dither.publish.streams.tally import Standing
+
+ABOUT = {"digest": "abc", "name": "hourly"}
+FIRST, SECOND = np.array([[1, 2], [3, 4]]), np.array([[5, 6], [7, 8]])
+ONE, OTHER = np.array([[9]]), np.array([[10]])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "home" / "streams" / "hourly.sqlite"
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    return tmp_path / "anchors" / "hourly.key"
+
+
+@pytest.fixture
+def book(path: Path, key: Path) -> Iterator[Book]:
+    made = Book.create(path, key, ABOUT)
+    yield made
+    made.close()
+
+
+def plain(found: Iterable[Any]) -> list[Any]:
+    return [one.tolist() for one in found]
+
+
+def opened(path: Path, key: Path) -> closing[Book]:
+    return closing(Book(path, key))
+
+
+def test_what_is_frozen_and_stored_is_found_again(book: Book, path: Path, key: Path) -> None:
+    assert (book.frozen, book.answered, book.about) == (0, 0, ABOUT)
+    book.freeze([(FIRST, {b"a" * 16: Standing(1, 0)}), (SECOND, {b"a" * 16: Standing(2, 1)})])
+    book.store([ONE])
+    book.close()
+    with opened(path, key) as again:
+        assert (again.frozen, again.answered, again.about) == (2, 1, ABOUT)
+        assert plain(again.numbers()) == plain([FIRST, SECOND])
+        assert plain(again.numbers(1)) == plain([SECOND])
+        assert plain(again.answers()) == plain([ONE])
+        assert again.standings([b"a" * 16, b"b" * 16]) == {b"a" * 16: Standing(2, 1)}
+        again.store([OTHER])
+        assert plain(again.answers(1)) == plain([OTHER])
+
+
+def test_an_answer_is_stored_once_and_for_a_frozen_tick(book: Book) -> None:
+    with pytest.raises(StreamUnavailable, match="never frozen"):
+        book.store([ONE])
+    book.freeze([(FIRST, {})])
+    with pytest.raises(StreamUnavailable, match="never frozen"):
+        book.store([ONE, OTHER])
+    assert book.answered == 0
+
+
+def test_a_tick_that_fails_half_way_is_not_frozen(book: Book) -> None:
+    def half() -> Iterator[tuple[Any, dict[bytes, Standing]]]:
+        yield FIRST, {b"a" * 16: Standing(1, 0)}
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        book.freeze(half())
+    assert (book.frozen, book.standings([b"a" * 16])) == (0, {})
+
+
+def test_a_batch_is_taken_once_and_leaves_its_name(book: Book) -> None:
+    assert book.arrive("monday", {"rows": 1})
+    assert not book.arrive("monday", {"rows": 2})
+    assert book.arrive(None, {"rows": 3})
+    assert book.arrive(None, {"rows": 4})
+    assert book.waiting() == [{"rows": 1}, {"rows": 3}, {"rows": 4}]
+    book.freeze([(FIRST, {})], rest={"rows": 5})
+    assert book.waiting() == [{"rows": 5}]
+    assert not book.arrive("monday", {"rows": 6})
+
+
+def test_two_cannot_have_one_book(book: Book, path: Path, key: Path) -> None:
+    with pytest.raises(StreamUnavailable, match="open already"):
+        Book(path, key)
+    with pytest.raises(StreamUnavailable, match="open already"):
+        Book.create(path, key, ABOUT)
+
+
+def test_a_book_from_a_backup_is_refused(book: Book, path: Path, key: Path) -> None:
+    """It would freeze the same ticks again, with other rows and the same noise."""
+    book.freeze([(FIRST, {})])
+    book.close()
+    backup = path.with_name("backup")
+    shutil.copy(path, backup)
+    with opened(path, key) as later:
+        later.freeze([(SECOND, {})])
+    shutil.copy(backup, path)
+    with pytest.raises(StreamUnavailable, match="older copy"):
+        Book(path, key)
+
+
+def test_a_book_of_another_past_is_refused(book: Book, path: Path, key: Path) -> None:
+    book.close()
+    backup = path.with_name("backup")
+    shutil.copy(path, backup)
+    with opened(path, key) as one:
+        one.freeze([(FIRST, {})])
+    shutil.copy(backup, path)
+    marks = key.with_suffix(".ticks")
+    kept = marks.read_bytes()
+    marks.write_bytes(b"")
+    with opened(path, key) as other:
+        other.freeze([(SECOND, {})])
+    marks.write_bytes(kept)
+    with pytest.raises(StreamUnavailable, match="not the one that was written"):
+        Book(path, key)
+
+
+def test_a_torn_mark_says_nothing(book: Book, path: Path, key: Path) -> None:
+    book.freeze([(FIRST, {})])
+    book.close()
+    with key.with_suffix(".ticks").open("ab") as file:
+        file.write(b"\n99 abc")
+    with opened(path, key) as again:
+        again.freeze([(SECOND, {})])
+    with opened(path, key) as again:
+        assert again.frozen == 2
+
+
+def test_without_its_key_a_book_says_nothing(book: Book, path: Path, key: Path) -> None:
+    book.freeze([(np.array([[0x4142434445464748]]), {})])
+    book.close()
+    key.unlink()
+    with pytest.raises(StreamUnavailable, match="key"):
+        Book(path, key)
+    Seal.new().write(key)
+    with opened(path, key) as forged, pytest.raises(StreamUnavailable, match="not what was written"):
+        list(forged.numbers())
+    whole = b"".join(file.read_bytes() for file in path.parent.iterdir())
+    assert b"ABCDEFGH" not in whole
+    assert b"HGFEDCBA" not in whole
+    assert b"hourly" not in whole
+
+
+def test_records_are_not_exchanged(book: Book) -> None:
+    sealed = book.seal.close("tick 1", {"rows": 1})
+    with pytest.raises(StreamUnavailable):
+        book.seal.open("tick 2", sealed)
+
+
+def test_nobody_else_can_read_a_book_or_its_key(book: Book, path: Path, key: Path) -> None:
+    book.freeze([(FIRST, {})])
+    for file in (*path.parent.iterdir(), *key.parent.iterdir()):
+        assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0, file.name
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_what_a_creation_that_died_has_left_is_replaced(path: Path, key: Path) -> None:
+    key.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True)
+    Seal.new().write(key)
+    path.with_suffix(".new").write_bytes(b"half")
+    with closing(Book.create(path, key, ABOUT)) as made:
+        assert made.frozen == 0
+
+
+def test_closing_a_stream_is_for_ever(book: Book, path: Path, key: Path) -> None:
+    assert not book.is_closed
+    book.close_stream()
+    book.close_stream()
+    book.close()
+    with opened(path, key) as again:
+        assert again.is_closed

@@ -1,0 +1,282 @@
+"""Streams through the door: prices, late rows, clocks, names, people, and what is refused before it costs anything."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dither.curator.folder import Curator
+from dither.curator.session import Session
+from dither.curator.streams.stream import Stream
+from dither.data.schema import DataSet
+from dither.errors import BudgetExceeded, HandleMisuse, InvalidParameter, NotFound, StreamUnavailable
+from dither.privacy import ZCDP, PureDP
+from dither.publish.streams.examples import clinic_stream
+
+START = datetime.datetime(2025, 1, 1)
+#: So much that no noise is left: answers are compared with the truth.
+HUGE = 10**5
+COUNTS = "SELECT site, COUNT(*) AS n FROM visits GROUP BY site"
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+
+
+def row(hour: int, minute: int = 0, *, person: str = "ann", site: str = "east", cost: int = 1) -> dict[str, Any]:
+    moment = START + datetime.timedelta(hours=hour, minutes=minute)
+    return {"person": person, "at": moment, "site": site, "cost": cost}
+
+
+@pytest.fixture
+def curator(tmp_path: Path) -> Iterator[Curator]:
+    with contextlib.closing(Curator.create(tmp_path / "home", anchors=tmp_path / "anchors")) as made:
+        yield made
+
+
+def session_on(curator: Curator, dataset: DataSet, *, rho: int | None = None) -> Session:
+    curator.add(dataset, budget=PureDP(9 * HUGE) if rho is None else ZCDP(rho))
+    return curator.session(dataset.name, analyst="ana")
+
+
+@pytest.fixture
+def session(curator: Curator) -> Session:
+    return session_on(curator, clinic_stream(persons=False))
+
+
+@contextlib.contextmanager
+def opened(session: Session, name: str, text: str | None = COUNT, **how: Any) -> Iterator[Stream]:
+    if text is not None and not how.keys() & {"epsilon", "rho"}:
+        how["epsilon"] = HUGE
+    with contextlib.closing(session.stream(name, text, **how)) as stream:
+        yield stream
+
+
+def numbers(found: Any, column: str = "n") -> list[Any]:
+    return list(found.column(column, raw=True))
+
+
+def test_a_stream_is_debited_once_for_all_of_its_ticks(session: Session) -> None:
+    before = session.balance()
+    assert session.quote(session.offer.stream(COUNT, epsilon=3)).loss == PureDP(3)
+    assert session.balance().spent == before.spent
+    with opened(session, "hourly", epsilon=3) as stream:
+        assert session.balance().spent.pure == 3
+        stream.feed([row(0)])
+        stream.release()
+    for _ in range(2):
+        with opened(session, "hourly", epsilon=3):
+            pass
+    with opened(session, "hourly", None) as again:
+        assert again.released == 4
+        assert again.mechanism.loss(1) == PureDP(3)
+    assert session.balance().spent.pure == 3
+    assert session.streams() == ("hourly",)
+
+
+def test_running_numbers_and_those_of_each_tick_are_the_truth(session: Session) -> None:
+    rows = [row(0), row(0, site="west"), row(1), row(1, 59), row(3), row(3, site="west"), row(3, site="nowhere")]
+    for released, east, west in (("running", [1, 3, 3, 4], [1, 1, 1, 2]), ("tick", [1, 2, 0, 1], [1, 0, 0, 1])):
+        with opened(session, released, COUNTS, released=released) as stream:
+            stream.feed(rows)
+            found = stream.release()
+            assert numbers(found) == [number for pair in zip(east, west, strict=True) for number in pair]
+            assert found.column("site") == ("east", "west") * 4
+            assert found.column("tick")[::2] == tuple(START + datetime.timedelta(hours=hour) for hour in range(4))
+
+
+def test_sums_and_means_come_with_their_groups(session: Session) -> None:
+    text = "SELECT SUM(cost) AS s, AVG(cost) AS m, COUNT(cost) AS n FROM visits WHERE site = 'east'"
+    with opened(session, "costs", text) as stream:
+        stream.feed(
+            [row(0, cost=3), row(0, cost=9), row(0, cost=0), row(0, site="west", cost=2), {**row(0), "cost": None}]
+        )
+        found = stream.release(1)
+        assert (numbers(found, "s"), numbers(found, "m"), numbers(found, "n")) == ([6], [2.0], [3])
+
+
+def test_rows_that_come_late_are_dropped_or_count_in_the_next_tick_as_declared(curator: Curator) -> None:
+    for late, expected in (("drop", [1, 1, 1, 1]), ("next", [1, 2, 2, 2])):
+        dataset = clinic_stream(persons=False)
+        table = dataset.tables[0]
+        assert table.stream is not None
+        named = replace(dataset, name=late, tables=(replace(table, stream=replace(table.stream, late=late)),))
+        with opened(session_on(curator, named), "hourly") as stream:
+            stream.feed([row(0)])
+            first = stream.release(1)
+            stream.feed([row(0, 30), row(-1), row(4), row(99)])
+            assert numbers(stream.release()) == expected[1:]
+            assert numbers(stream.answers()) == expected
+            assert numbers(first) == expected[:1]
+
+
+def test_a_batch_with_a_name_counts_once(session: Session) -> None:
+    with opened(session, "hourly") as stream:
+        assert stream.feed([row(0)], batch="one")
+        assert not stream.feed([row(0)], batch="one")
+        assert stream.feed([row(0)])
+    with opened(session, "hourly", None) as stream:
+        assert not stream.feed([row(0)], batch="one")
+        assert numbers(stream.release(1)) == [2]
+
+
+def test_people_count_in_few_ticks_and_the_first_rows_of_each(curator: Curator) -> None:
+    """Two rows a tick, two ticks, at least two apart."""
+    session = session_on(curator, clinic_stream(persons=True))
+    with opened(session, "hourly", "SELECT COUNT(*) AS n, SUM(cost) AS s FROM visits") as stream:
+        stream.feed([row(0, 9, cost=3), row(0, 1, cost=1), row(0, 2, cost=2)])
+        stream.feed([row(1), row(2, cost=2), row(3), row(3, person="bob", cost=0)])
+        stream.release(1)
+    with opened(session, "hourly", None) as stream:
+        stream.release()
+        assert numbers(stream.answers()) == [2, 2, 3, 4]
+        assert numbers(stream.answers(), "s") == [3, 3, 5, 5]
+
+
+def test_people_who_have_come_so_far_are_counted_once(curator: Curator) -> None:
+    session = session_on(curator, clinic_stream(persons=True))
+    people = [row(0), row(0), row(0, person="bob"), row(2), row(2, person="cyd"), row(3, person="bob")]
+    with opened(session, "people", "SELECT COUNT(DISTINCT person) AS n FROM visits") as stream:
+        stream.feed(people)
+        assert numbers(stream.release()) == [2, 2, 3, 3]
+    with opened(session, "people-a-tick", "SELECT COUNT(DISTINCT person) AS n FROM visits", released="tick") as stream:
+        stream.feed(people)
+        assert numbers(stream.release()) == [2, 0, 2, 1]
+    with pytest.raises(InvalidParameter, match="without groups"):
+        session.stream("no", "SELECT site, COUNT(DISTINCT person) AS n FROM visits GROUP BY site", epsilon=1)
+
+
+def test_a_zero_concentrated_loss_gives_gaussian_counters(curator: Curator) -> None:
+    session = session_on(curator, clinic_stream(persons=True), rho=10**6)
+    with opened(session, "hourly", COUNTS, rho=10**5) as stream:
+        assert stream.mechanism.loss(1) <= ZCDP(10**5)
+        stream.feed([row(0), row(2, site="west")])
+        assert numbers(stream.release()) == [1, 0, 1, 0, 1, 1, 1, 1]
+
+
+def test_a_table_is_read_tick_by_tick_and_never_behind(curator: Curator, tmp_path: Path) -> None:
+    file = tmp_path / "visits.csv"
+    header = "person,at,site,cost\n"
+    early = "a,2025-01-01 00:10:00,east,1\nb,2025-01-01 01:10:00,west,1\n"
+    file.write_text(header + early)
+    dataset = clinic_stream(persons=False)
+    named = replace(dataset, tables=(replace(dataset.tables[0], source=str(file)),))
+    session = session_on(curator, named)
+    with opened(session, "hourly") as stream:
+        assert numbers(stream.release(2)) == [1, 2]
+        with pytest.raises(InvalidParameter, match="read there"):
+            stream.feed([row(0)])
+    file.write_text(header + early + "c,2025-01-01 00:20:00,east,1\nd,2025-01-01 02:20:00,east,1\n")
+    curator.add(named, epsilon=9 * HUGE)
+    with opened(curator.session("clinic", analyst="ana"), "hourly", None) as stream:
+        assert numbers(stream.release()) == [3, 3]
+        assert numbers(stream.answers()) == [1, 2, 3, 3]
+
+
+def test_a_tick_that_has_not_ended_and_a_clock_that_was_put_back_are_refused(session: Session) -> None:
+    hour = datetime.timedelta(hours=1)
+    with opened(session, "hourly") as stream:
+        assert numbers(stream.release(now=START - hour)) == []
+        with pytest.raises(InvalidParameter, match="tick 1 may be released from 2025-01-01 02:00:00 UTC on"):
+            stream.release(2, now=START + 1.5 * hour)
+        assert numbers(stream.release(now=START + 2.5 * hour)) == [0, 0]
+        with pytest.raises(InvalidParameter, match="not before tick 1"):
+            stream.release(now=START + hour)
+        with pytest.raises(InvalidParameter, match="now"):
+            stream.release(now=datetime.datetime.now(datetime.UTC))
+        with pytest.raises(InvalidParameter, match="until"):
+            stream.release(5)
+
+
+def test_a_name_is_one_stream(session: Session) -> None:
+    with opened(session, "hourly"):
+        with pytest.raises(StreamUnavailable, match="open already"):
+            session.stream("hourly", COUNT, epsilon=HUGE)
+        with contextlib.closing(session.stream("hourly", only_read=True)) as reader, pytest.raises(HandleMisuse):
+            reader.release()
+    for text, epsilon in ((COUNTS, HUGE), (COUNT, 1)):
+        with pytest.raises(InvalidParameter, match="there is one of that name already"):
+            session.stream("hourly", text, epsilon=epsilon)
+    for name in ("", "a b", "../x", "x" * 61, 7):
+        with pytest.raises(InvalidParameter, match="name"):
+            session.stream(name, COUNT, epsilon=1)  # type: ignore[arg-type]
+    with pytest.raises(NotFound, match="there is hourly"):
+        session.stream("daily")
+
+
+def test_a_closed_stream_and_one_that_was_let_go_of_answer_nothing_more(session: Session) -> None:
+    with opened(session, "hourly") as stream:
+        stream.feed([row(0)])
+        stream.release(1)
+        stream.end()
+        for act in (stream.release, lambda: stream.feed([row(1)])):
+            with pytest.raises(InvalidParameter, match="closed"):
+                act()
+    with pytest.raises(HandleMisuse, match="let go"):
+        stream.release()
+    with opened(session, "hourly", None) as again:
+        assert again.is_closed
+        assert numbers(again.answers()) == [1]
+    assert session.balance().spent.pure == HUGE
+
+
+def test_a_book_that_is_gone_is_not_made_anew_under_its_debit(session: Session, curator: Curator) -> None:
+    with opened(session, "hourly") as stream:
+        stream.release(1)
+    for file in (curator.folder / "streams").iterdir():
+        file.unlink()
+    with pytest.raises(StreamUnavailable, match="its book is gone"):
+        session.stream("hourly", COUNT, epsilon=HUGE)
+    assert session.balance().spent.pure == HUGE
+
+
+def test_a_stream_that_does_not_fit_leaves_nothing_behind(session: Session, curator: Curator) -> None:
+    with pytest.raises(BudgetExceeded):
+        session.stream("hourly", COUNT, epsilon=10**6)
+    assert session.streams() == ()
+    assert session.balance().releases == 0
+    assert not list(curator.anchors.glob("*.key"))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("SELECT person, COUNT(*) AS n FROM visits GROUP BY person", "public"),
+        ("SELECT MEDIAN(cost) AS m FROM visits", "counts and sums"),
+        ("SELECT COUNT(*) AS n FROM visits HAVING COUNT(*) > 3", "every group"),
+        ("SELECT site, COUNT(*) AS n FROM visits GROUP BY site ORDER BY n LIMIT 1", "every group"),
+        ("SELECT COUNT(*) * 2 AS n FROM visits", "by itself"),
+        ("SELECT COUNT(*) AS n FROM (SELECT site FROM visits) AS v", "kept"),
+    ],
+)
+def test_what_a_stream_cannot_answer_is_refused_before_it_costs_anything(
+    session: Session, text: str, says: str
+) -> None:
+    with pytest.raises(InvalidParameter, match=says):
+        session.stream("hourly", text, epsilon=1)
+    assert session.balance().releases == 0
+    assert session.streams() == ()
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"released": "sometimes"}, "released"),
+        ({"horizon": 0}, "horizon"),
+        ({"horizon": 5}, "horizon"),
+        ({"shares": {"m": 1}}, "shares"),
+    ],
+)
+def test_odd_words_are_refused(session: Session, how: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidParameter, match=says):
+        session.stream("hourly", COUNT, epsilon=1, **how)
+
+
+def test_hostile_rows_do_not_raise_and_mean_what_a_table_would(session: Session) -> None:
+    odd = [{}, {"at": None}, {"at": "soon"}, {"at": 3}, {**row(0), "site": 5}, {**row(0), "cost": float("nan")}]
+    with opened(session, "hourly", COUNTS) as stream:
+        stream.feed(odd)
+        assert numbers(stream.release(1)) == [1, 0]

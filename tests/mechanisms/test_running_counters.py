@@ -1,0 +1,296 @@
+"""Counters on streams: trees, epochs, split budgets; what they share; how a conversation is resumed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dither.errors import HandleMisuse, InvalidParameter, InvalidValue
+from dither.mechanisms import (
+    BufferedCounter,
+    DiscreteGaussian,
+    Geometric,
+    HybridCounter,
+    SplitCounter,
+    TreeCounter,
+    tree_counter,
+)
+from dither.noise import Noise, system_noise
+from dither.privacy import ZCDP, PureDP
+from dither.testing.entropy import SeededEntropy
+
+QUIET = Geometric(scale="1/64")
+COUNTERS: dict[str, Callable[[], Any]] = {
+    "tree": lambda: TreeCounter(steps=300, bases=(5, 4), node=Geometric(scale=3), combine="subtract"),
+    "average": lambda: TreeCounter(steps=300, bases=(2,) * 8, node=DiscreteGaussian(sigma=3), combine="least-variance"),
+    "split": lambda: SplitCounter(steps=300, node=Geometric(scale=3)),
+    "hybrid": lambda: HybridCounter(epsilon=1),
+    "buffered": lambda: BufferedCounter.calibrated(ZCDP(1), sensitivity=1, steps=300),
+    "endless": lambda: BufferedCounter.calibrated(ZCDP(1), sensitivity=1, shape=(2, 2)),
+}
+TREES = [((), 7), ((2,), 9), ((3,), 8), ((2, 2, 2), 8), ((5, 3), 31), ((4, 3), 29), ((3, 4, 2), 25), ((7,), 40)]
+
+
+def fed(counter: Any, state: Any, values: Any) -> Any:
+    return counter.reply(state, values, system_noise())[0]
+
+
+def signed_intervals(tick: int, bases: tuple[int, ...], *, subtract: bool) -> list[tuple[int, int, int]]:
+    """Return (level, number, sign) of the intervals that make up the first ``tick`` ticks, from the smallest on."""
+    found, place = [], tick
+    for level, base in enumerate(bases):
+        target = place - place % base
+        if subtract and place % base > base // 2:
+            target += base
+        found += [(level, number, 1) for number in range(target, place)]
+        found += [(level, number, -1) for number in range(place, target)]
+        place = target // base
+    return found + [(len(bases), number, 1) for number in range(place)]
+
+
+@pytest.mark.parametrize(("bases", "steps"), TREES)
+@pytest.mark.parametrize("combine", ["add", "subtract"])
+def test_intervals_add_up_to_the_sum_so_far(bases: tuple[int, ...], steps: int, combine: str) -> None:
+    """So that noise on intervals is noise on the sum; and each tick lies in one interval of every level."""
+    sizes = [math.prod(bases[:level]) for level in range(len(bases) + 1)]
+    tree = TreeCounter(steps=steps, bases=bases, node=Geometric(scale=2), combine=combine)
+    for tick in range(1, steps + 1):
+        covered = np.zeros(4 * steps, dtype=int)
+        intervals = signed_intervals(tick, bases, subtract=combine == "subtract")
+        for level, number, sign in intervals:
+            covered[number * sizes[level] : (number + 1) * sizes[level]] += sign
+        assert covered.tolist() == [1] * tick + [0] * (4 * steps - tick)
+        assert tree.intervals_at(tick - 1) == len(intervals) <= tree.most_intervals
+    assert tree.levels == len(sizes)
+
+
+@pytest.mark.parametrize(("bases", "steps"), TREES)
+@pytest.mark.parametrize("combine", ["add", "subtract", "least-variance"])
+@pytest.mark.parametrize("block", [1, 3, 64])
+def test_noise_is_that_of_the_intervals(
+    bases: tuple[int, ...], steps: int, combine: str, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow twin adds up the noises that were drawn, interval by interval."""
+    drawn: dict[int, list[int]] = {}
+    tree = TreeCounter(steps=steps, bases=bases, node=QUIET, combine=combine)
+
+    class Named(Noise):
+        level: int
+
+    class Tapes:
+        def tape(self, _: int, level: int) -> Any:
+            return level
+
+    def draw(node: Any, count: int, noise: Any) -> NDArray[np.int64]:
+        fresh = np.random.default_rng().integers(-(2**20), 2**20, count)
+        drawn.setdefault(noise._entropy, []).extend(fresh.tolist())
+        return fresh
+
+    monkeypatch.setattr(tree_counter, "_drawn", draw)
+    monkeypatch.setattr(TreeCounter, "block", property(lambda _: block))
+    process = tree_counter.TreeNoise(tree, Tapes())  # type: ignore[arg-type]
+    noises: list[int] = []
+    while len(noises) < steps:
+        noises += process.more()[:, 0].tolist()
+    sizes = [math.prod(bases[:level]) for level in range(len(bases) + 1)]
+
+    def estimate(level: int, number: int) -> int:
+        """Return the noise of an interval's estimate, in shares."""
+        total = 0
+        for below, weight in enumerate(tree.weights[level]):
+            ratio = sizes[level] // sizes[below]
+            total += weight * sum(drawn[below][number * ratio : (number + 1) * ratio]) if weight else 0
+        return total
+
+    for tick in range(1, steps + 1):
+        parts = signed_intervals(tick, bases, subtract=combine == "subtract")
+        assert noises[tick - 1] == sum(sign * estimate(level, number) for level, number, sign in parts)
+
+
+def test_weights_of_an_average_add_up_and_are_those_of_least_variance() -> None:
+    tree = TreeCounter(steps=2**10, bases=(2,) * 10, node=DiscreteGaussian(sigma=1), combine="least-variance")
+    variance = 1.0
+    for level, row in enumerate(tree.weights):
+        assert sum(row) == tree.shares
+        if level:
+            variance = 1 / (1 + 1 / (2 * variance))
+        assert tree.variances[level] == pytest.approx(variance, rel=1e-3)
+
+
+def test_the_figures_of_the_literature() -> None:
+    """Binary trees by hand: 17 levels, 16 intervals at most; averages of two children on every level."""
+    binary = TreeCounter.calibrated(PureDP(1), sensitivity=1, steps=2**16, bases=(2,) * 16, combine="add")
+    assert binary.largest_standard_error == pytest.approx(17 * math.sqrt(2 * 16), rel=1e-3)
+    best = TreeCounter.calibrated(PureDP(1), sensitivity=1, steps=2**16)
+    assert best.largest_standard_error <= 0.40 * binary.largest_standard_error
+    gaussian = TreeCounter.calibrated(ZCDP("1/2"), sensitivity=1, steps=2**16, bases=(2,) * 16, combine="add")
+    assert gaussian.largest_standard_error == pytest.approx(math.sqrt(17 * 16), rel=1e-3)
+    honaker = TreeCounter.calibrated(ZCDP("1/2"), sensitivity=1, steps=2**16, bases=(2,) * 16)
+    left = sum(2**height / (2 ** (height + 1) - 1) for height in range(16))
+    assert honaker.largest_standard_error == pytest.approx(math.sqrt(17 * left), rel=2e-3)
+    for counter, loss in ((binary, PureDP(1)), (best, PureDP(1)), (gaussian, ZCDP("1/2")), (honaker, ZCDP("1/2"))):
+        assert counter.loss(1) <= loss
+        assert not counter.loss("1.01") <= loss
+
+
+@pytest.mark.parametrize(
+    ("steps", "bases", "ticks", "apart"), [(8, (2, 2, 2), 3, 2), (9, (3, 3), 4, 2), (10, (4,), 2, 5)]
+)
+def test_how_far_a_person_moves_a_tree(steps: int, bases: tuple[int, ...], ticks: int, apart: int) -> None:
+    """All sets of ticks are tried: none moves the intervals farther, and some come near."""
+    sizes = [math.prod(bases[:level]) for level in range(len(bases) + 1)]
+    farthest = {1: 0.0, 2: 0.0}
+    for count in range(1, ticks + 1):
+        for places in itertools.combinations(range(steps), count):
+            if all(second - first >= apart for first, second in itertools.pairwise(places)):
+                held = [np.bincount(np.array(places) // size) for size in sizes]
+                for order in farthest:
+                    length = np.linalg.norm(np.concatenate(held), ord=order)
+                    farthest[order] = max(farthest[order], float(length))
+    for node, order in ((Geometric(scale=1), 1), (DiscreteGaussian(sigma=1), 2)):
+        tree = TreeCounter(steps=steps, bases=bases, node=node, ticks=ticks, apart=apart)
+        assert farthest[order] <= float(tree.stability) * (1 + 1e-12)
+        assert farthest[order] >= 0.85 * float(tree.stability)
+        assert tree.loss(1) == node.loss(tree.stability)
+        events = TreeCounter(steps=steps, bases=bases, node=node)
+        assert tree.stability <= ticks * events.stability
+
+
+def test_people_move_a_tree_less_than_each_event_of_theirs() -> None:
+    loss: Any = {"within": ZCDP("1/2"), "sensitivity": 1, "steps": 2**16, "bases": (2,) * 16}
+    people, events = TreeCounter.calibrated(**loss, ticks=365, apart=24), TreeCounter.calibrated(**loss)
+    assert people.loss(1) <= ZCDP("1/2")
+    assert people.largest_standard_error < 0.60 * 365 * events.largest_standard_error
+    assert people.distance.measure([0, 0, 0], [1, 0, -2]) == 3
+    assert TreeCounter(**{**loss_free(loss), "ticks": 2, "apart": 2}).distance.measure([0, 0, 0], [1, 0, -2]) == 2
+
+
+def loss_free(words: dict[str, Any]) -> dict[str, Any]:
+    return {"steps": words["steps"], "bases": words["bases"], "node": DiscreteGaussian(sigma=1)}
+
+
+def slope(errors: list[float], steps: list[int]) -> float:
+    return float(np.polyfit(np.log(steps), np.log(errors), 1)[0])
+
+
+def test_errors_grow_as_they_should() -> None:
+    """The split with T, noise per tick with its root, trees under epsilon with the logarithm to the power 1.5."""
+    steps = [2**power for power in (8, 10, 12, 14, 16)]
+    loss: Any = {"within": PureDP(1), "sensitivity": 1}
+    split = [SplitCounter.calibrated(**loss, steps=count).standard_error(0) for count in steps]
+    single = [TreeCounter.calibrated(**loss, steps=count, bases=()).largest_standard_error for count in steps]
+    trees = [TreeCounter.calibrated(**loss, steps=count).largest_standard_error for count in steps]
+    assert slope(split, steps) == pytest.approx(1, abs=0.01)
+    assert slope(single, steps) == pytest.approx(0.5, abs=0.01)
+    assert 1.2 < slope(trees, [int(math.log2(count)) for count in steps]) < 1.8
+    endless = [HybridCounter(epsilon=1).standard_error(count - 2) for count in steps]
+    assert all(known < found < 2 * known for known, found in zip(trees, endless, strict=True))
+
+
+@pytest.mark.parametrize("kind", COUNTERS)
+def test_blocks_and_resumed_conversations_give_the_same_answers(kind: str) -> None:
+    """The state that is frozen is all there is: JSON of it, thawed, goes on as the first conversation does."""
+    counter = COUNTERS[kind]()
+    values = np.random.default_rng().integers(-5, 9, (200, *counter.shape))
+    state = counter.begin(system_noise())
+    first = json.loads(json.dumps(counter.freeze(state)))
+    whole = fed(counter, state, values)
+    pieces = counter.thaw(first)
+    answers = [fed(counter, pieces, values[:70])]
+    middle = counter.thaw(json.loads(json.dumps(counter.freeze(pieces))))
+    for going in (pieces, middle):
+        single = [
+            np.asarray(fed(counter, going, value if counter.shape else int(value)))[None] for value in values[70:]
+        ]
+        assert np.concatenate([*answers, *single]).tolist() == whole.tolist()
+    assert counter.freeze(pieces) == counter.freeze(middle) == counter.freeze(state)
+    assert state.fed == 200
+
+
+@pytest.mark.parametrize("kind", COUNTERS)
+def test_odd_states_and_blocks_are_refused(kind: str) -> None:
+    counter = COUNTERS[kind]()
+    state = counter.begin(system_noise())
+    frozen = counter.freeze(state)
+    for key, odd in [("fed", -1), ("fed", "3"), ("fed", 2**40), ("key", "00"), ("key", 5), ("totals", [1] * 9)]:
+        with pytest.raises(InvalidParameter, match="frozen"):
+            counter.thaw({**frozen, key: odd})
+    with pytest.raises(InvalidParameter, match="frozen"):
+        counter.thaw({"version": 1})
+    shape = counter.shape
+    for odd_block in (np.zeros((0, *shape), dtype=int), np.zeros((2, *shape)), np.zeros((2, *shape, 3), dtype=int)):
+        with pytest.raises(InvalidValue):
+            fed(counter, state, odd_block)
+    if counter.length_of_stream is not None:
+        with pytest.raises(InvalidValue):
+            fed(counter, state, np.zeros((301, *shape), dtype=int))
+    scripted = counter.begin(Noise(SeededEntropy(7)))
+    fed(counter, scripted, np.zeros((3, *shape), dtype=int))
+    with pytest.raises(HandleMisuse):
+        counter.freeze(scripted)
+
+
+def test_sums_are_those_of_the_values() -> None:
+    """With noise that is nearly always 0; odd values have a stated meaning."""
+    tree = TreeCounter(steps=6, bases=(3,), node=QUIET, combine="subtract")
+    state = tree.begin(system_noise())
+    assert [fed(tree, state, value) for value in (3, -1, 0, 5, 0, 2)] == [3, 2, 2, 7, 7, 9]
+    state, limit = tree.begin(system_noise()), 2**60 // 6
+    assert [fed(tree, state, value) for value in (10**30, 0, -(10**30))] == [limit, limit, 0]
+    pair = HybridCounter(epsilon=2**9, shape=2)
+    assert fed(pair, pair.begin(system_noise()), np.array([[1, 2], [3, 4], [0, -1]])).tolist() == [
+        [1, 2],
+        [4, 6],
+        [4, 5],
+    ]
+
+
+FALSE_ALARM = 1e-9
+STREAMS = 20_000
+
+
+def refuses(found: NDArray[Any], deviation: float) -> bool:
+    """Refuse a standard deviation by the mean of squares; noise of a few intervals has a kurtosis below 12."""
+    reach = 6.2 * math.sqrt(12 / found.size)
+    return abs(float(np.mean(np.square(found))) / deviation**2 - 1) > reach
+
+
+@pytest.mark.statistical(n=STREAMS, false_alarm=FALSE_ALARM, catches="a standard error that is 15 % off")
+@pytest.mark.parametrize("kind", ["subtract", "least-variance", "hybrid", "split"])
+def test_standard_errors_are_those_of_the_noise(kind: str) -> None:
+    node = DiscreteGaussian(sigma=50) if kind == "least-variance" else Geometric(scale=50)
+    if kind == "hybrid":
+        counter: Any = HybridCounter(epsilon="1/50", shape=STREAMS)
+    elif kind == "split":
+        counter = SplitCounter(steps=13, node=node, shape=STREAMS)
+    else:
+        counter = TreeCounter(steps=13, bases=(3, 2), node=node, combine=kind, shape=STREAMS)
+    answers = fed(counter, counter.begin(system_noise()), np.zeros((13, STREAMS), dtype=int))
+    for tick in (0, 5, 12):
+        assert not refuses(answers[tick], counter.standard_error(tick))
+        assert refuses(answers[tick], 1.2 * counter.standard_error(tick))
+
+
+@pytest.mark.parametrize(
+    ("words", "parameter"),
+    [
+        ({"bases": (2, 2, 2)}, "bases"),
+        ({"bases": (1,)}, "bases"),
+        ({"steps": 0}, "steps"),
+        ({"node": DiscreteGaussian(sigma=1), "combine": "subtract"}, "combine"),
+        ({"combine": "divide"}, "combine"),
+        ({"node": Geometric(scale=2**41)}, "node"),
+        ({"shape": 2**25}, "shape"),
+    ],
+)
+def test_refusals(words: dict[str, Any], parameter: str) -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        TreeCounter(**{"steps": 3, "bases": (2,), "node": Geometric(scale=1), **words})
+    assert caught.value.parameter == parameter

@@ -1,0 +1,210 @@
+"""``python -m tools.faults.streams``: kill whoever releases a stream, again and again, and count what goes wrong.
+
+In a trial processes open one stream, feed it and release its ticks, one after the other; each is killed with SIGKILL at
+a named step, or at a random moment. The last one is left alive. Then the stream must have every tick once, with the
+answers that anybody was sent, made of every row once, for one debit. The loss is so large that no noise is left, so
+that answers are compared with the truth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import secrets
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from dither.curator.folder import Curator
+from dither.curator.ledger.books import Books
+from dither.curator.streams.book import Book, _Marks
+from dither.curator.streams.seal import Seal
+from dither.data import Column, DataSet, Kind, Table
+from dither.data.schema import FRAMES
+from dither.data.ticks import Ticks
+from dither.errors import DitherError
+from dither.privacy import ROW
+
+START: Final = datetime.datetime(2025, 1, 1)
+TICKS: Final = 6
+#: What is called when something becomes durable, or is about to.
+STEPS: Final[tuple[tuple[type, str], ...]] = (
+    (Book, "create"),
+    (Book, "__init__"),
+    (Book, "arrive"),
+    (Book, "freeze"),
+    (Book, "store"),
+    (_Marks, "append"),
+    (Seal, "write"),
+    (Books, "reserve"),
+    (Books, "complete"),
+)
+POINTS: Final = tuple(f"{when} {owner.__name__}.{name}" for owner, name in STEPS for when in ("before", "after"))
+
+
+@dataclass
+class Tally:
+    """What happened in all trials."""
+
+    kills: dict[str, int] = field(default_factory=dict)
+    ticks: int = 0
+    failures: list[str] = field(default_factory=list)
+
+
+def clinic() -> DataSet:
+    """Return a data set whose rows are fed by the hour."""
+    columns = (Column("at", Kind.TIMESTAMP), Column("site", Kind.TEXT, categories=("east", "west")))
+    visits = Table("visits", columns, FRAMES, stream=Ticks("at", 3600, START, TICKS))
+    return DataSet("clinic", (visits,), ROW)
+
+
+def rows_of(tick: int) -> list[dict[str, Any]]:
+    """Return the rows of one tick: another number in each, so that a row too few or too many is seen."""
+    moment = START + datetime.timedelta(hours=tick, minutes=5)
+    return [{"at": moment, "site": "east" if row % 3 else "west"} for row in range(5 + 7 * tick)]
+
+
+def made(folder: Path) -> None:
+    """Make a curator's folder with one data set."""
+    with contextlib.closing(Curator.create(folder / "home", anchors=folder / "anchors")) as curator:
+        curator.add(clinic(), epsilon=10**6)
+
+
+def work(folder: Path, notes: Path | None = None) -> list[list[Any]]:
+    """Open the stream, feed it and release its ticks; note what was sent. Return all that was released."""
+    with contextlib.closing(Curator.open(folder / "home", anchors=folder / "anchors")) as curator:
+        session = curator.session("clinic", analyst="ana")
+        text = "SELECT site, COUNT(*) AS n FROM visits GROUP BY site"
+        with contextlib.closing(session.stream("hourly", text, epsilon=10**6)) as stream:
+            for tick in range(stream.released, TICKS):
+                stream.feed(rows_of(tick), batch=f"hour {tick}")
+                sent = stream.release(tick + 1).rows
+                if notes is not None:
+                    with notes.open("a") as file:
+                        file.write(json.dumps([tick, [list(row[1:]) for row in sent]]) + "\n")
+            return [list(row[1:]) for row in stream.answers().rows]
+
+
+@contextlib.contextmanager
+def dying(point: str, count: int) -> Iterator[None]:
+    """Kill this process when it comes to a point for the given time. Only ever used in a child."""
+    left = [count]
+
+    def reach(here: str) -> None:
+        if here == point:
+            left[0] -= 1
+            if not left[0]:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def wrapped(owner: type, name: str) -> Callable[..., Any]:
+        plain = owner.__dict__[name]
+        call = plain.__func__ if isinstance(plain, classmethod) else plain
+
+        def wrapper(*given: Any, **named: Any) -> Any:
+            reach(f"before {owner.__name__}.{name}")
+            found = call(*given, **named)
+            reach(f"after {owner.__name__}.{name}")
+            return found
+
+        return classmethod(wrapper) if isinstance(plain, classmethod) else wrapper  # type: ignore[return-value]
+
+    for owner, name in STEPS:
+        setattr(owner, name, wrapped(owner, name))
+    yield
+
+
+def killed(folder: Path, notes: Path, point: str, count: int) -> bool:
+    """Work in a child that dies at a point, or at a random moment where there is none; return whether it died."""
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            if point:
+                with dying(point, count):
+                    work(folder, notes)
+            else:
+                wait = secrets.randbelow(400) / 1000
+                timer = threading.Timer(wait, os.kill, (os.getpid(), signal.SIGKILL))
+                timer.daemon = True
+                timer.start()
+                work(folder, notes)
+            code = 0
+        except DitherError as problem:
+            with notes.open("a") as file:
+                file.write(json.dumps(["raised", str(problem)]) + "\n")
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+def problems(folder: Path, notes: Path) -> list[str]:
+    """Finish a stream, and return all that is wrong with it."""
+    found = []
+    released = work(folder)
+    east = west = 0
+    truth = []
+    for tick in range(TICKS):
+        east += sum(row["site"] == "east" for row in rows_of(tick))
+        west += sum(row["site"] == "west" for row in rows_of(tick))
+        truth += [["east", east], ["west", west]]
+    if released != truth:
+        found.append(f"released {released}, and the truth is {truth}")
+    for line in notes.read_text().splitlines() if notes.exists() else ():
+        tick, sent = json.loads(line)
+        if tick == "raised":
+            found.append(f"raised {sent}")
+        elif sent[-2:] != released[2 * tick : 2 * tick + 2]:
+            found.append(f"tick {tick} was sent as {sent} and is {released[2 * tick : 2 * tick + 2]}")
+    with contextlib.closing(Curator.open(folder / "home", anchors=folder / "anchors")) as curator:
+        debits = [entry for entry in curator.ledger.entries("clinic") if entry.kind == "reserve"]
+        if len(debits) != 1:
+            found.append(f"{len(debits)} debits for one stream")
+        found += list(curator.ledger.verify().problems)
+    return found
+
+
+def trial(folder: Path, points: list[tuple[str, int]], tally: Tally) -> None:
+    """Kill one process after the other, then finish and compare."""
+    made(folder)
+    notes = folder / "notes"
+    for point, count in points:
+        if killed(folder, notes, point, count):
+            name = point or "at random"
+            tally.kills[name] = tally.kills.get(name, 0) + 1
+    tally.failures += [f"{points}: {problem}" for problem in problems(folder, notes)]
+    tally.ticks += TICKS
+
+
+def main() -> None:
+    """Run trials, and say what went wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=300)
+    trials = parser.parse_args().trials
+    tally = Tally()
+    for number in range(trials):
+        point = POINTS[number % len(POINTS)]
+        chosen = [(point, 1 + secrets.randbelow(3))] + [
+            (secrets.choice((*POINTS, "")), 1 + secrets.randbelow(4)) for _ in range(2)
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            trial(Path(folder), chosen, tally)
+        if tally.failures:
+            break
+    print(
+        json.dumps(
+            {"trials": number + 1, "kills": tally.kills, "ticks": tally.ticks, "failures": tally.failures}, indent=1
+        )
+    )
+    raise SystemExit(bool(tally.failures))
+
+
+if __name__ == "__main__":
+    main()
