@@ -110,8 +110,8 @@ TABLE = {
             "blocks": BLOCKS,
         },
     ),
-    "KernelLogisticRegression": Words(("linear_model.LogisticRegression", "kernel_approximation.RBFSampler")),
-    "KernelSVC": Words(("svm.SVC", "kernel_approximation.RBFSampler")),
+    "KernelLogisticRegression": Words(("linear_model.LogisticRegression", "kernel_approximation.Nystroem")),
+    "KernelSVC": Words(("svm.SVC", "linear_model.LogisticRegression", "kernel_approximation.Nystroem")),
     "Lasso": Words(
         ("linear_model.Lasso", "linear_model.OrthogonalMatchingPursuit"),
         {
