@@ -91,6 +91,7 @@ TABLE = {
         ("tree.DecisionTreeClassifier", TREES, BINS),
         {"records": RECORDS, "prune": "whether noise alone made a split; scikit-learn's ccp_alpha weighs real errors"},
     ),
+    "Coreset": Words(("cluster.Birch", TREES)),
     "EmpiricalCovariance": Words(
         ("covariance.EmpiricalCovariance",), {"reach": "how long a row may be before it is shortened"}
     ),
