@@ -13,6 +13,7 @@ from dither.learn.base import (
     PrivateClassifier,
     PrivateRegressor,
     bounds_of,
+    guarded,
 )
 from dither.learn.conventions import Iterated, in_words
 from dither.learn.linear.choose import classifier, regression
@@ -105,6 +106,7 @@ class LogisticRegression(_LinearClassifier, ChanceClassifier):
         self.solver, self.max_iter, self.C, self.unit = solver, max_iter, C, unit
         self.categories, self.budget = categories, budget
 
+    @guarded
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return the mechanism that ``fit`` will run."""
         return self._classifier(columns, "logistic")
@@ -164,6 +166,7 @@ class LinearSVC(_LinearClassifier):
         self.solver, self.max_iter, self.C, self.unit = solver, max_iter, C, unit
         self.categories, self.budget = categories, budget
 
+    @guarded
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return the mechanism that ``fit`` will run."""
         return self._classifier(columns, "hinge")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from dither.learn.base import AnyMechanism, ChanceClassifier, PrivateClassifier
+from dither.learn.base import AnyMechanism, ChanceClassifier, PrivateClassifier, guarded
 from dither.learn.conventions import Iterated, in_words
 from dither.learn.linear.compressed import CompressedClassifier
 from dither.learn.linear.kernels import KernelMachine
@@ -44,6 +44,7 @@ class _KernelClassifier(Iterated, PrivateClassifier):
         self.solver, self.max_iter, self.C, self.unit = solver, max_iter, C, unit
         self.categories, self.budget = categories, budget
 
+    @guarded
     @in_words(features="n_components", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
@@ -201,6 +202,7 @@ class CompressedLogisticRegression(Iterated, ChanceClassifier):
         self.n_components, self.max_iter, self.unit = n_components, max_iter, unit
         self.categories, self.budget = categories, budget
 
+    @guarded
     @in_words(dimensions="n_components", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.learn.base import AnyMechanism, ChanceClassifier
+from dither.learn.base import AnyMechanism, ChanceClassifier, guarded
 from dither.learn.conventions import in_words
 from dither.learn.rows import Floats
 from dither.learn.trees.bins import USUAL_BINS, bins_of
@@ -112,6 +112,7 @@ class GradientBoostingClassifier(_TreeClassifier):
         self.public_seed, self.unit = public_seed, unit
         self.categories, self.budget = categories, budget
 
+    @guarded
     @in_words(**_WORDS, rounds="n_estimators", leaves="max_leaf_nodes", depth="max_depth")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return the mechanism that ``fit`` will run."""
@@ -191,6 +192,7 @@ class RandomForestClassifier(_ForestClassifier):
         self.public_seed, self.unit = public_seed, unit
         self.categories, self.budget = categories, budget
 
+    @guarded
     @in_words(**_WORDS, trees="n_estimators", depth="max_depth")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return the mechanism that ``fit`` will run."""
@@ -264,6 +266,7 @@ class DecisionTreeClassifier(_ForestClassifier):
         self.prune, self.unit = prune, unit
         self.categories, self.budget = categories, budget
 
+    @guarded
     @in_words(**_WORDS, depth="max_depth")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return the mechanism that ``fit`` will run."""

@@ -213,6 +213,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "output-perturbation": "For two classes and more columns than objective-perturbation takes.",
                 "random-forest": "Under a small pure epsilon, when nothing is known of the columns.",
                 "counted-tree": "When the counts of every node are wanted beside the tree.",
+                "guarded-classifier": "Around any of them, for two classes and little to lose.",
             },
         ),
         "regression": Task(
