@@ -6,6 +6,7 @@ private points: neither the centres nor the labels, the cost or the number of st
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -80,11 +81,10 @@ def public_lloyd(
 
 
 def _numbers(name: str, rows: ArrayLike) -> Floats:
-    try:
+    found = None
+    with suppress(TypeError, ValueError):
         found = np.asarray(rows, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidParameter(name, type(rows).__name__, _RULE) from None
-    if found.ndim != 2 or not found.size or not np.isfinite(found).all():
+    if found is None or found.ndim != 2 or not found.size or not np.isfinite(found).all():
         raise InvalidParameter(name, type(rows).__name__, _RULE)
     return found
 
