@@ -11,12 +11,14 @@ import pytest
 
 from dither import ROW, ROW_REPLACED, ApproxDP, Budget, PureDP, release
 from dither.errors import InvalidParameter
+from dither.learn.cell_noise import deviation
 from dither.learn.trees import BoostedTrees, ChosenTree, CountedTree, ForestModel, RandomForest, pessimistic, pruned
 from dither.learn.trees.bins import Bins, public_order, public_parts
 from dither.learn.trees.models import NO_COLUMN, leaf_of
 from dither.learn.trees.random_forest import tree_of
 from dither.learn.trees.splits import Splits, score_moves, score_of
 from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 
 PUBLIC = {"lower": [-1.0, 0.0, 0.0], "upper": [1.0, 3.0, 10.0], "bins": [8, 4, 5], "unordered": [0, 1, 0]}
@@ -213,6 +215,17 @@ def test_grown_trees_stay_within_their_target(unit, target) -> None:
     assert CountedTree.calibrated(target, **common).loss(1) <= target
     for divided in (True, False):
         assert RandomForest.calibrated(target, **common, trees=5, divided=divided).loss(1) <= target
+
+
+def test_a_forest_never_has_more_noise_for_a_delta() -> None:
+    """A record in one count gains nothing from a delta: Gaussian noise for it would be three times as wide."""
+    common = {**PUBLIC, "classes": 2, "depth": 2}
+    for trees, divided, kind in ((50, True, Geometric), (50, False, DiscreteGaussian)):
+        forest = RandomForest.calibrated(ApproxDP(1, "1e-6"), **common, trees=trees, divided=divided)
+        assert isinstance(forest.part, kind)
+        assert forest.loss(1) <= ApproxDP(1, "1e-6")
+        alone = RandomForest.calibrated(PureDP(1), **common, trees=trees, divided=divided)
+        assert deviation(forest.part) <= deviation(alone.part)
 
 
 def test_without_noise_a_grown_tree_finds_the_column(silent) -> None:
