@@ -18,6 +18,7 @@ DECLARED: dict[str, dict[str, Any]] = {
     "BernoulliNB": {"classes": [0, 1, 2]},
     "CategoricalNB": {"classes": [0, 1, 2], "categories": 4},
     "CompressedLogisticRegression": {"max_iter": 2, "n_components": 1, **_CLASSES},
+    "Coreset": _BOUNDS,
     "DecisionTreeClassifier": _CLASSES,
     "EmpiricalCovariance": _BOUNDS,
     "GaussianMixture": {"n_components": 2, **_BOUNDS},

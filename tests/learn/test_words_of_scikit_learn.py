@@ -91,6 +91,7 @@ TABLE = {
         ("tree.DecisionTreeClassifier", TREES, BINS),
         {"records": RECORDS, "prune": "whether noise alone made a split; scikit-learn's ccp_alpha weighs real errors"},
     ),
+    "Coreset": Words(("cluster.Birch", TREES)),
     "EmpiricalCovariance": Words(
         ("covariance.EmpiricalCovariance",), {"reach": "how long a row may be before it is shortened"}
     ),
@@ -110,8 +111,8 @@ TABLE = {
             "blocks": BLOCKS,
         },
     ),
-    "KernelLogisticRegression": Words(("linear_model.LogisticRegression", "kernel_approximation.RBFSampler")),
-    "KernelSVC": Words(("svm.SVC", "kernel_approximation.RBFSampler")),
+    "KernelLogisticRegression": Words(("linear_model.LogisticRegression", "kernel_approximation.Nystroem")),
+    "KernelSVC": Words(("svm.SVC", "linear_model.LogisticRegression", "kernel_approximation.Nystroem")),
     "Lasso": Words(
         ("linear_model.Lasso", "linear_model.OrthogonalMatchingPursuit"),
         {

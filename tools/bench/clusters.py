@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.learn.clusters import BlockClusters, CoresetClusters, GridClusters, LloydClusters, PrivGene
+from dither.learn.clusters import BlockClusters, CoresetClusters, GridClusters, LloydClusters, PrivGene, SuClusters
 from dither.learn.clusters.lloyd import packed
 from dither.learn.clusters.points import Frame, nearest, spread_starts, weighted_clusters
 from dither.learn.clusters.zones import ZONES, zoned
@@ -89,12 +89,17 @@ def _grid(loss: Loss, public: dict[str, Any], rows: int) -> Any:
     return GridClusters.calibrated(loss, **public, records=rows) if len(public["lower"]) <= 6 else None
 
 
-#: Methods by name. Their numbers of steps and generations are fixed in advance; the grid is told how many rows there
-#: are, which is a public guess elsewhere.
+def _su(loss: Loss, public: dict[str, Any], rows: int) -> Any:
+    return SuClusters.calibrated(loss, **public, records=rows) if isinstance(loss, PureDP) else None
+
+
+#: Methods by name. Their numbers of steps and generations are fixed in advance; the grid and SU are told how many rows
+#: there are, which is a public guess elsewhere.
 METHODS: Final[Mapping[str, Build]] = {
     "coreset": lambda loss, public, _: CoresetClusters.calibrated(loss, **public),
     "grid (SU, EUGkM)": _grid,
-    "lloyd (SU)": lambda loss, public, _: LloydClusters.calibrated(loss, **public),
+    "lloyd": lambda loss, public, _: LloydClusters.calibrated(loss, **public),
+    "su (SU)": _su,
     "lloyd, even (BLUM)": lambda loss, public, _: LloydClusters.calibrated(loss, **public, steps=_STEPS_OF_THESIS),
     "lloyd, halving (DWORK)": lambda loss, public, _: LloydClusters.calibrated(
         loss, **public, steps=_STEPS_OF_THESIS, schedule="halving"
@@ -248,7 +253,7 @@ def lines(runs: int = 5) -> Iterator[str]:
         ]
         for words, losses in kinds:
             for name, build in METHODS.items():
-                if words and name not in ("coreset", "lloyd (SU)", "grid (SU, EUGkM)"):
+                if words and name not in ("coreset", "lloyd", "grid (SU, EUGkM)"):
                     continue
                 found = [
                     one for loss in losses for one in measure(data, loss, runs=runs, least=best, methods={name: build})

@@ -18,6 +18,7 @@ ESTIMATORS = {
     "BernoulliNB": "dither.learn.bayes.estimators",
     "CategoricalNB": "dither.learn.bayes.estimators",
     "CompressedLogisticRegression": "dither.learn.linear.mapped_estimators",
+    "Coreset": "dither.learn.clusters.estimators",
     "DecisionTreeClassifier": "dither.learn.trees.estimators",
     "EmpiricalCovariance": "dither.learn.decompose.estimators",
     "GaussianMixture": "dither.learn.clusters.estimators",

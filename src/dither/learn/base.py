@@ -10,7 +10,9 @@ message shows a value. ``prepare`` and ``adopt`` are the steps before and after 
 
 from __future__ import annotations
 
+import functools
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, ClassVar, Final, Self, cast
 
@@ -21,7 +23,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dither.data.cell_values import codes_of, sorted_classes
-from dither.errors import InvalidParameter, InvalidValue
+from dither.errors import DitherError, InvalidParameter, InvalidValue
 from dither.exact import whole
 from dither.learn.containers import cells_in, column_as_numbers, is_named, one_column, rows_as_numbers
 from dither.learn.encoding import Encoding, encoding_of
@@ -301,6 +303,39 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         """Return a score for each row and class; a single score is that of the second class against the first."""
         scores: Floats = self.model_.scores(values)
         return np.column_stack([np.zeros(len(scores)), scores]) if scores.shape[1] == 1 else scores
+
+
+def guarded(build: Callable[[Any, int], AnyMechanism]) -> Callable[[Any, int], AnyMechanism]:
+    """Make a classifier's ``mechanism`` guard a learner of two classes where little may be lost.
+
+    See ``GuardedClassifier``: what is released is the learner's model, or the noisy shares of the classes where it
+    seems to do worse than the larger one.
+
+    Args:
+        build: returns the learner that spends the loss which the estimator states.
+
+    """
+
+    @functools.wraps(build)
+    def built(estimator: Any, columns: int) -> AnyMechanism:
+        # The rooms of the learners are below this one; that of selections imports it.
+        from dither.learn.selection.guarded import GuardedClassifier, is_small
+
+        stated = estimator._target()
+        # The largest of many classes is seldom worth much, and noise makes one of them look larger than it is.
+        if not is_small(stated) or len(estimator.declared_classes()) != 2:
+            return build(estimator, columns)
+        public = estimator.get_params(deep=False) | dict.fromkeys(("epsilon", "delta", "rho"))
+
+        def learner(loss: Loss) -> AnyMechanism:
+            return build(type(estimator)(**public | {"loss": loss}), columns)
+
+        # Where a parameter is wrong, that is refused again below; or the learner cannot keep a share of such a loss.
+        with suppress(DitherError):
+            return GuardedClassifier.calibrated(stated, build=learner, classes=2)
+        return build(estimator, columns)
+
+    return built
 
 
 class ChanceClassifier(PrivateClassifier):

@@ -49,7 +49,9 @@ class Iterated:
         """The number of steps taken; 1 where the model is found in one step."""
         check_is_fitted(self, "model_")
         learner = self.mechanism(self.n_features_in_)
-        # A learner may choose columns, or change them, before it steps.
+        # A learner may be guarded, and it may choose columns, or change them, before it steps.
+        if learner.name == "guarded-classifier":
+            learner = learner.learner
         for part in (learner, getattr(learner, "select", None), getattr(learner, "learner", None)):
             steps = getattr(part, "steps", None)
             if isinstance(steps, int):

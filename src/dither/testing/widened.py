@@ -225,6 +225,19 @@ def _properties(mechanism: Any, data: Any) -> Made:
     return (replace(mechanism, universe=_CELLS), Dialogue(data.data, script))
 
 
+def _kernel_conversation(mechanism: Any, data: Any) -> Made:
+    """Return six columns and many features, and the same with one row missing."""
+    from dither.learn.linear.fourier import public_features
+
+    frequencies, offsets = public_features(6, _POINTS)
+    bounds = {side: PublicArray(np.tile(getattr(mechanism, side).values, 3)) for side in ("lower", "upper")}
+    rows = np.column_stack([*[data.data[:, :2]] * 3, data.data[:, 2:]])
+    script = tuple(tuple(point) * 3 for point in data.script)
+    here, there = Dialogue(rows, script), Dialogue(rows[1:], script)
+    wide = replace(mechanism, frequencies=frequencies, offsets=offsets, **bounds)
+    return (wide, here, ((here, there, 1), (there, here, 1)))
+
+
 def _lifted(mechanism: Any, data: Any) -> Made:
     """Return one column in many cells."""
     from dither.lift.cells import cells_of
@@ -262,5 +275,6 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     "prefix-counter": _steps,
     "incremental-regression": _batches,
     "kept-table": _kept_table,
+    "kernel-conversation": _kernel_conversation,
     "statistical-queries": _properties,
 }

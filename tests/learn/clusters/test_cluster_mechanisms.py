@@ -14,6 +14,7 @@ from dither.learn.clusters import BlockClusters, GridClusters, LloydClusters
 from dither.learn.clusters.lloyd import packed
 from dither.learn.clusters.points import LENGTH, cluster_sums, nearest, spread_starts, weighted_clusters
 from dither.learn.clusters.zones import zoned
+from dither.mechanisms.geometric import Geometric
 
 PUBLIC = {"lower": [-1.0, 0.0, 0.0], "upper": [1.0, 3.0, 10.0], "clusters": 3}
 
@@ -107,10 +108,31 @@ def test_one_point_moves_the_answer_of_one_block(silent) -> None:
     for gone in range(40):
         run = silent()
         learner.release(np.delete(rows, gone, axis=0), run)
-        assert np.abs(here - run.seen[0][1]).max() <= 4096  # two blocks could move a number by more than one range
+        apart = np.abs(here - run.seen[0][1])
+        assert apart[:-1].max() <= 4096  # two blocks could move a number by more than one range
+        assert apart.sum() <= stability
     empty = silent()
     learner.release(rows[:0], empty)
-    assert (empty.seen[0][1] == 4 * 2048).all()
+    assert (empty.seen[0][1] == 0).all()
+
+
+@pytest.mark.parametrize("target", [PureDP(1), ApproxDP(1, "1e-6")])
+def test_a_block_that_is_no_longer_empty_moves_the_draw_no_farther_than_an_answer_does(silent, target) -> None:
+    learner = BlockClusters.calibrated(target, **PUBLIC, blocks=4)
+    for corner in ([1.0, 3.0, 10.0], [-1.0, 0.0, 0.0], [1.0, 0.0, 10.0]):
+        run = silent()
+        learner.release(np.array([corner]), run)  # every number is as far from the middle as it can be
+        ((part, there, stability),) = run.seen
+        moved = Fraction(int(np.abs(there).sum())) if isinstance(part, Geometric) else sum(int(n) ** 2 for n in there)
+        bound = stability if isinstance(part, Geometric) else stability**2
+        assert 0.999 * bound < moved <= bound
+
+
+def test_empty_blocks_do_not_pull_the_mean(silent) -> None:
+    """Twenty points in thirty-two blocks leave more than ten of them empty."""
+    rows = np.random.default_rng().uniform(0.1, 0.2, (20, 1))
+    learner = BlockClusters.calibrated(PureDP(1), lower=[0], upper=[1], clusters=1)
+    assert 0.1 <= learner.release(rows, silent()).places[0, 0] <= 0.2
 
 
 def blobs(count: int) -> tuple[np.ndarray, np.ndarray]:

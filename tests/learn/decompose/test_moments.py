@@ -52,6 +52,40 @@ def test_one_row_moves_the_matrix_by_its_stability_at_most(target, unit) -> None
     assert farthest > 0.1
 
 
+@pytest.mark.parametrize("columns", [1, 2, 4, 16])
+@pytest.mark.parametrize("target", [PureDP(1), ApproxDP(1, "1e-6")])
+def test_a_replaced_row_moves_the_matrix_as_far_as_said(target, columns: int) -> None:
+    """Rows in pairs: at the ends of a matrix of signs, opposite, and at every angle."""
+    learner = NoisyMoments.calibrated(target, lower=[-1] * columns, upper=[1] * columns, unit=ROW_REPLACED)
+    signs = np.ones((columns, columns))
+    signs[columns // 2 :, columns // 2 :] = -1
+    vectors = np.linalg.eigh(signs)[1]
+    pairs = [
+        (vectors[:, 0], vectors[:, -1]),
+        (np.ones(columns), -np.ones(columns)),
+        (np.ones(columns), np.zeros(columns)),
+    ]
+    alternate = np.where(np.arange(columns) % 2, -1.0, 1.0)
+    pairs += [
+        (np.ones(columns), -math.cos(a) * np.ones(columns) + math.sin(a) * alternate) for a in np.linspace(0, 3, 40)
+    ]
+    pure, farthest = isinstance(target, PureDP), 0.0
+    for first, second in pairs:
+        seen = []
+        for row in (first, second):
+            run = Silent()
+            learner.release(row[None] / max(float(np.abs(row).max()), 1e-9), run)
+            seen.append(run)
+        change = [int(entry) for entry in seen[0].value - seen[1].value]
+        moved = sum(map(abs, change)) if pure else sum(entry**2 for entry in change)
+        bound = seen[0].stability if pure else seen[0].stability ** 2
+        assert moved <= bound
+        farthest = max(farthest, float(Fraction(moved) / bound))
+    assert farthest > (0.55 if pure else 0.8)
+    alone = NoisyMoments.calibrated(target, lower=[-1] * columns, upper=[1] * columns)
+    assert learner.stability < 2 * alone.stability
+
+
 def test_without_noise_the_moments_are_those_of_a_slow_twin() -> None:
     draw = np.random.default_rng()
     rows = draw.multivariate_normal([0, 2, 5], [[0.02, 0.01, 0.0], [0.01, 0.08, 0.1], [0.0, 0.1, 0.5]], 500)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -70,6 +71,55 @@ def test_one_record_moves_the_coefficients_by_no_more_than_their_stability(
         most = max(most, Fraction(sum(map(abs, slow))))
     assert most <= mechanism.stability
     assert most > mechanism.stability * Fraction(99, 100)
+
+
+def far_apart(columns: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Pairs of records of length 1 whose products differ most: along the ends of a matrix of signs, and at random."""
+    half = np.ones((columns, columns))
+    half[columns // 2 :, columns // 2 :] = -1
+    vectors = np.linalg.eigh(half)[1]
+    yield vectors[:, 0], vectors[:, -1]
+    yield np.eye(columns)[0], np.eye(columns)[-1]
+    yield np.eye(columns)[0], np.zeros(columns)
+    draw = np.random.default_rng()
+    for _ in range(30):
+        first, second = draw.normal(size=(2, columns))
+        yield first / np.linalg.norm(first), second / np.linalg.norm(second)
+        yield first / np.linalg.norm(first), -first / np.linalg.norm(first)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 8])
+@pytest.mark.parametrize("objective", ["logistic", "squared"])
+def test_a_replaced_record_moves_the_coefficients_by_no_more_than_their_stability(columns: int, objective: str) -> None:
+    """The products alone reach their bound of sqrt((d^2 + 3 d) / 2); linear coefficients are farthest elsewhere."""
+    mechanism, most = learner(columns, objective=objective, unit=ROW_REPLACED), 0.0
+    far = LENGTH if objective == "squared" else LENGTH / 2
+    for first, second in far_apart(columns):
+        seen = []
+        for record, target in ((first, far), (second, -far)):
+            whole = into_ball(np.rint(record[None] * 2**20), 2**10, REST) if record.any() else np.zeros((1, columns))
+            run = Kept()
+            mechanism._coefficients(np.column_stack([whole, [[float(CONSTANT)]]]), np.array([[target]]), run)  # type: ignore[arg-type]
+            seen.append(run.given[0])
+        moved = sum(abs(int(a) - int(b)) for a, b in zip(*seen, strict=True))
+        assert moved <= mechanism.stability
+        most = max(most, float(moved / mechanism.stability))
+    assert most > 0.6
+    assert mechanism.stability < 2 * learner(columns, objective=objective).stability
+    assert learner(columns, objective=objective).stability <= mechanism.stability  # a label may be none
+
+
+def test_published_trimming_leaves_out_what_four_deviations_do_not_lift() -> None:
+    mechanism = learner(1, trimming="published")
+    noise = 2**0.5 * float(mechanism.part.scale) / LENGTH**2
+    lifted = mechanism._minimiser(np.diag([-3 * noise, 5 * noise]), np.array([[2.0, 6.0]]), 0.0)
+    assert lifted[0] == pytest.approx([2 / noise, 6 / (9 * noise)])
+    left_out = mechanism._minimiser(np.diag([-5 * noise, 5 * noise]), np.array([[2.0, 6.0]]), 0.0)
+    assert left_out[0] == pytest.approx([0, 6 / (9 * noise)])
+    nothing = mechanism._minimiser(np.diag([-5 * noise, -5 * noise]), np.array([[2.0, 6.0]]), 0.0)
+    assert (nothing == 0).all()
+    with pytest.raises(InvalidParameter, match="trimming"):
+        learner(1, trimming="none")
 
 
 def test_sums_are_exact_and_independent_of_the_order() -> None:

@@ -23,6 +23,7 @@ from dither.learn.linear.mapped_estimators import (
 EVERY: list[tuple[Any, dict[str, Any]]] = [
     (KernelSVC, {"n_components": 6, "gamma": 1}),
     (KernelLogisticRegression, {"n_components": 6, "gamma": 1}),
+    (KernelSVC, {"n_components": 6, "gamma": 1, "kernel": "laplacian", "solver": "output", "C": "1/10"}),
     (CompressedLogisticRegression, {"n_components": 1}),
 ]
 

@@ -100,19 +100,20 @@ def test_no_records_leave_penalty_and_linear_term() -> None:
     assert found.numbers(Fraction(4)) == pytest.approx([-2.0, 0.5], abs=float(TOLERANCE) / 4)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
 @pytest.mark.parametrize("penalty", ["1/4", "3"])
-def test_the_minimiser_moves_no_farther_than_said(penalty: str) -> None:
+def test_the_minimiser_moves_no_farther_than_said(penalty: str, loss: str) -> None:
     records, classes, strength = whole_records(80, 3), np.arange(80) % 2, Fraction(penalty)
-    whole = minimisers(records, classes, 1, strength)[0].numbers(strength)
+    whole = minimisers(records, classes, 1, strength, loss)[0].numbers(strength)
     for gone in range(80):
         kept = np.arange(80) != gone
-        other = minimisers(records[kept], classes[kept], 1, strength)[0].numbers(strength)
+        other = minimisers(records[kept], classes[kept], 1, strength, loss)[0].numbers(strength)
         assert math.dist(whole, other) <= (1 + 3 * TOLERANCE) / strength
 
 
 def test_one_class_is_learned_against_the_rest() -> None:
     records, classes = whole_records(20, 3), np.arange(20) % 3
-    for side, weights in enumerate(minimisers(records, classes, 3, Fraction(1))):
+    for side, weights in enumerate(minimisers(records, classes, 3, Fraction(1), "logistic")):
         alone = PenalisedLoss(records, (classes == side).astype(float), "logistic", Fraction(1)).minimise()
         assert weights == alone
 

@@ -11,12 +11,14 @@ import pytest
 
 from dither import ROW, ROW_REPLACED, ApproxDP, Budget, PureDP, release
 from dither.errors import InvalidParameter
-from dither.learn.trees import BoostedTrees, ChosenTree, CountedTree, ForestModel, RandomForest, pruned
+from dither.learn.cell_noise import deviation
+from dither.learn.trees import BoostedTrees, ChosenTree, CountedTree, ForestModel, RandomForest, pessimistic, pruned
 from dither.learn.trees.bins import Bins, public_order, public_parts
 from dither.learn.trees.models import NO_COLUMN, leaf_of
 from dither.learn.trees.random_forest import tree_of
 from dither.learn.trees.splits import Splits, score_moves, score_of
 from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 
 PUBLIC = {"lower": [-1.0, 0.0, 0.0], "upper": [1.0, 3.0, 10.0], "bins": [8, 4, 5], "unordered": [0, 1, 0]}
@@ -216,6 +218,17 @@ def test_grown_trees_stay_within_their_target(unit, target) -> None:
         assert RandomForest.calibrated(target, **common, trees=5, divided=divided).loss(1) <= target
 
 
+def test_a_forest_never_has_more_noise_for_a_delta() -> None:
+    """A record in one count gains nothing from a delta: Gaussian noise for it would be three times as wide."""
+    common = {**PUBLIC, "classes": 2, "depth": 2}
+    for trees, divided, kind in ((50, True, Geometric), (50, False, DiscreteGaussian)):
+        forest = RandomForest.calibrated(ApproxDP(1, "1e-6"), **common, trees=trees, divided=divided)
+        assert isinstance(forest.part, kind)
+        assert forest.loss(1) <= ApproxDP(1, "1e-6")
+        alone = RandomForest.calibrated(PureDP(1), **common, trees=trees, divided=divided)
+        assert deviation(forest.part) <= deviation(alone.part)
+
+
 def test_without_noise_a_grown_tree_finds_the_column(silent) -> None:
     draw = np.random.default_rng()
     rows = np.column_stack([draw.uniform(-1, 1, 400), draw.integers(0, 4, 400), draw.uniform(0, 10, 400)])
@@ -240,6 +253,93 @@ def test_pruning_takes_back_what_says_nothing() -> None:
     assert short.leaves.values[0].tolist() == [[170.0, 21.0], [0.0, 0.0], [5.0, 70.0], [60.0, 3.0]]
     assert pruned(short) == short
     assert pruned(tree, margin=1000).columns.values.tolist() == [[NO_COLUMN] * 3]
+
+
+def limit(counts: list[float], z: float) -> float:
+    """The root of (share - f)^2 = z^2 share (1 - share) / n above the share of errors f, times n, by bisection."""
+    whole = sum(counts)
+    if whole <= 0:
+        return 0.0
+    share = 1 - max(counts) / whole
+    low, high = share, 1.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if (middle - share) ** 2 < z * z * middle * (1 - middle) / whole else (low, middle)
+    return whole * low
+
+
+def test_pessimistic_pruning_is_that_of_a_slow_twin() -> None:
+    draw = np.random.default_rng()
+    bins = {name: PublicArray(np.array(PUBLIC[name])) for name in ("lower", "upper", "bins", "unordered")}
+    z = 0.6744897501960817  # a quarter of a normal law lies beyond
+
+    def slow(columns: list[int], leaves: list[list[float]], node: int) -> tuple[list[float], float, bool]:
+        """Return the counts of a node, its errors, and whether it is a leaf."""
+        if node >= len(columns):
+            counts = [max(0.0, entry) for entry in leaves[node - len(columns)]]
+            return counts, limit(counts, z), True
+        left, right = (slow(columns, leaves, 2 * node + side) for side in (1, 2))
+        sides = [left] if columns[node] == NO_COLUMN else [left, right]
+        counts = [sum(side[0][place] for side in sides) for place in range(len(left[0]))]
+        alone, together = limit(counts, z), sum(side[1] for side in sides)
+        return counts, min(alone, together), alone <= together + 1e-9
+
+    for _ in range(40):
+        columns = draw.integers(-1, 3, 7)
+        leaves = np.rint(draw.normal(10, 15, (8, 2)))
+        tree = ForestModel(
+            *bins.values(),
+            PublicArray(columns[None]),
+            PublicArray(np.zeros((1, 7, 8), dtype=np.int64)),
+            PublicArray(leaves[None]),
+            2.0,
+        )
+        short = pessimistic(tree)
+        found = short.columns.values[0]
+        for node in range(7):
+            counts, _, is_leaf = slow(columns.tolist(), leaves.tolist(), node)
+            above, inside = node, False
+            while above:
+                above = (above - 1) // 2
+                inside = inside or slow(columns.tolist(), leaves.tolist(), above)[2]
+            assert found[node] == (NO_COLUMN if is_leaf or inside else columns[node])
+            if is_leaf and not inside:
+                first = node
+                while first < 7:
+                    first = 2 * first + 1
+                assert short.leaves.values[0, first - 7].tolist() == pytest.approx(counts)
+        assert pessimistic(short).columns == short.columns
+    with pytest.raises(InvalidParameter, match="confidence"):
+        pessimistic(tree, confidence=1)
+
+
+def test_nodes_with_few_records_are_not_divided(silent) -> None:
+    rows = np.zeros((100, 4))
+    rows[:, 0] = np.where(np.arange(100) < 80, -0.9, 0.9)
+    rows[:, 3] = np.arange(100) % 2
+    common = {**PUBLIC, "classes": 2, "depth": 3, "score": "gini"}
+    for least in (0, 30, 90, 101):
+        run = silent()
+        tree = ChosenTree.calibrated(PureDP(1), **common, least=least).release(rows, run)
+        columns, inner = tree.columns.values[0], range(7)
+        counted = [value for part, value, _ in run.seen if isinstance(part, Geometric) and len(part.shape) == 1]
+        assert [len(value) for value in counted] == [1, 2, 4]
+        held = (
+            {0: counted[0][0]}
+            | {1 + place: counted[1][place] for place in (0, 1)}
+            | {3 + place: counted[2][place] for place in range(4)}
+        )
+        for node in inner:
+            line = [node]
+            while line[-1]:
+                line.append((line[-1] - 1) // 2)
+            assert (columns[node] == NO_COLUMN) == any(held[one] < least for one in line)
+    for target, unit in itertools.product((PureDP("0.7"), ApproxDP(1, "1e-6")), (ROW, ROW_REPLACED)):
+        for least in (5, "auto"):
+            tree = ChosenTree.calibrated(target, **common, least=least, unit=unit)
+            assert tree.loss(1) <= target
+            assert tree.least == 5 or tree.least >= 4 * math.sqrt(2) * 0.9 / 0.7
+    assert ChosenTree.calibrated(PureDP(1), **common).stop is None
 
 
 def test_trees_learn_unequal_classes() -> None:

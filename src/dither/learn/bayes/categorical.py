@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import TupleOf, Whole
-from dither.learn.cell_noise import Moves
+from dither.learn.cell_noise import Moves, deviation
 from dither.learn.declared import DeclaredUnit
 from dither.learn.models import Model, model
 from dither.learn.rows import MOST_COLUMNS, Floats, labelled, records_of
@@ -121,9 +121,14 @@ class CategoricalNaiveBayes(DeclaredUnit, Composed[Any, CategoricalModel]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, sizes: Sequence[int], classes: int, unit: Unit = ROW) -> Self:
-        """Return the learner with the least noise whose loss for one unit is within ``within``."""
-        part = _moves(len(sizes), unit).noise(Purse.within(within))
-        return cls(sizes=tuple(sizes), classes=classes, part=part, unit=unit)
+        """Return the learner with the least noise whose loss for one unit is within ``within``.
+
+        Where a delta is stated, geometric noise of its epsilon is taken if it is the smaller one: with few columns a
+        delta gains nothing.
+        """
+        moves = _moves(len(sizes), unit)
+        bought = [moves.noise(purse) for purse in (Purse.within(within), Purse.pure_within(within))]
+        return cls(sizes=tuple(sizes), classes=classes, part=min(bought, key=deviation), unit=unit)
 
     @property
     def entries(self) -> int:

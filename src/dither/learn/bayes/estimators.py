@@ -11,7 +11,7 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.exact import exact
-from dither.learn.base import AnyMechanism, ChanceClassifier
+from dither.learn.base import AnyMechanism, ChanceClassifier, guarded
 from dither.learn.bayes.categorical import CategoricalNaiveBayes
 from dither.learn.bayes.gaussian import GaussianNaiveBayes
 from dither.learn.conventions import in_words
@@ -75,6 +75,7 @@ class GaussianNB(_NaiveBayes):
         self.bounds, self.classes, self.unit = bounds, classes, unit
         self.categories, self.budget = categories, budget
 
+    @guarded
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         lower, upper = self.box(columns)
@@ -127,6 +128,7 @@ class CategoricalNB(_NaiveBayes):
         self.categories, self.classes, self.unit = categories, classes, unit
         self.budget = budget
 
+    @guarded
     @in_words(sizes="categories")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return the mechanism that ``fit`` will run."""
@@ -185,6 +187,7 @@ class BernoulliNB(_NaiveBayes):
         self.classes, self.binarize, self.unit = classes, binarize, unit
         self.budget = budget
 
+    @guarded
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return the mechanism that ``fit`` will run."""
         exact("binarize", self.binarize)

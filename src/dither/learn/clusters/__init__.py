@@ -14,7 +14,10 @@ from dither.learn.clusters.mixture import NoisyMixture
 from dither.learn.clusters.mixture_model import MixtureModel
 from dither.learn.clusters.points import ClustersModel
 from dither.learn.clusters.priv_gene import PrivGene
+from dither.learn.clusters.private_coreset import CoresetModel, PrivateCoreset
 from dither.learn.clusters.projected import ProjectedClusters
+from dither.learn.clusters.public_lloyd import PublicClusters, public_lloyd
+from dither.learn.clusters.su import SuClusters
 from dither.learn.clusters.subspaces import ChosenSubspaces, SubspacesModel
 
 __all__ = [
@@ -23,11 +26,16 @@ __all__ = [
     "ChosenSubspaces",
     "ClustersModel",
     "CoresetClusters",
+    "CoresetModel",
     "GridClusters",
     "LloydClusters",
     "MixtureModel",
     "NoisyMixture",
     "PrivGene",
+    "PrivateCoreset",
     "ProjectedClusters",
+    "PublicClusters",
+    "SuClusters",
     "SubspacesModel",
+    "public_lloyd",
 ]

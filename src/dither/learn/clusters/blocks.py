@@ -3,11 +3,12 @@
 For comparison, and where k-means is a black box: nothing needs to be known of it but the range of its answers. Cost:
 one k-means a block. Corrections: a point's block depends on its content and not on its place; centres are put into a
 canonical order before they are averaged, which is not said in print, and a mean of centres in different orders is no
-centre at all; an empty block answers the middle of the bounds.
+centre at all; an empty block answers nothing, and the number of the others is part of the draw, at no further loss.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -43,6 +44,7 @@ from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 
 _ROUNDS: Final = 20
+_HALF: Final = STEPS // 2
 USUAL_BLOCKS: Final = 32
 
 
@@ -65,7 +67,8 @@ class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
     """Find centres by k-means on disjoint blocks of the points, and release their noisy mean.
 
     Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in`` times the whole range of one block's
-    answer, 4096 steps for each number of each centre, in L1 or L2 (twice that for rows replaced).
+    answer, 4096 steps for each number of each centre, in L1 or L2 (twice that for rows replaced). How many blocks hold
+    points is drawn with it, and moves the draw no farther.
 
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
@@ -83,7 +86,7 @@ class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
     """
 
     name: ClassVar[str] = "block-clusters"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how much the centres of blocks differ depends on the points"
     no_interval_because: ClassVar[str] = "the best centres may lie far from those of the blocks"
@@ -130,25 +133,38 @@ class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
         """How far one unit moves the sum over blocks."""
         return _moves(self.clusters * self.frame.columns).stability(self.part, self.unit.touched)
 
+    @property
+    def counted(self) -> int:
+        """What a block that holds points adds to the count: as much as moves the draw no farther than an answer does.
+
+        From no answer to one, each of the numbers moves by half of STEPS at most: in L1 the other half is left for the
+        count, in L2 the root of three quarters of the squares.
+        """
+        numbers = self.clusters * self.frame.columns
+        return numbers * _HALF if isinstance(self.part, Geometric) else math.isqrt(3 * numbers * _HALF**2)
+
     def plan(self) -> Plan:
-        """Return one draw."""
-        return Use(of_shape(self.part, (self.clusters, self.frame.columns)), self.stability)
+        """Return one draw: the sum of all answers about the middle, and the count of blocks that hold points."""
+        return Use(of_shape(self.part, (self.clusters * self.frame.columns + 1,)), self.stability)
 
     def release(self, data: Any, run: Runner) -> ClustersModel:
-        """Return the noisy mean of the centres of all blocks."""
+        """Return the noisy mean of the centres of all blocks that hold points."""
         # Integers from 0, the lower bound, to STEPS, the upper one.
         points = np.rint((self.frame.scaled(points_of(data, self.frame.columns)) + 1) / 2 * STEPS)
         block = tree_of(points.astype(np.int64), self.blocks, self.public_seed)
-        total = np.zeros((self.clusters, self.frame.columns), dtype=np.int64)
+        total = np.zeros(self.clusters * self.frame.columns + 1, dtype=np.int64)
         for number in range(self.blocks):
-            total += self._centres(points[block == number])
-        seen = noisy_cells(run, self.part, total, self.stability) / (self.blocks * STEPS)
-        return from_steps(self.frame, (2 * seen - 1) * STEPS, np.ones(self.clusters))
+            inside = points[block == number]
+            if len(inside):
+                total[:-1] += (self._centres(inside) - _HALF).ravel()
+                total[-1] += self.counted
+        seen = noisy_cells(run, self.part, total, self.stability)
+        held = min(max(float(seen[-1]) / self.counted, 1.0), float(self.blocks))
+        from_middle = seen[:-1].reshape(self.clusters, self.frame.columns) / held
+        return from_steps(self.frame, 2 * from_middle, np.ones(self.clusters))
 
     def _centres(self, points: Floats) -> NDArray[np.int64]:
         """Return the centres of one block in canonical order: exact integers, independent of the order of points."""
-        if not len(points):
-            return np.full((self.clusters, self.frame.columns), STEPS // 2, dtype=np.int64)
         points = points[np.lexsort(points.T)]
         numbers = public_numbers(f"starts:{self.public_seed}", self.clusters).reshape(1, -1) / 2.0**32
         centres = next(spread_starts(points, np.ones(len(points)), self.clusters, numbers))

@@ -49,8 +49,8 @@ from dither.privacy.fields import RowUnit
 TREE_SHARE: Final = Fraction(7, 10)
 MOST_LEVELS: Final = 14
 _MOST_NUMBERS: Final = 2**24
-#: A median is moved by what points within this many spreads say.
-_MEDIAN_NEAR: Final = 0.5
+#: A median is moved by what points within this many spreads of a leaf say.
+_MEDIAN_NEAR: Final = 1.0
 #: A cluster whose count is below this number of standard deviations of its noise stays where it is.
 _HELD: Final = 2.0
 #: No cluster is assumed to be narrower than this, in steps.
@@ -100,7 +100,7 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     """
 
     name: ClassVar[str] = "coreset-clusters"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how well leaves stand for their points depends on the points"
     no_interval_because: ClassVar[str] = "the best centres have no known distance from those of a noisy coreset"

@@ -1,4 +1,4 @@
-"""Estimators of clusters: k-means and Gaussian mixtures."""
+"""Estimators of clusters: k-means, private coresets and Gaussian mixtures."""
 
 # The names X and y are those of scikit-learn.
 # ruff: noqa: N803
@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClusterMixin, DensityMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from dither.errors import InvalidParameter
 from dither.exact import whole
@@ -20,13 +21,16 @@ from dither.learn.clusters.coreset import CoresetClusters
 from dither.learn.clusters.grid import GridClusters
 from dither.learn.clusters.lloyd import LloydClusters
 from dither.learn.clusters.mixture import SHAPES, NoisyMixture
+from dither.learn.clusters.points import ClustersModel
 from dither.learn.clusters.priv_gene import PrivGene
+from dither.learn.clusters.private_coreset import PrivateCoreset
+from dither.learn.clusters.su import SuClusters
 from dither.learn.conventions import Iterated, in_words
 from dither.learn.rows import Floats
 from dither.mechanisms.core.purse import Purse
 from dither.privacy import Loss
 
-ALGORITHMS: Final = ("auto", "coreset", "grid", "lloyd", "blocks", "gene")
+ALGORITHMS: Final = ("auto", "coreset", "grid", "lloyd", "su", "blocks", "gene")
 #: Up to these numbers of columns and clusters, a grid is the better choice where the loss has no delta.
 _FEW_COLUMNS: Final = 3
 _FEW_CLUSTERS: Final = 30
@@ -55,12 +59,12 @@ class KMeans(Iterated, TransformerMixin, ClusterMixin, RowsEstimator):  # type: 
         categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
             a column of zeros and ones; a cell that is none of them is zeros alone.
         algorithm: "auto" (see ``best_algorithm``; "lloyd" where its steps are declared), "coreset", "grid", "lloyd",
-            "blocks" or "gene".
+            "su", "blocks" or "gene".
         max_iter: steps of Lloyd's algorithm; by default a number that suits the loss.
         schedule: of Lloyd's algorithm: "even", or "halving" for half of what is left in each step.
         zone: of Lloyd's algorithm: "mean", or "past" and "future" for orientation-controlled moves.
         objective: of the coreset: "means" for small squared distances, "medians" for small distances.
-        records: for the grid, a public guess of the number of rows.
+        records: for "grid" and "su", a public guess of the number of rows.
         blocks: how many blocks the algorithm "blocks" has.
         public_seed: a public text that decides starts.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
@@ -136,6 +140,8 @@ class KMeans(Iterated, TransformerMixin, ClusterMixin, RowsEstimator):  # type: 
             raise InvalidParameter("objective", self.objective, f"means: the algorithm {algorithm} knows no other")
         if algorithm == "grid":
             return GridClusters.calibrated(target, **public, records=self.records)
+        if algorithm == "su":
+            return SuClusters.calibrated(target, **public, records=self.records)
         if algorithm == "blocks":
             return BlockClusters.calibrated(target, **public, blocks=self.blocks)
         if algorithm == "gene":
@@ -164,6 +170,95 @@ class KMeans(Iterated, TransformerMixin, ClusterMixin, RowsEstimator):  # type: 
 
     def _publish(self) -> None:
         self.cluster_centers_ = self.model_.places
+
+
+class Coreset(TransformerMixin, ClusterMixin, RowsEstimator):  # type: ignore[misc]
+    """Weighted points that stand for all rows, under differential privacy: k-means and k-median of them are free.
+
+    Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
+    Sub-clusters of the rows are not released: ``predict`` computes them from the points.
+
+    Args:
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
+        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
+        categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
+            a column of zeros and ones; a cell that is none of them is zeros alone.
+        max_depth: levels of the tree whose leaves are the points; by default what suits up to sixteen clusters.
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
+
+    >>> import numpy as np
+    >>> from dither.learn import Coreset
+    >>> X = np.repeat([[0.2, 0.2], [0.8, 0.8], [0.8, 0.3]], 1000, axis=0)
+    >>> found = Coreset(rho=1, bounds=(0, 1)).fit(X)
+    >>> [len(found.clusters(count, objective="medians").places) for count in (2, 3)]
+    [2, 3]
+
+    """
+
+    subcluster_centers_: Floats
+    subcluster_weights_: Floats
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        loss: Any = None,
+        bounds: Any = None,
+        categories: Any = None,
+        max_depth: int | None = None,
+        unit: Any = "row",
+        budget: Any = None,
+    ) -> None:
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
+        self.bounds, self.max_depth, self.unit = bounds, max_depth, unit
+        self.categories, self.budget = categories, budget
+
+    @in_words(depth="max_depth")
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        lower, upper = self.box(columns)
+        return PrivateCoreset.calibrated(
+            self._target(), lower=lower, upper=upper, depth=self.max_depth, unit=self._unit()
+        )
+
+    @in_words(clusters="n_clusters")
+    def clusters(self, n_clusters: int, *, objective: str = "means", public_seed: str = "") -> ClustersModel:
+        """Return centres of clusters of the released points: any number of times, at no further loss.
+
+        Args:
+            n_clusters: how many clusters there are.
+            objective: "means" for small squared distances, "medians" for small distances.
+            public_seed: a public text that decides starts.
+
+        """
+        check_is_fitted(self, "model_")
+        found: ClustersModel = self.model_.clusters(n_clusters, objective=objective, public_seed=public_seed)
+        return found
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return the nearest released point of each row."""
+        values = self._fitted(X)
+        found: NDArray[np.int64] = self.model_.labels(values)
+        return found
+
+    def fit_predict(self, X: Any, y: Any = None, **parameters: Any) -> NDArray[np.int64]:
+        """Find points, and return the nearest one of each row: the labels are for the owner of the rows."""
+        return self.fit(X, y, **parameters).predict(X)
+
+    def transform(self, X: Any) -> Floats:
+        """Return the distance of each row from each released point, in columns scaled by their bounds."""
+        values = self._fitted(X)
+        found: Floats = self.model_.distances(values)
+        return found
+
+    def _publish(self) -> None:
+        self.subcluster_centers_, self.subcluster_weights_ = self.model_.places, self.model_.weights.values
 
 
 class GaussianMixture(Iterated, DensityMixin, RowsEstimator):  # type: ignore[misc]

@@ -111,7 +111,7 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     """
 
     name: ClassVar[str] = "lloyd-clusters"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "which local optimum Lloyd's algorithm ends in depends on the points"
     no_interval_because: ClassVar[str] = "the best centres have no known distance from noisy ones"

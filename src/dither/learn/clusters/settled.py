@@ -24,7 +24,11 @@ _ROUNDS: Final = 30
 
 
 def settle(leaves: Leaves, clusters: int, *, objective: str, public_seed: str) -> tuple[Floats, Floats, Floats]:
-    """Return the centres of a coreset, the approximate number of points of each, and their mean squared distance."""
+    """Return the centres of a coreset, the approximate number of points of each, and their mean squared distance.
+
+    For medians that distance is from the point's own leaf: a centre is to be moved by the points near to it, and not by
+    a lump of its cluster elsewhere.
+    """
     leaves = _enough(leaves, clusters, public_seed)
     places, weights = leaves.places, leaves.weights
     # As many places as clusters can be settled in one way only, and very many take long.
@@ -33,22 +37,33 @@ def settle(leaves: Leaves, clusters: int, *, objective: str, public_seed: str) -
     numbers = public_numbers(f"starts:{public_seed}", starts * clusters).reshape(starts, -1) / 2.0**32
     centres, _ = weighted_clusters(places, weights, clusters, spread_starts(places, weights, clusters, numbers))
     if objective == "medians":
-        centres = weighted_medians(places, weights, centres)
+        centres = weighted_medians(places, weights, centres, leaves.spreads)
     squared = _squared(places, centres)
     owner = squared.argmin(axis=1)
     held: Floats = np.bincount(owner, weights=weights, minlength=clusters).astype(np.float64)
-    apart = weights * (squared[np.arange(len(places)), owner] + leaves.spreads)
+    between = squared[np.arange(len(places)), owner] if objective == "means" else 0.0
+    apart = weights * (between + leaves.spreads)
     spreads = np.bincount(owner, weights=apart, minlength=clusters) / np.maximum(held, 1e-300)
     usual = float(apart.sum() / max(float(weights.sum()), 1e-300))
     return centres, held, np.where(held > 0, spreads, usual)
 
 
-def weighted_medians(places: Floats, weights: Floats, centres: Floats) -> Floats:
-    """Return centres that minimise the weighted sum of distances of public points: Weiszfeld's steps."""
+def weighted_medians(places: Floats, weights: Floats, centres: Floats, spreads: Floats | float = 0.0) -> Floats:
+    """Return centres that minimise the weighted sum of distances of public points: Weiszfeld's steps.
+
+    Args:
+        places: public points, in steps.
+        weights: the weight of each.
+        centres: where to start.
+        spreads: the mean squared distance from it of what each of them stands for: its distance from a centre is then
+            taken to be the root of the mean square, so that a median is not drawn to the nearest of few places.
+
+    """
     for _ in range(_ROUNDS):
-        distances = np.sqrt(_squared(places, centres))
-        owner: NDArray[np.int64] = distances.argmin(axis=1)
-        pull = weights / np.maximum(distances[np.arange(len(places)), owner], 1.0)  # one step is next to nothing
+        squared = _squared(places, centres)
+        owner: NDArray[np.int64] = squared.argmin(axis=1)
+        apart = np.sqrt(squared[np.arange(len(places)), owner] + spreads)
+        pull = weights / np.maximum(apart, 1.0)  # one step is next to nothing
         mass = np.bincount(owner, weights=pull, minlength=len(centres))
         sums = np.stack([np.bincount(owner, weights=pull * column, minlength=len(centres)) for column in places.T], 1)
         centres = np.where(mass[:, None] > 0, sums / np.maximum(mass, 1e-300)[:, None], centres)

@@ -2,9 +2,10 @@
 
 The published form draws the point about the *true* mean, and the zone itself gives the mean away: its guarantee does
 not hold. Here the zone is made of released means and of a public seed alone, so that it is post-processing and costs
-nothing. Any point nearer to the mean than the old centre lowers the cost of the cluster as it stands (in terms of the
-noisy means), so zones keep that property; that the whole converges to an optimum of Lloyd's algorithm is not promised,
-since no private algorithm can.
+nothing. The zone is the printed ball, and the point is drawn in it by the printed score, with public numbers. Any point
+nearer to the mean than the old centre lowers the cost of the cluster as it stands (in terms of the noisy means), so
+zones keep that property; that the whole converges to an optimum of Lloyd's algorithm is not promised, since no private
+algorithm can.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ from dither.learn.rows import Floats
 from dither.learn.trees.bins import public_numbers
 
 ZONES: Final = ("mean", "past", "future")
+#: How strongly the printed score is followed, where print has the epsilon of a step: here it costs nothing.
+_STRENGTH: Final = 1.0
+#: A point of the zone is accepted more often than not; should so many fail, its middle is taken.
+_TRIES: Final = 64
 
 
 def zoned(zone: str, before: Floats, old: Floats, means: Floats, number: int, public_seed: str) -> Floats:
@@ -57,26 +62,55 @@ def _in_zone(old: Floats, means: Floats, controllers: Floats, number: int, publi
         if reach == 0 or length == 0:
             continue  # nothing moved: the centre stays at its mean
         toward = toward * min(1.0, reach / length)  # a controller beyond the convergent ball is drawn back into it
-        drawn = public_numbers(f"zone:{number}:{place}:{public_seed}", 2) / 2.0**32
+        key = f"zone:{number}:{place}:{public_seed}"
+        drawn = public_numbers(key, 1 + len(mean)) / 2.0**32
         # The offset of the zone's middle has a density proportional to e^(2 - 2 offset) on (1/2, 1).
         offset = -0.5 * math.log(math.exp(-1) - float(drawn[0]) * (math.exp(-1) - math.exp(-2)))
-        within = (2 * float(drawn[1]) - 1) * (1 - offset)
-        found[place] = mean + (offset + within) * toward
+        far, angle = drawn_in_zone(offset, len(mean), key)
+        found[place] = mean + far * _aside(toward, angle, drawn[1:])
     return found
+
+
+def drawn_in_zone(offset: float, columns: int, key: str) -> tuple[float, float]:
+    """Return a public point of the zone: its distance from the mean, in reaches of the controller, and its angle to it.
+
+    The zone is the ball about ``offset`` that touches the controller at 1. Distance and angle are uniform in it but for
+    the weight e^(q / 4) of the printed score q = (1 - distance) + (1 - 2 |angle| / pi), which is at most 2.
+
+    Args:
+        offset: where the middle of the zone is, between 1/2 and 1.
+        columns: in one column the angle is 0.
+        key: a public text.
+
+    """
+    widest = math.asin(min(1.0, (1 - offset) / offset)) if columns > 1 else 0.0
+    numbers = public_numbers(f"point:{key}", 3 * _TRIES).reshape(_TRIES, 3) / 2.0**32
+    for one, other, third in numbers.tolist():
+        far, angle = 2 * offset - 1 + 2 * one * (1 - offset), (2 * other - 1) * widest
+        inside = far * far - 2 * far * offset * math.cos(angle) + 2 * offset - 1 <= 0
+        score = (1 - far) + (1 - 2 * abs(angle) / math.pi)
+        if inside and third <= math.exp(_STRENGTH * (score - 2) / 4):
+            return far, angle
+    return offset, 0.0
+
+
+def _aside(toward: Floats, angle: float, numbers: Floats) -> Floats:
+    """Return ``toward`` turned by an angle, in a public plane."""
+    length = float(np.linalg.norm(toward))
+    axis = toward / length
+    across = 2 * numbers - 1
+    across = across - (across @ axis) * axis
+    width = float(np.linalg.norm(across))
+    if angle == 0 or width == 0:
+        return toward
+    turned: Floats = length * (math.cos(angle) * axis + math.sin(angle) * across / width)
+    return turned
 
 
 def _turned(old: Floats, mean: Floats, end: Floats, numbers: Floats) -> Floats:
     """Return ``end`` turned about ``mean`` by a public angle below a right one; small angles are likelier."""
     toward = end - mean
-    length = float(np.linalg.norm(toward))
-    if length == 0 or len(mean) == 1:
-        return end
-    axis = toward / length
-    aside = 2 * numbers[1:] - 1
-    aside = aside - (aside @ axis) * axis
-    width = float(np.linalg.norm(aside))
-    if width == 0:
+    if not toward.any() or len(mean) == 1:
         return end
     angle = -(math.pi / 2) * math.log(1 - float(numbers[0]) * (1 - math.exp(-1)))
-    turned: Floats = mean + length * (math.cos(angle) * axis + math.sin(angle) * aside / width)
-    return turned
+    return mean + _aside(toward, angle, numbers[1:])

@@ -45,6 +45,8 @@ _FEWEST: Final = 2.0
 #: Under Gaussian noise, products of different columns count 7 / 5 times: a little less than the root of 2.
 _OF_PAIRS: Final = 7
 _OF_OTHERS: Final = 5
+#: A bound on 100 - 49 s^2 - 50 s, which is largest at s = -25/49.
+_REPLACED: Final = 113
 
 
 class _Reach(Positive):
@@ -132,7 +134,8 @@ class NoisyMoments(DeclaredUnit, Composed[Any, MomentsModel]):
     """Release count, mean and covariance of the columns from one noisy symmetric matrix.
 
     Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in`` times what one row adds to the matrix:
-    5 * 2^20 sqrt(3) in L2, or 2^20 ((columns + 1) / 2 + sqrt(columns) + 1) in L1 (twice that for rows replaced).
+    5 * 2^20 sqrt(3) in L2, or 2^20 ((columns + 1) / 2 + sqrt(columns) + 1) in L1; for rows replaced, by which another
+    row's matrix differs: 2^20 sqrt(113), or 2^20 (sqrt((columns^2 + 3 columns) / 2) + 2 sqrt(columns)).
 
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
@@ -171,7 +174,7 @@ class NoisyMoments(DeclaredUnit, Composed[Any, MomentsModel]):
         purse = Purse.within(within)
         columns = len(np.atleast_1d(np.asarray(lower)))
         touched = unit.touched if isinstance(unit, Unit) else 1
-        part = _moves(columns).noise(purse, touched)
+        part = _moves(columns, touched).noise(purse)
         return cls(lower=lower, upper=upper, part=part, reach=reach, unit=unit)
 
     @cached_property
@@ -192,7 +195,7 @@ class NoisyMoments(DeclaredUnit, Composed[Any, MomentsModel]):
     @property
     def stability(self) -> Fraction:
         """How far one unit moves the matrix."""
-        return _moves(self.frame.columns).stability(self.part, self.unit.touched)
+        return _moves(self.frame.columns, self.unit.touched).stability(self.part)
 
     @property
     def _counted(self) -> NDArray[np.int64]:
@@ -226,14 +229,21 @@ class NoisyMoments(DeclaredUnit, Composed[Any, MomentsModel]):
         return MomentsModel(self.lower, self.upper, rows, PublicArray(mean), PublicArray(covariance))
 
 
-def _moves(columns: int) -> Moves:
-    """Return how far one row moves the upper half of its matrix.
+def _moves(columns: int, touched: int) -> Moves:
+    """Return how far one row moves the upper half of its matrix, or one row in the place of another.
 
     For a row of length at most L beside a constant L, in L2: squares of columns, and products counted 7 / 5 times,
     are at most L^2; those with the constant, and its square, are at most L^2 each; and all count 5 times. In L1, where
     all count once, they are at most (columns + 1) L^2 / 2, sqrt(columns) L^2 and L^2.
+
+    The square of the constant does not move when a row is replaced. The squared differences of all others add up to
+    at most (100 - 49 s^2 - 50 s) L^4, s the cosine between the two rows, which is below 113 L^4. In L1 products of
+    columns differ by sqrt((columns^2 + 3 columns) / 2) L^2, those with the constant by 2 sqrt(columns) L^2.
     """
     square = LENGTH**2
+    if touched > 1:
+        pairs = math.isqrt((columns**2 + 3 * columns) // 2 * square**2)
+        return Moves(pairs + math.isqrt(4 * columns * square**2), _REPLACED * square**2)
     absolute = (columns + 1) * square // 2 + math.isqrt(columns * square**2) + square
     return Moves(absolute, 3 * (_OF_OTHERS * square) ** 2)
 

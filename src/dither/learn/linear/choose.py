@@ -41,7 +41,7 @@ SOLVERS: Final = (
     "grid",
 )
 #: Those of them that minimise the rounded hinge of a support vector machine.
-HINGE_SOLVERS: Final = (AUTO, "gradient", "objective", "minibatch", "grid")
+HINGE_SOLVERS: Final = (AUTO, "gradient", "output", "objective", "minibatch", "grid")
 REGRESSION_SOLVERS: Final = ("moments", "functional", "grid")
 _WITH_STEPS: Final = ("gradient", "newton", "minibatch")
 _WITH_PENALTY: Final = ("output", "objective")
@@ -101,7 +101,7 @@ def classifier(
     if used == "newton":
         return NewtonDescent.calibrated(within, steps=steps, **public)
     if used == "output":
-        return OutputPerturbation.calibrated(within, penalty=penalty, **public)
+        return OutputPerturbation.calibrated(within, loss_name=loss_name, penalty=penalty, **public)
     if used == "functional":
         return FunctionalMechanism.calibrated(within, objective="logistic", **public)
     return MomentClassifier.calibrated(within, **public)

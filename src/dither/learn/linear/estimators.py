@@ -13,6 +13,7 @@ from dither.learn.base import (
     PrivateClassifier,
     PrivateRegressor,
     bounds_of,
+    guarded,
 )
 from dither.learn.conventions import Iterated, in_words
 from dither.learn.linear.choose import classifier, regression
@@ -105,6 +106,7 @@ class LogisticRegression(_LinearClassifier, ChanceClassifier):
         self.solver, self.max_iter, self.C, self.unit = solver, max_iter, C, unit
         self.categories, self.budget = categories, budget
 
+    @guarded
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return the mechanism that ``fit`` will run."""
         return self._classifier(columns, "logistic")
@@ -125,12 +127,12 @@ class LinearSVC(_LinearClassifier):
             a column of zeros and ones; a cell that is none of them is zeros alone.
         classes: all labels that may occur; rows with another one are left out.
         solver: "auto"; "gradient" (noisy gradient descent), "minibatch" (the same on secret samples), "objective"
-            (objective perturbation), "grid" (a choice among models on a public grid, for two classes and up to nine
-            columns).
+            (objective perturbation), "output" (output perturbation), "grid" (a choice among models on a public grid,
+            for two classes and up to nine columns).
         max_iter: steps of "gradient" and "minibatch"; by default a number that suits the kind of loss.
-        C: of "objective", the inverse of the strength of the penalty, as in scikit-learn: C times the sum of the losses
-            of the records, each shortened to length 1, plus half the squared length of the weights is minimised. By
-            default what suits the loss, and less where a small epsilon asks for it.
+        C: of "objective" and "output", the inverse of the strength of the penalty, as in scikit-learn: C times the sum
+            of the losses of the records, each shortened to length 1, plus half the squared length of the weights is
+            minimised. By default what suits the loss; and of "objective" less where a small epsilon asks for it.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
         budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
@@ -164,6 +166,7 @@ class LinearSVC(_LinearClassifier):
         self.solver, self.max_iter, self.C, self.unit = solver, max_iter, C, unit
         self.categories, self.budget = categories, budget
 
+    @guarded
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return the mechanism that ``fit`` will run."""
         return self._classifier(columns, "hinge")

@@ -1,4 +1,4 @@
-"""Random Fourier features: public random columns whose products approximate those of a Gaussian kernel.
+"""Random Fourier features: public random columns whose products approximate those of a kernel of differences.
 
 A feature is the cosine of a random sum of the columns. Its frequencies are integers made of SHA-256 in counter
 mode, so that equal requests have equal features, and nothing about the data is in them. No guarantee rests on their
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ TURN: Final = 2**30
 MOST_FEATURES: Final = 2**11
 #: Kernels narrower than this are refused: with columns in [-1, 1] every record would be alone.
 MOST_GAMMA: Final = 2**10
+KERNELS: Final = ("rbf", "laplacian", "matern")
 _CELLS: Final = 2**12
 _KEY: Final = "dither.learn.linear.fourier"
 
@@ -66,13 +68,35 @@ def check_features(frequencies: PublicArray, offsets: PublicArray, columns: int)
         raise InvalidParameter("offsets", offsets, "an offset for each feature")
 
 
-def public_features(columns: int, features: int, gamma: Number | None = None) -> tuple[PublicArray, PublicArray]:
-    """Return public frequencies and offsets for the kernel exp(-gamma |x - z|^2) on columns scaled to [-1, 1].
+def usual_gamma(columns: int, kernel: str = "rbf") -> Fraction:
+    """Return the gamma for a number of columns scaled to [-1, 1]: 16, 8, 64/27, 1, ... and 2 / columns from six on.
+
+    In few columns classes often lie in several pieces, a fraction of the bounds wide, and records are many for each
+    piece; in many columns all records are far from one another, and the kernel must be wide. So it is chosen by the
+    bounds and the number of columns, which are public. The gamma of a Laplacian kernel is the one at which records that
+    differ alike in all columns are as near.
+
+    >>> [float(usual_gamma(columns)) for columns in (1, 2, 4, 8)]
+    [16.0, 8.0, 1.0, 0.25]
+    """
+    width = whole("columns", columns, least=1)
+    narrow = min(Fraction(16), max(Fraction(2), Fraction(64, width**2))) / width
+    return Fraction(math.sqrt(narrow / width)).limit_denominator(2**10) if kernel == "laplacian" else narrow
+
+
+def public_features(
+    columns: int, features: int, gamma: Number | None = None, kernel: str = "rbf"
+) -> tuple[PublicArray, PublicArray]:
+    """Return public frequencies and offsets for a kernel on columns scaled to [-1, 1].
+
+    The kernels are exp(-gamma |x - z|^2) ("rbf"); exp(-gamma d), d the sum of absolute differences ("laplacian"); and
+    (1 + s) exp(-s) with s^2 = 6 gamma |x - z|^2, Matern's of smoothness 3/2 ("matern").
 
     Args:
         columns: the number of columns.
         features: the number of features.
-        gamma: how narrow the kernel is; by default 1 / columns.
+        gamma: how narrow the kernel is; by default ``usual_gamma``.
+        kernel: "rbf", "laplacian" or "matern".
 
     >>> frequencies, offsets = public_features(3, 5)
     >>> frequencies.values.shape, offsets.values.shape, public_features(3, 5)[0] == frequencies
@@ -80,15 +104,32 @@ def public_features(columns: int, features: int, gamma: Number | None = None) ->
 
     """
     width, count = whole("columns", columns, least=1), whole("features", features, least=1, most=MOST_FEATURES)
-    narrow = positive("gamma", 1 if gamma is None else gamma) / (width if gamma is None else 1)
+    if kernel not in KERNELS:
+        raise InvalidParameter("kernel", kernel, f"one of {', '.join(KERNELS)}")
+    narrow = usual_gamma(width, kernel) if gamma is None else positive("gamma", gamma)
     if not narrow <= MOST_GAMMA:
         raise InvalidParameter("gamma", gamma, f"at most {MOST_GAMMA}")
     uniform = _uniform(count * (2 * width + 1)).reshape(count, 2 * width + 1)
-    # Box and Muller: two uniform numbers make a normal one.
-    normal = np.sqrt(-2 * np.log(uniform[:, :width])) * np.cos(2 * np.pi * uniform[:, width:-1])
-    turns = math.sqrt(2 * float(narrow)) / (2 * math.pi) * TURN / STEPS
+    normal, turn = _normal(uniform[:, :width], uniform[:, width:-1]), TURN / (2 * math.pi * STEPS)
+    if kernel == "laplacian":  # the law of Cauchy in each column
+        waves = float(narrow) * np.tan(np.pi * (uniform[:, :width] - 0.5))
+    else:
+        waves = math.sqrt(2 * float(narrow)) * normal
+    if kernel == "matern":  # the law of Student with three degrees of freedom
+        more = _uniform(6 * count, "dither.learn.linear.fourier:matern").reshape(count, 6)
+        waves /= np.sqrt((_normal(more[:, :3], more[:, 3:]) ** 2).mean(axis=1, keepdims=True))
+    # Steps are integers, so that a frequency may be taken modulo a turn; sums stay below 2^40.
+    frequencies = np.mod(np.rint(waves * turn) + TURN // 2, TURN) - TURN // 2
+    most = (2**40 - 1) // width
+    frequencies = np.clip(frequencies, -most, most)
     offsets = np.minimum(np.floor(uniform[:, -1] * TURN), TURN - 1)
-    return PublicArray(np.rint(normal * turns).astype(np.int64)), PublicArray(offsets.astype(np.int64))
+    return PublicArray(frequencies.astype(np.int64)), PublicArray(offsets.astype(np.int64))
+
+
+def _normal(first: Floats, second: Floats) -> Floats:
+    """Return normal numbers, each made of two uniform ones (Box and Muller)."""
+    found: Floats = np.sqrt(-2 * np.log(first)) * np.cos(2 * np.pi * second)
+    return found
 
 
 def features_of(steps: Floats, frequencies: PublicArray, offsets: PublicArray) -> Floats:
@@ -115,8 +156,8 @@ def _table() -> Floats:
     return table
 
 
-def _uniform(count: int) -> Floats:
+def _uniform(count: int, key: str = _KEY) -> Floats:
     """Return numbers in (0, 1), the same for the same count: 32 bits each of SHA-256 in counter mode."""
-    blocks = [hashlib.sha256(f"{number}:{_KEY}".encode()).digest() for number in range(-(-count // 8))]
+    blocks = [hashlib.sha256(f"{number}:{key}".encode()).digest() for number in range(-(-count // 8))]
     words = np.frombuffer(b"".join(blocks), dtype=">u4")[:count]
     return (words.astype(np.float64) + 0.5) / 2.0**32

@@ -45,6 +45,9 @@ OBJECTIVES: Final = ("logistic", "squared")
 SURVEY_SHARE: Final = Fraction(1, 10)
 #: How many times coefficients of the linear part are counted.
 LINEAR_TIMES: Final = 2
+#: How a noisy objective gets a minimum: our way, and the paper's, by four deviations of the noise.
+TRIMMINGS: Final = ("raised", "published")
+_PUBLISHED_DEVIATIONS: Final = 4
 _NEAR: Final = {"logistic": 0.7, "squared": 2.0}
 
 
@@ -68,7 +71,8 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
     """Learn a linear model from noisy coefficients of its objective, a quadratic function of the weights.
 
     Guarantee: data ``d_in`` rows apart loses what ``survey`` loses at ``d_in`` times its stability and what ``part``
-    loses at ``d_in * stability``, the sum of absolute coefficients of one record (twice that for rows replaced).
+    loses at ``d_in * stability``, the sum of absolute coefficients of one record (for rows replaced, that of the
+    difference of two records' coefficients).
 
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
@@ -80,6 +84,8 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
         target_lower: the public lower bound of the target; for squared objectives.
         target_upper: its upper bound.
         penalty: on squared weights of columns scaled by their bounds, beside what the noise requires; squared only.
+        trimming: "raised" (negative eigenvalues are zero, and all are raised by what grows with the columns), or
+            "published" (all are raised by four deviations, and directions that stay negative are left out).
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import PureDP
@@ -104,6 +110,7 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
     target_lower: Real = Real(0)
     target_upper: Real = Real(1)
     penalty: NonNegative = NonNegative(0, most=FAR)
+    trimming: OneOf = OneOf(*TRIMMINGS, default="raised")
     unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
@@ -130,6 +137,7 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
         target_lower: Number = 0,
         target_upper: Number = 1,
         penalty: Number = 0,
+        trimming: str = "raised",
         unit: Unit = ROW,
     ) -> Self:
         """Return the learner with the least noise whose loss for one unit is within ``within``.
@@ -138,7 +146,7 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
         """
         purse, columns = Purse.pure_within(within), len(np.atleast_1d(np.asarray(lower)))
         touched = unit.touched if isinstance(unit, Unit) else 1
-        moved = touched * _moved(columns, classes if objective == "logistic" else 2, objective)
+        moved = _moved(columns, classes if objective == "logistic" else 2, objective, touched)
         return cls(
             lower=lower,
             upper=upper,
@@ -149,6 +157,7 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
             target_lower=target_lower,
             target_upper=target_upper,
             penalty=penalty,
+            trimming=trimming,
             unit=unit,
         )
 
@@ -165,7 +174,7 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
     @property
     def stability(self) -> Fraction:
         """How far one unit moves the coefficients, in L1."""
-        return self.unit.touched * _moved(self.box.columns, self.classes, self.objective)
+        return _moved(self.box.columns, self.classes, self.objective, self.unit.touched)
 
     @property
     def entries(self) -> int:
@@ -220,23 +229,37 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
 
         Negative eigenvalues, which only noise can have made, count as zero. A symmetric matrix of independent noise has
         no eigenvalue much beyond twice its deviation times the root of its width; half of that is added to all.
+        In print four deviations are added, whatever the width, and what is still negative is left out.
         """
-        width = len(square)
-        raised = deviation(self.part) * math.sqrt(width) / float(LENGTH) ** 2
+        width, noise = len(square), deviation(self.part) / float(LENGTH) ** 2
         values, vectors = np.linalg.eigh(square + np.diag([penalty] * (width - 1) + [0.0]))
+        if self.trimming == "published":
+            kept = values + _PUBLISHED_DEVIATIONS * noise > 0
+            values, vectors = values[kept] + _PUBLISHED_DEVIATIONS * noise, vectors[:, kept]
+            left: Floats = ((products @ vectors) / values) @ vectors.T
+            return left
+        raised = noise * math.sqrt(width)
         found: Floats = ((products @ vectors) / (np.maximum(values, 0.0) + raised)) @ vectors.T
         return found
 
 
-def _moved(columns: int, classes: int, objective: str) -> Fraction:
-    """Return the largest sum of absolute coefficients of one record, in steps.
+def _moved(columns: int, classes: int, objective: str, touched: int) -> Fraction:
+    """Return the largest sum of absolute coefficients that one unit moves, in steps.
 
     A record of d columns and the constant part is at most R = sqrt(d) * REST + CONSTANT long in L1, and LENGTH in L2.
-    Its products add up to (R^2 + LENGTH^2) / 2, those with its target to R times that.
+    Its products add up to (R^2 + LENGTH^2) / 2, those with its target to R times that. Of two records, one in the place
+    of the other, products of columns differ by sqrt((d^2 + 3 d) / 2) REST^2 together, those with the constant part by
+    twice CONSTANT sqrt(d) REST, and its square not at all.
     """
-    reach = round_up(sqrt_up(Fraction(columns)) * REST, bits=40) + CONSTANT
+    column_reach = round_up(sqrt_up(Fraction(columns)) * REST, bits=40)
+    reach = column_reach + CONSTANT
     target = Fraction(LENGTH, 2) if objective == "logistic" and classes == 2 else Fraction(LENGTH)
-    return (reach**2 + LENGTH**2) / 2 + LINEAR_TIMES * target * reach
+    linear = LINEAR_TIMES * target * reach
+    alone = (reach**2 + LENGTH**2) / 2 + linear
+    if touched == 1:
+        return alone
+    pairs = round_up(sqrt_up(Fraction(columns**2 + 3 * columns, 2)) * REST**2, bits=40)
+    return max(alone, pairs + 2 * CONSTANT * column_reach + 2 * linear)
 
 
 def _left_at(name: str, value: Fraction, usual: int) -> None:

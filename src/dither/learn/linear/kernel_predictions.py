@@ -19,10 +19,11 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Positive, Whole, positive, round_up, sqrt_up
+from dither.exact import Number, OneOf, Positive, Whole, positive, round_up, sqrt_up
 from dither.learn.centred import CONSTANT, LENGTH, REST
 from dither.learn.declared import DeclaredClasses
 from dither.learn.linear.fourier import FrequencyField, OffsetField, check_features, features_of, public_features
+from dither.learn.linear.gradients import LOSSES
 from dither.learn.linear.penalised import TOLERANCE, check_penalty, minimisers, within_penalties
 from dither.learn.noise_parts import OneReal, real_noise, shaped, spread_of
 from dither.learn.rows import STEPS, BoundField, Box, Floats, into_ball, labelled, records_of, squared_lengths
@@ -95,6 +96,7 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
         offsets: a public integer for each feature.
         points: public rows of columns, at which scores are released.
         classes: the number of classes; with more than two, one is learned against the rest for each.
+        loss_name: "logistic", or "hinge" for a support vector machine.
         penalty: the strength of half the squared length of the weights, features having length 1.
         part: Gaussian or GammaNorm noise of a score.
         unit: ROW or ROW_REPLACED.
@@ -119,6 +121,7 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
     offsets: OffsetField = OffsetField()
     points: PointField = PointField()
     classes: Whole = Whole(least=2, most=MOST_CLASSES)
+    loss_name: OneOf = OneOf(*LOSSES, default="logistic")
     penalty: Positive = Positive()
     part: OneReal = OneReal()
     unit: RowUnit = RowUnit(ROW)
@@ -141,6 +144,8 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
         points: Any,
         features: int = USUAL_FEATURES,
         gamma: Number | None = None,
+        kernel: str = "rbf",
+        loss_name: str = "logistic",
         penalty: Number | None = None,
         unit: Unit = ROW,
     ) -> Self:
@@ -153,14 +158,16 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
             classes: the number of classes.
             points: public rows of columns, at which scores are released.
             features: the number of features of the machine.
-            gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1]; by default 1 / columns.
+            gamma: how narrow the kernel is, columns being scaled to [-1, 1]; by default ``usual_gamma``.
+            kernel: "rbf", "laplacian" or "matern"; see ``public_features``.
+            loss_name: "logistic" or "hinge".
             penalty: by default that at which the noise of a score is a little less than a clear score.
             unit: ROW or ROW_REPLACED.
 
         """
         purse = Purse.within(within)
         low, high = BoundField().convert("lower", lower), BoundField().convert("upper", upper)
-        frequencies, offsets = public_features(low.values.size, features, gamma)
+        frequencies, offsets = public_features(low.values.size, features, gamma, kernel)
         given, touched = PointField().convert("points", points), unit.touched if isinstance(unit, Unit) else 1
         reach = _reach(_View(Box(low, high), frequencies, offsets, given), given)
         # The noise of a score for answers that move by 1: its deviation is what a penalty is chosen by.
@@ -171,7 +178,7 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
             penalty = within_penalties(wide * float(reach) * touched / _USUAL_WIDTH)
         strength = positive("penalty", penalty)
         check_penalty(strength)
-        part = real_noise(purse, _moved(reach, strength, classes, touched))
+        part = real_noise(purse, scores_move(reach, strength, classes, touched))
         return cls(
             lower=low,
             upper=high,
@@ -179,6 +186,7 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
             offsets=offsets,
             points=given,
             classes=classes,
+            loss_name=loss_name,
             penalty=penalty,
             part=part,
             unit=unit,
@@ -191,7 +199,7 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
     @cached_property
     def stability(self) -> Fraction:
         """How far one unit moves all scores of all points together, in L2."""
-        return _moved(_reach(self._view, self.points), self.penalty, self.classes, self.unit.touched)
+        return scores_move(_reach(self._view, self.points), self.penalty, self.classes, self.unit.touched)
 
     def plan(self) -> Plan:
         """Return the one draw of all scores."""
@@ -201,7 +209,7 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
         """Return noisy scores, a row for each point: for two classes one, above 0 for the second; else one for each."""
         values, classes = labelled(records_of(data, self.box.columns), self.classes)
         there = self._view.records(self.points.values)
-        weights = minimisers(self._view.records(values), classes, self.scores, self.penalty)
+        weights = minimisers(self._view.records(values), classes, self.scores, self.penalty, self.loss_name)
         found = np.column_stack([each.scores(there) for each in weights])
         part = shaped(self.part, found.size)
         noisy = run(part, found.ravel(), stability=self.stability)
@@ -262,7 +270,15 @@ def _reach(view: _View, points: PublicArray) -> Fraction:
     return round_up(min(found, sqrt_up(Fraction(len(there)))), bits=40)
 
 
-def _moved(reach: Fraction, penalty: Fraction, classes: int, touched: int) -> Fraction:
-    """Return how far scores move: each minimiser by touched / penalty, plus two solver errors, over all scores."""
+def scores_move(reach: Fraction, penalty: Fraction, classes: int, touched: int) -> Fraction:
+    """Return how far scores move: each minimiser by touched / penalty, plus two solver errors, over all scores.
+
+    Args:
+        reach: how far all points move together when the weights of a score move by 1.
+        penalty: of half the squared length of the weights.
+        classes: the number of classes.
+        touched: the number of rows that one unit touches.
+
+    """
     each = reach * (touched + 2 * TOLERANCE) / penalty
     return round_up((each if classes == 2 else each * sqrt_up(Fraction(classes))) + _PRODUCTS, bits=64)

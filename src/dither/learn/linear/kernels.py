@@ -6,6 +6,9 @@ features are drawn in public and released with the model; the printed noise, Lap
 is that of the learner, for an L2 bound; the printed number of records in its scale is not public here.
 """
 
+# scikit-learn calls the strength of a fit C.
+# ruff: noqa: N803
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -17,7 +20,7 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, Of
-from dither.learn.linear.choose import classifier
+from dither.learn.linear.choose import AUTO, classifier
 from dither.learn.linear.descent import GradientDescent
 from dither.learn.linear.fourier import (
     FrequencyField,
@@ -45,6 +48,9 @@ USUAL_FEATURES: Final = 128
 #: Pure noise grows with the features themselves and not with their root.
 USUAL_PURE_FEATURES: Final = 32
 
+#: Learners of a linear model that take a column for each feature.
+FEATURE_SOLVERS: Final = ("gradient", "minibatch", "newton", "objective", "output")
+
 LinearLearner = GradientDescent | MinibatchDescent | NewtonDescent | ObjectivePerturbation | OutputPerturbation
 
 
@@ -56,19 +62,30 @@ class LearnerField(Of[LinearLearner]):
 
 
 def usual_learner(
-    within: Loss, *, reach: Floats, classes: int, loss_name: str, steps: int | None, unit: Unit
+    within: Loss,
+    *,
+    reach: Floats,
+    classes: int,
+    loss_name: str,
+    steps: int | None,
+    unit: Unit,
+    solver: str = AUTO,
+    C: Any = None,
 ) -> LinearLearner:
     """Return the learner that suits the loss, for columns between -reach and reach.
 
-    Steps, and more than two classes, ask for gradient descent.
+    Where none is named, steps, and more than two classes, ask for gradient descent.
     """
+    if solver not in (AUTO, *FEATURE_SOLVERS):
+        raise InvalidParameter("solver", solver, f"one of {', '.join((AUTO, *FEATURE_SOLVERS))}")
     found: Any = classifier(
         within,
-        solver="auto" if steps is None and classes == 2 else "gradient",
+        solver="gradient" if solver == AUTO and not (steps is None and classes == 2) else solver,
         lower=-reach,
         upper=reach,
         classes=classes,
         max_iter=steps,
+        C=C,
         unit=unit,
         loss_name=loss_name,
     )
@@ -191,13 +208,16 @@ class KernelMachine(Composed[Any, KernelModel]):
         loss_name: str = "logistic",
         features: int | None = None,
         gamma: Number | None = None,
+        kernel: str = "rbf",
         steps: int | None = None,
+        solver: str = AUTO,
+        C: Any = None,
         unit: Unit = ROW,
     ) -> Self:
         """Return the machine with the least noise whose loss for one unit is within ``within``.
 
-        Gradient descent on the features, or objective perturbation where that is better: two classes and a pure
-        epsilon, and no steps asked for.
+        Where no solver is named, gradient descent on the features, or objective perturbation where that is better: two
+        classes and a pure epsilon, and no steps asked for. With "output" and the hinge it is the published machine.
 
         Args:
             within: the loss not to exceed.
@@ -206,14 +226,17 @@ class KernelMachine(Composed[Any, KernelModel]):
             classes: the number of classes.
             loss_name: "logistic" or "hinge".
             features: the number of features; by default 128, and 32 where the loss is pure.
-            gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1]; by default 1 / columns.
+            gamma: how narrow the kernel is, columns being scaled to [-1, 1]; by default ``usual_gamma``.
+            kernel: "rbf", "laplacian" or "matern"; see ``public_features``.
             steps: of gradient descent.
+            solver: "auto", "gradient", "minibatch", "newton", "objective" or "output".
+            C: of "objective" and "output", the inverse of the strength of the penalty.
             unit: ROW or ROW_REPLACED.
 
         """
         usual = USUAL_PURE_FEATURES if Purse.within(within).is_pure else USUAL_FEATURES
         columns, count = len(np.atleast_1d(np.asarray(lower))), usual if features is None else features
-        frequencies, offsets = public_features(columns, count, gamma)
+        frequencies, offsets = public_features(columns, count, gamma, kernel)
         learner = usual_learner(
             within,
             reach=np.ones(len(frequencies.values)),
@@ -221,6 +244,8 @@ class KernelMachine(Composed[Any, KernelModel]):
             loss_name=loss_name,
             steps=steps,
             unit=unit,
+            solver=solver,
+            C=C,
         )
         return cls(lower=lower, upper=upper, frequencies=frequencies, offsets=offsets, learner=learner)
 

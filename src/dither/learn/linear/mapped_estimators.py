@@ -1,12 +1,13 @@
 """Estimators that learn a linear model after a public map of the columns: kernel machines and compressed regression."""
 
-# scikit-learn calls rows X.
+# scikit-learn calls rows X, and the strength of a fit C.
+# ruff: noqa: N803
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from dither.learn.base import AnyMechanism, ChanceClassifier, PrivateClassifier
+from dither.learn.base import AnyMechanism, ChanceClassifier, PrivateClassifier, guarded
 from dither.learn.conventions import Iterated, in_words
 from dither.learn.linear.compressed import CompressedClassifier
 from dither.learn.linear.kernels import KernelMachine
@@ -28,17 +29,22 @@ class _KernelClassifier(Iterated, PrivateClassifier):
         bounds: Any = None,
         categories: Any = None,
         classes: Any = None,
+        kernel: str = "rbf",
         gamma: Any = None,
         n_components: int | None = None,
+        solver: str = "auto",
         max_iter: int | None = None,
+        C: Any = None,
         unit: Any = "row",
         budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.classes = bounds, classes
-        self.gamma, self.n_components, self.max_iter, self.unit = gamma, n_components, max_iter, unit
+        self.kernel, self.gamma, self.n_components = kernel, gamma, n_components
+        self.solver, self.max_iter, self.C, self.unit = solver, max_iter, C, unit
         self.categories, self.budget = categories, budget
 
+    @guarded
     @in_words(features="n_components", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
@@ -51,13 +57,16 @@ class _KernelClassifier(Iterated, PrivateClassifier):
             loss_name=self._loss_name,
             features=self.n_components,
             gamma=self.gamma,
+            kernel=self.kernel,
             steps=self.max_iter,
+            solver=self.solver,
+            C=self.C,
             unit=self._unit(),
         )
 
 
 class KernelSVC(_KernelClassifier):
-    """A support vector machine with a Gaussian kernel, by random Fourier features, under differential privacy.
+    """A support vector machine with a kernel, by random Fourier features, under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
@@ -70,11 +79,18 @@ class KernelSVC(_KernelClassifier):
         categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
             a column of zeros and ones; a cell that is none of them is zeros alone.
         classes: all labels that may occur; rows with another one are left out.
-        gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1] by their bounds; by default 1
-            over the number of columns.
+        kernel: "rbf" for exp(-gamma |x - z|^2), "laplacian" for exp(-gamma d), d the sum of absolute differences, or
+            "matern" for Matern's of smoothness 3/2.
+        gamma: how narrow the kernel is, columns being scaled to [-1, 1] by their bounds; by default
+            16, 8, 64/27, 1 and 64/125 for one to five columns, and 2 over the number of columns from six on, and
+            for "laplacian" the root of it over the root of the columns. Bounds that are wider than the data ask for a
+            larger one.
         n_components: the number of random features; more approximate the kernel better, with more noise. By default
             128, and 32 where the loss is pure.
-        max_iter: steps of gradient descent; by default a number that suits the kind of loss.
+        solver: "auto", "gradient", "minibatch", "newton", "objective" or "output", as for a linear model of the
+            features.
+        max_iter: steps of "gradient", "minibatch" and "newton"; by default a number that suits the kind of loss.
+        C: of "objective" and "output", the inverse of the strength of the penalty; by default what suits the loss.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
         budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
@@ -93,7 +109,7 @@ class KernelSVC(_KernelClassifier):
 
 
 class KernelLogisticRegression(_KernelClassifier, ChanceClassifier):
-    """Logistic regression with a Gaussian kernel, by random Fourier features, under differential privacy.
+    """Logistic regression with a kernel, by random Fourier features, under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
@@ -106,11 +122,18 @@ class KernelLogisticRegression(_KernelClassifier, ChanceClassifier):
         categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
             a column of zeros and ones; a cell that is none of them is zeros alone.
         classes: all labels that may occur; rows with another one are left out.
-        gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1] by their bounds; by default 1
-            over the number of columns.
+        kernel: "rbf" for exp(-gamma |x - z|^2), "laplacian" for exp(-gamma d), d the sum of absolute differences, or
+            "matern" for Matern's of smoothness 3/2.
+        gamma: how narrow the kernel is, columns being scaled to [-1, 1] by their bounds; by default
+            16, 8, 64/27, 1 and 64/125 for one to five columns, and 2 over the number of columns from six on, and
+            for "laplacian" the root of it over the root of the columns. Bounds that are wider than the data ask for a
+            larger one.
         n_components: the number of random features; more approximate the kernel better, with more noise. By default
             128, and 32 where the loss is pure.
-        max_iter: steps of gradient descent; by default a number that suits the kind of loss.
+        solver: "auto", "gradient", "minibatch", "newton", "objective" or "output", as for a linear model of the
+            features.
+        max_iter: steps of "gradient", "minibatch" and "newton"; by default a number that suits the kind of loss.
+        C: of "objective" and "output", the inverse of the strength of the penalty; by default what suits the loss.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
         budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
@@ -179,6 +202,7 @@ class CompressedLogisticRegression(Iterated, ChanceClassifier):
         self.n_components, self.max_iter, self.unit = n_components, max_iter, unit
         self.categories, self.budget = categories, budget
 
+    @guarded
     @in_words(dimensions="n_components", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""

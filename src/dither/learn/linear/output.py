@@ -1,10 +1,11 @@
-"""Output perturbation: an approximate minimiser of a penalised logistic loss, with noise for how far it may move.
+"""Output perturbation: an approximate minimiser of a penalised loss, with noise for how far it may move.
 
-The oldest way to private learning. A penalty makes the minimiser move little when a record comes or goes; noise hides
-that. Cost: a few Newton steps. Corrections: the printed bound holds for the exact minimiser of a mean over a public
-number of records; here the objective is a sum, whose bound needs no number of records, and the distance of what the
-solver found from the minimiser is bounded by the gradient there and added. The constant part is penalised like any
-other column, without which there is no bound; and noise is a vector, of Gamma length where the loss is pure.
+The oldest way to private learning: logistic regression, or a support vector machine with a rounded (Huber) hinge. A
+penalty makes the minimiser move little when a record comes or goes; noise hides that. Cost: a few Newton steps.
+Corrections: the printed bound holds for the exact minimiser of a mean over a public number of records; here the
+objective is a sum, whose bound needs no number of records, and the distance of what the solver found from the minimiser
+is bounded by the gradient there and added. The constant part is penalised like any other column, without which there is
+no bound; and noise is a vector, of Gamma length where the loss is pure.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Positive, Whole, positive, round_up, sqrt_up
+from dither.exact import Number, OneOf, Positive, Whole, positive, round_up, sqrt_up
 from dither.learn.centred import centred
 from dither.learn.declared import DeclaredClasses
+from dither.learn.linear.gradients import LOSSES
 from dither.learn.linear.moments import SURVEY_SHARE
 from dither.learn.linear.penalised import TOLERANCE, check_penalty, minimisers, within_penalties
 from dither.learn.models import LinearModel
@@ -49,16 +51,18 @@ def _examples() -> Iterator[Example]:
     box: dict[str, Any] = {"lower": [-1, 0], "upper": [1, 8], "survey": DiscreteGaussian(sigma=2**13)}
     yield Example(OutputPerturbation(**box, classes=2, penalty=2, part=Gaussian(sigma=1)), rows, others)
     yield Example(OutputPerturbation(**box, classes=3, penalty="1/2", part=GammaNorm(scale=4)), rows, others)
+    yield Example(OutputPerturbation(**box, classes=2, loss_name="hinge", penalty=1, part=Gaussian(sigma=1)), rows)
 
 
 @register(
     examples=_examples,
     source="Differentially Private Empirical Risk Minimization (Chaudhuri, Monteleoni, Sarwate 2011), section 3.1; "
-    "Differential Privacy and Applications (Zhu et al. 2017), section 6.2.2",
+    "Learning in a Large Function Space (Rubinstein, Bartlett, Huang, Taft 2012), section 3; Differential Privacy and "
+    "Applications (Zhu et al. 2017), section 6.2.2",
 )
 @dataclass(frozen=True, kw_only=True)
 class OutputPerturbation(DeclaredClasses, Composed[Any, LinearModel]):
-    """Learn a penalised logistic regression without noise, and release its weights with noise.
+    """Learn a penalised logistic regression or support vector machine, and release its weights with noise.
 
     Guarantee: data ``d_in`` rows apart loses what ``survey`` loses at ``d_in`` times its stability and ``part`` at
     ``d_in * stability``: how far the minimisers of the penalised loss, one for each score, move with solver's errors.
@@ -67,6 +71,7 @@ class OutputPerturbation(DeclaredClasses, Composed[Any, LinearModel]):
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
         classes: the number of classes; with more than two, one is learned against the rest for each.
+        loss_name: "logistic", or "hinge" for a support vector machine.
         penalty: the strength of half the squared length of the weights, records having length 1.
         survey: the noise of the survey of counts, means and spread.
         part: Gaussian or GammaNorm noise of a weight.
@@ -88,6 +93,7 @@ class OutputPerturbation(DeclaredClasses, Composed[Any, LinearModel]):
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
     classes: Whole = Whole(least=2, most=2**10)
+    loss_name: OneOf = OneOf(*LOSSES, default="logistic")
     penalty: Positive = Positive()
     survey: OneEntry = OneEntry()
     part: OneReal = OneReal()
@@ -106,6 +112,7 @@ class OutputPerturbation(DeclaredClasses, Composed[Any, LinearModel]):
         lower: Any,
         upper: Any,
         classes: int,
+        loss_name: str = "logistic",
         penalty: Number | None = None,
         unit: Unit = ROW,
     ) -> Self:
@@ -126,7 +133,16 @@ class OutputPerturbation(DeclaredClasses, Composed[Any, LinearModel]):
         check_penalty(strength)
         part = real_noise(rest, _moved(strength, classes, touched))
         survey = purse.share(SURVEY_SHARE).vector_noise(touched * survey_stability(columns))
-        return cls(lower=lower, upper=upper, classes=classes, penalty=penalty, survey=survey, part=part, unit=unit)
+        return cls(
+            lower=lower,
+            upper=upper,
+            classes=classes,
+            loss_name=loss_name,
+            penalty=penalty,
+            survey=survey,
+            part=part,
+            unit=unit,
+        )
 
     @property
     def stability(self) -> Fraction:
@@ -143,7 +159,7 @@ class OutputPerturbation(DeclaredClasses, Composed[Any, LinearModel]):
         """Return the noisy weights."""
         values, classes = labelled(records_of(data, self.box.columns), self.classes)
         seen = centred(run, self.survey, self.box.steps(values), touched=self.unit.touched, near=_NEAR)
-        least = minimisers(seen.records, classes, self.scores, self.penalty)
+        least = minimisers(seen.records, classes, self.scores, self.penalty, self.loss_name)
         found = np.array([weights.numbers(self.penalty) for weights in least])
         part = shaped(self.part, found.size)
         weights = np.asarray(run(part, found.ravel(), stability=self.stability)).reshape(found.shape)

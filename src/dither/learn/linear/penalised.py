@@ -81,19 +81,22 @@ def _on_grid(number: float, bits: int) -> int:
     return round(Fraction(numerator << bits, denominator))
 
 
-def minimisers(records: Floats, classes: NDArray[np.int64], scores: int, penalty: Fraction) -> list[FineWeights]:
-    """Return the minimisers of the penalised logistic losses: one for two classes, else each class against the rest.
+def minimisers(
+    records: Floats, classes: NDArray[np.int64], scores: int, penalty: Fraction, loss_name: str
+) -> list[FineWeights]:
+    """Return the minimisers of the penalised losses: one for two classes, else each class against the rest.
 
     Args:
         records: integers, rows of length at most LENGTH.
         classes: of each.
         scores: 1 for two classes, else the number of classes.
         penalty: at least LEAST_PENALTY.
+        loss_name: logistic or hinge.
 
     """
     sides = [1] if scores == 1 else range(scores)
     return [
-        PenalisedLoss(records, (classes == side).astype(np.float64), "logistic", penalty).minimise() for side in sides
+        PenalisedLoss(records, (classes == side).astype(np.float64), loss_name, penalty).minimise() for side in sides
     ]
 
 

@@ -2,7 +2,8 @@
 
 The error of a row is an integer that depends on the row and on the model alone, so that one row more or less moves
 a sum of errors by that row's own and by nothing else. Matrix products of floats would not do: their last digits depend
-on the number of rows. Linear models are therefore evaluated column by column, all others one row at a time.
+on the number of rows. Models that are sums over columns are therefore evaluated column by column, element by element,
+trees by looking up and adding; all others one row at a time.
 """
 
 from __future__ import annotations
@@ -17,9 +18,14 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import Of, Real, Text, TupleOf, Whole
+from dither.learn.bayes.categorical import CategoricalModel
+from dither.learn.bayes.gaussian import GaussianModel
+from dither.learn.linear.fourier import features_of
+from dither.learn.linear.kernels import KernelModel
 from dither.learn.models import LinearModel
-from dither.learn.rows import Box, Floats, target_box
+from dither.learn.rows import STEPS, Box, Floats, target_box
 from dither.learn.sparse.model import SparseModel
+from dither.learn.trees.models import BoostedModel, ForestModel
 from dither.learn.trees.random_forest import tree_of
 from dither.mechanisms.core.mechanism import Composed
 from dither.privacy import ROW, Loss
@@ -155,6 +161,14 @@ def scores_of(model: Any, values: Floats) -> Floats:
         return _linear(model.inner, model.box.scaled(values)[:, places])
     if isinstance(model, LinearModel):
         return _linear(model, values)
+    if isinstance(model, KernelModel):
+        steps = Box(model.lower, model.upper).steps(values)
+        return _linear(model.linear, features_of(steps, model.frequencies, model.offsets) / STEPS)
+    if isinstance(model, GaussianModel):
+        return _gaussian(model, values)
+    if isinstance(model, BoostedModel | ForestModel | CategoricalModel):
+        # Numbers from tables, added element by element.
+        return model.scores(values)
     tell = next((getattr(model, name) for name in _TELLING if hasattr(model, name)), None)
     if tell is None:
         # Learners of such models were refused when they were named.
@@ -173,10 +187,29 @@ def scores_of(model: Any, values: Floats) -> Floats:
 def _linear(model: LinearModel, values: Floats) -> Floats:
     """Return the scores of a linear model, adding one column at a time, element by element."""
     centred = Box(model.lower, model.upper).scaled(values) - model.shift.values
-    squares, found = np.zeros(len(values)), np.zeros((len(values), len(model.weights.values)))
+    found = np.zeros((len(values), len(model.weights.values)))
+    for column in range(centred.shape[1]):
+        found = found + centred[:, column, None] * model.weights.values[None, :, column]
+    scores: Floats = found / _lengths(centred, model.radius)[:, None] + model.intercepts.values
+    return scores
+
+
+def _gaussian(model: GaussianModel, values: Floats) -> Floats:
+    """Return the log densities of normal columns, adding one column at a time, element by element."""
+    centred = Box(model.lower, model.upper).scaled(values) - model.shift.values
+    rows = centred / _lengths(centred, model.radius)[:, None]
+    found = np.zeros((len(values), len(model.shares.values)))
+    for column in range(rows.shape[1]):
+        apart = rows[:, column, None] - model.means.values[None, :, column]
+        found = found - 0.5 * (apart * apart / model.variances.values[None, :, column])
+    scores: Floats = found - 0.5 * np.log(model.variances.values).sum(axis=1) + np.log(model.shares.values)
+    return scores
+
+
+def _lengths(centred: Floats, radius: float) -> Floats:
+    """Return the lengths of rows, at least the radius, adding one column at a time."""
+    squares = np.zeros(len(centred))
     for column in range(centred.shape[1]):
         squares = squares + centred[:, column] * centred[:, column]
-        found = found + centred[:, column, None] * model.weights.values[None, :, column]
-    lengths = np.maximum(np.sqrt(squares), model.radius)
-    scores: Floats = found / lengths[:, None] + model.intercepts.values
-    return scores
+    lengths: Floats = np.maximum(np.sqrt(squares), radius)
+    return lengths

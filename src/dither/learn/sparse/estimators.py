@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.learn.base import AnyMechanism, ChanceClassifier, PrivateRegressor, bounds_of
+from dither.learn.base import AnyMechanism, ChanceClassifier, PrivateRegressor, bounds_of, guarded
 from dither.learn.conventions import Iterated, in_words
 from dither.learn.rows import Floats
 from dither.learn.sparse.choose import learner
@@ -161,6 +161,7 @@ class SparseLogisticRegression(Iterated, ChanceClassifier):
         self.radius, self.blocks, self.unit = radius, blocks, unit
         self.categories, self.budget = categories, budget
 
+    @guarded
     @in_words(kept="n_nonzero_coefs", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""

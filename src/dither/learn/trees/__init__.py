@@ -7,7 +7,16 @@ threshold is taken from data; every score by which a split is chosen has a prove
 from dither.learn.trees.boosted import BoostedTrees
 from dither.learn.trees.grown import ChosenTree, CountedTree
 from dither.learn.trees.models import BoostedModel, ForestModel
-from dither.learn.trees.pruning import pruned
+from dither.learn.trees.pruning import pessimistic, pruned
 from dither.learn.trees.random_forest import RandomForest
 
-__all__ = ["BoostedModel", "BoostedTrees", "ChosenTree", "CountedTree", "ForestModel", "RandomForest", "pruned"]
+__all__ = [
+    "BoostedModel",
+    "BoostedTrees",
+    "ChosenTree",
+    "CountedTree",
+    "ForestModel",
+    "RandomForest",
+    "pessimistic",
+    "pruned",
+]

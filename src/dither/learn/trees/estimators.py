@@ -9,13 +9,13 @@ from typing import Any, Final, cast
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.learn.base import AnyMechanism, ChanceClassifier
+from dither.learn.base import AnyMechanism, ChanceClassifier, guarded
 from dither.learn.conventions import in_words
 from dither.learn.rows import Floats
 from dither.learn.trees.bins import USUAL_BINS, bins_of
 from dither.learn.trees.boosted import BoostedTrees
 from dither.learn.trees.grown import ChosenTree, CountedTree
-from dither.learn.trees.pruning import pruned
+from dither.learn.trees.pruning import pessimistic, pruned
 from dither.learn.trees.random_forest import RandomForest
 
 #: What mechanisms call these parameters.
@@ -112,6 +112,7 @@ class GradientBoostingClassifier(_TreeClassifier):
         self.public_seed, self.unit = public_seed, unit
         self.categories, self.budget = categories, budget
 
+    @guarded
     @in_words(**_WORDS, rounds="n_estimators", leaves="max_leaf_nodes", depth="max_depth")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return the mechanism that ``fit`` will run."""
@@ -191,6 +192,7 @@ class RandomForestClassifier(_ForestClassifier):
         self.public_seed, self.unit = public_seed, unit
         self.categories, self.budget = categories, budget
 
+    @guarded
     @in_words(**_WORDS, trees="n_estimators", depth="max_depth")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return the mechanism that ``fit`` will run."""
@@ -224,7 +226,10 @@ class DecisionTreeClassifier(_ForestClassifier):
             the largest gain in noisy counts (ID3).
         max_depth: the largest number of questions on the way to a leaf.
         records: a public number of rows, above which the criterion "entropy" weighs more rows no finer.
-        prune: whether splits that seem to change nothing are undone.
+        min_samples_split: the least noisy number of rows at which a node is split, for which a tenth of the loss is
+            spent: a number, or "auto" for one at which leaves are above their noise. By default every node is split.
+        prune: whether splits that seem to change nothing are undone; "pessimistic" for those that do not lower an upper
+            limit on the errors (C4.5).
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
         budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
@@ -253,7 +258,8 @@ class DecisionTreeClassifier(_ForestClassifier):
         criterion: str = "gini",
         max_depth: int = 5,
         records: int = 2**16,
-        prune: bool = False,
+        min_samples_split: Any = None,
+        prune: Any = False,
         unit: Any = "row",
         budget: Any = None,
     ) -> None:
@@ -261,17 +267,23 @@ class DecisionTreeClassifier(_ForestClassifier):
         self.bounds, self.classes = bounds, classes
         self.categorical_features, self.n_bins = categorical_features, n_bins
         self.criterion, self.max_depth, self.records = criterion, max_depth, records
-        self.prune, self.unit = prune, unit
+        self.min_samples_split, self.prune, self.unit = min_samples_split, prune, unit
         self.categories, self.budget = categories, budget
 
-    @in_words(**_WORDS, depth="max_depth")
+    @guarded
+    @in_words(**_WORDS, depth="max_depth", least="min_samples_split")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return the mechanism that ``fit`` will run."""
-        if not isinstance(self.prune, bool):
-            raise InvalidParameter("prune", self.prune, "True or False")
+        if not (isinstance(self.prune, bool) or (isinstance(self.prune, str) and self.prune == "pessimistic")):
+            raise InvalidParameter("prune", self.prune, "True, False or pessimistic")
         if not (isinstance(self.criterion, str) and self.criterion in (*_SCORES, "counts")):
             raise InvalidParameter("criterion", self.criterion, f"one of {', '.join(_SCORES)}, counts")
+        least = self.min_samples_split
+        if not (least is None or least == "auto" or (isinstance(least, int) and not isinstance(least, bool))):
+            raise InvalidParameter("min_samples_split", least, "None, auto or a number of rows")
         if self.criterion == "counts":
+            if least is not None:
+                raise InvalidParameter("min_samples_split", least, "left out: the criterion counts stops by its counts")
             return CountedTree.calibrated(self._target(), **self._public(columns), depth=self.max_depth)
         return ChosenTree.calibrated(
             self._target(),
@@ -279,9 +291,10 @@ class DecisionTreeClassifier(_ForestClassifier):
             depth=self.max_depth,
             score=_SCORES[self.criterion],
             records=self.records,
+            least=least,
         )
 
     def _publish(self) -> None:
         super()._publish()
         if self.prune:
-            self.model_ = pruned(self.model_)
+            self.model_ = pruned(self.model_) if self.prune is True else pessimistic(self.model_)

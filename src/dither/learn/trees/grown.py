@@ -10,6 +10,7 @@ is by released numbers alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,9 +18,10 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Whole, exact
+from dither.exact import Maybe, Number, Whole, exact
 from dither.learn.cell_noise import Moves, deviation, noisy_cells, of_shape
 from dither.learn.declared import DeclaredUnit
 from dither.learn.rows import BoundField, Floats, labelled, records_of
@@ -29,7 +31,7 @@ from dither.learn.trees.splits import ScoreField, Splits, score_moves, score_of
 from dither.mechanisms.core.additive import DiscreteScale
 from dither.mechanisms.core.mechanism import Composed, Numerics
 from dither.mechanisms.core.public import PublicArray
-from dither.mechanisms.core.purse import OneCount, Purse
+from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -41,6 +43,8 @@ from dither.privacy.fields import RowUnit
 _ONE: Final = Moves(1, 1)
 _MOST_CLASSES: Final = 2**8
 _USUAL_RECORDS: Final = 2**16
+#: The part of a loss by which nodes are counted, where these counts stop a tree.
+_STOP_SHARE: Final = Fraction(1, 10)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +101,7 @@ def _chosen_examples() -> Iterator[Example]:
     deep: dict[str, Any] = {**public, "depth": 2, "leaf": DiscreteGaussian(sigma=2)}
     yield Example(ChosenTree(**deep, scale=512, score="gini", unit=ROW_REPLACED), rows)
     yield Example(ChosenTree(**deep, scale=400, score="gain", records=8), rows, others)
+    yield Example(ChosenTree(**deep, scale=512, score="gini", stop=DiscreteGaussian(sigma=1), least=2), rows, others)
 
 
 @register(
@@ -110,7 +115,8 @@ class ChosenTree(GrownTree):
 
     Guarantee: data ``d_in`` rows apart loses what ``depth`` choices lose at ``d_in`` times what one record moves a
     score (1 for the largest class, 512 steps of 1/256 for Gini, 64 log2 of ``records`` and a little for the gain), and
-    what ``leaf`` loses at ``d_in``; for rows replaced, twice as many choices, of scores that move both ways.
+    what ``leaf`` loses at ``d_in``; for rows replaced, twice as many choices, of scores that move both ways. With
+    ``stop``, also ``depth`` times what that loses at ``d_in`` (twice that for rows replaced).
 
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
@@ -123,6 +129,8 @@ class ChosenTree(GrownTree):
         leaf: the noise of one count of a leaf.
         score: "largest-class", "gini" or "gain" (information gain times records).
         records: for the gain, from how many records on its increments stay as they are; any number is safe.
+        stop: the noise of the count of a node's records, by which it is left undivided; None to divide every node.
+        least: with ``stop``, the noisy count from which on a node is divided.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import PureDP
@@ -142,6 +150,8 @@ class ChosenTree(GrownTree):
     scale: DiscreteScale = DiscreteScale()
     score: ScoreField = ScoreField("largest-class")
     records: Whole = Whole(_USUAL_RECORDS, least=1, most=2**22)
+    stop: Maybe = Maybe(OneCount())
+    least: Whole = Whole(0, most=2**53)
 
     @classmethod
     def calibrated(
@@ -156,14 +166,27 @@ class ChosenTree(GrownTree):
         depth: int,
         score: str = "largest-class",
         records: int = _USUAL_RECORDS,
+        least: int | str | None = None,
         share: Number = Fraction(1, 2),
         unit: Unit = ROW,
     ) -> Self:
-        """Return the tree whose loss for one unit is within ``within``, of which ``share`` goes to the choices."""
+        """Return the tree whose loss for one unit is within ``within``, of which ``share`` goes to the choices.
+
+        With ``least``, a tenth of the loss counts the records of nodes, and one with a lower noisy count is not
+        divided: a number, or "auto" for the published one, at which the counts of its leaves would be below their noise
+        (two sides times the classes times the deviation of a leaf's noise).
+        """
         purse = Purse.within(within)
+        stop: CountNoise | None = None
+        if least is not None:
+            stop = (purse.share(_STOP_SHARE) / max(depth, 1)).noise(unit.touched if isinstance(unit, Unit) else 1)
+            purse = purse.share(1 - _STOP_SHARE)
         first, touched = _share(share), unit.touched if isinstance(unit, Unit) else 1
         each = purse.share(first) / (max(depth, 1) * touched)
         moved = score_moves(ScoreField().convert("score", score), records)
+        leaf = purse.share(1 - first).noise(touched)
+        if least == "auto":
+            least = math.ceil(2 * Whole(least=2, most=_MOST_CLASSES).convert("classes", classes) * deviation(leaf))
         return cls(
             lower=lower,
             upper=upper,
@@ -172,9 +195,11 @@ class ChosenTree(GrownTree):
             classes=classes,
             depth=depth,
             scale=each.choice(moved, one_way=touched == 1),
-            leaf=purse.share(1 - first).noise(touched),
+            leaf=leaf,
             score=score,
             records=records,
+            stop=stop,
+            least=0 if least is None else least,
             unit=unit,
         )
 
@@ -189,9 +214,13 @@ class ChosenTree(GrownTree):
         return score_moves(self.score, self.records)
 
     def plan(self) -> Plan:
-        """Return a choice for each node, level by level, and the counts of the leaves."""
-        each = Use(self.choice, self.moved)
-        levels = [Parallel(each, 2**level, self.unit.touched) for level in range(self.depth)]
+        """Return a choice for each node, level by level, with their counts before it, and the counts of the leaves."""
+        each, levels = Use(self.choice, self.moved), list[Plan]()
+        for level in range(self.depth):
+            if self.stop is not None:
+                moved = _ONE.stability(self.stop, self.unit.touched)
+                levels.append(Use(of_shape(self.stop, (2**level,)), moved))
+            levels.append(Parallel(each, 2**level, self.unit.touched))
         return InOrder((*levels, self._count_leaves()))
 
     def release(self, data: Any, run: Runner) -> ForestModel:
@@ -200,16 +229,27 @@ class ChosenTree(GrownTree):
         inner = 2**self.depth - 1
         columns = np.full(inner, NO_COLUMN, dtype=np.int64)
         right = np.zeros((inner, self.splits.bins.widest), dtype=np.int64)
+        is_open = np.ones(1, dtype=np.bool_)
         for level in range(self.depth):
             first, count = 2**level - 1, 2**level
             nodes = leaf_of(cells, columns[:first], right[:first])
+            is_open &= self._is_large(nodes, count, run)
             sides = self.splits.sides(self.splits.tables(cells, classes, nodes, count, self.classes))
             scores = score_of(self.score, *sides, self.records)
             for node, inside in enumerate(run.parallel(count)):
-                chosen = inside(self.choice, scores[node], stability=self.moved)
-                columns[first + node] = self.splits.columns[chosen]
-                right[first + node] = self.splits.right[chosen]
+                if is_open[node]:
+                    chosen = inside(self.choice, scores[node], stability=self.moved)
+                    columns[first + node] = self.splits.columns[chosen]
+                    right[first + node] = self.splits.right[chosen]
+            is_open = np.repeat(is_open, 2)
         return self._finish(cells, classes, columns, right, run)
+
+    def _is_large(self, nodes: Whole64, count: int, run: Runner) -> NDArray[np.bool_]:
+        """Return which nodes of a level are to be divided, by their noisy counts where these are drawn."""
+        if self.stop is None:
+            return np.ones(count, dtype=np.bool_)
+        held = np.bincount(nodes, minlength=count).astype(np.int64)
+        return noisy_cells(run, self.stop, held, _ONE.stability(self.stop, self.unit.touched)) >= self.least
 
 
 def _counted_examples() -> Iterator[Example]:

@@ -116,7 +116,11 @@ class ForestModel(_Binned):
             raise InvalidParameter("leaves", self.leaves, "for each tree one leaf more than inner nodes")
 
     def probabilities(self, values: Floats) -> Floats:
-        """Return the shares of the classes for each row.
+        """Return the shares of the classes for each row."""
+        return softmax(self.scores(values))
+
+    def scores(self, values: Floats) -> Floats:
+        """Return the logarithms of the shares of the classes for each row, up to one number for all classes of a row.
 
         What each tree says beyond the shares of all records is averaged in logarithms, and counted the square root of
         the number of trees times, at most thrice: a mean of shares would hardly ever leave the largest class, and a
@@ -128,7 +132,7 @@ class ForestModel(_Binned):
         found = np.tile(usual, (len(cells), 1))
         for columns, right, leaves in zip(self.columns.values, self.right.values, told, strict=True):
             found += leaves[leaf_of(cells, columns, right)]
-        return softmax(found)
+        return found
 
     @property
     def usual_shares(self) -> Floats:

@@ -119,8 +119,13 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
         public_seed: str = "",
         unit: Unit = ROW,
     ) -> Self:
-        """Return the forest with the least noise whose loss for one unit is within ``within``."""
-        touched = unit.touched if isinstance(unit, Unit) else 1
+        """Return the forest with the least noise whose loss for one unit is within ``within``.
+
+        Where a delta is stated, geometric noise of its epsilon is taken if it is the smaller one: a record in one count
+        gains nothing from a delta.
+        """
+        touched, moves = unit.touched if isinstance(unit, Unit) else 1, _moves(trees, divided=divided)
+        bought = [moves.noise(purse, touched) for purse in (Purse.within(within), Purse.pure_within(within))]
         return cls(
             lower=lower,
             upper=upper,
@@ -129,7 +134,7 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
             classes=classes,
             trees=trees,
             depth=depth,
-            part=_moves(trees, divided=divided).noise(Purse.within(within), touched),
+            part=min(bought, key=deviation),
             divided=divided,
             public_seed=public_seed,
             unit=unit,

@@ -213,6 +213,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "output-perturbation": "For two classes and more columns than objective-perturbation takes.",
                 "random-forest": "Under a small pure epsilon, when nothing is known of the columns.",
                 "counted-tree": "When the counts of every node are wanted beside the tree.",
+                "guarded-classifier": "Around any of them, for two classes and little to lose.",
             },
         ),
         "regression": Task(
@@ -235,9 +236,10 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
         ),
         "clusters": Task(
             "centres of clusters, or a mixture",
-            "dither.learn: KMeans, GaussianMixture",
+            "dither.learn: KMeans, Coreset, GaussianMixture",
             {
                 "coreset-clusters": "First, for four columns or more, or many clusters.",
+                "private-coreset": "When it is not settled yet how many clusters are wanted, means or medians.",
                 "grid-clusters": "For up to three columns and thirty clusters under a pure epsilon.",
                 "lloyd-clusters": "For two clusters in many columns and a small loss.",
                 "noisy-mixture": "When clusters overlap or differ in shape.",
