@@ -31,7 +31,9 @@ _BACK_GAUSS: Final = 1.6449 * math.sqrt(_ADDED)
 #: Scales are moved apart by this factor, so that their partial fractions do not cancel.
 _APART: Final = 1.02
 _LEAST_SHARE: Final = 1e-3
-_STEPS: Final = 48
+#: Halvings: ends are found within a few parts in a million, and within one in five thousand where each step is long.
+_STEPS: Final = 20
+_LONG_STEPS: Final = 12
 #: Failure probabilities below this are left to bounds that need no differences of floats.
 LEAST_FAILURE: Final = 1e-7
 #: Half of the period of a sum whose standard deviation is 1, and the most points of its transform.
@@ -108,9 +110,10 @@ def _laplace(scales: Floats, failure: float) -> Floats:
                 factors[:, place] *= squares[:, place] / (squares[:, place] - squares[:, other])
     low = np.zeros(len(ordered))
     high = ordered.sum(axis=1) * math.log(max(ordered.shape[1] / failure, math.e))
+    rates = -1 / ordered
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        tail = (factors * np.exp(-middle[:, None] / ordered)).sum(axis=1)
+        tail = np.vecdot(factors, np.exp(middle[:, None] * rates))
         is_beyond = tail > failure - 1e-9
         low, high = np.where(is_beyond, middle, low), np.where(is_beyond, high, middle)
     return np.asarray(high * largest[:, 0])
@@ -171,9 +174,9 @@ def _transformed(weights: Floats, many: Floats, failure: float, enough: Floats) 
     left_out = transform(np.array([last]))[:, 0] * (1 + 1 / np.maximum(square, 1e-9)) / (2 * math.pi)
     slack = left_out + 1e-9
     low, high = 0.3 * enough / unit, enough / unit
-    for _ in range(_STEPS // 4):
+    for _ in range(_LONG_STEPS):
         middle = (low + high) / 2
-        tail = 0.5 - (heights * np.sin(at[None, :] * middle[:, None])).sum(axis=1) / math.pi + slack
+        tail = 0.5 - np.vecdot(heights, np.sin(at * middle[:, None])) / math.pi + slack
         is_beyond = 2 * tail > failure
         low, high = np.where(is_beyond, middle, low), np.where(is_beyond, high, middle)
     return np.asarray(high * unit)
