@@ -168,7 +168,7 @@ def _raw_environment() -> dict[Any, Any]:
 def _changes(before: _Settings, after: _Settings, loaded: dict[bytes, bytes | None]) -> list[str]:
     found = [
         f"environment: {name!r} is {after.environment.get(name)!r}"
-        for name in sorted({name for name, _ in before.environment.items() ^ after.environment.items()})
+        for name in sorted(_differing(before.environment, after.environment))
         if not (name in loaded and loaded[name] == after.environment.get(name))
     ]
     if before.folder != after.folder:
@@ -181,8 +181,13 @@ def _changes(before: _Settings, after: _Settings, loaded: dict[bytes, bytes | No
     return found
 
 
+def _differing(before: dict[bytes, bytes], after: dict[bytes, bytes]) -> set[bytes]:
+    """Return the names whose values differ; two whole environments are compared faster than their items."""
+    return set() if before == after else {name for name, _ in before.items() ^ after.items()}
+
+
 def _restore(before: _Settings, after: _Settings, loaded: dict[bytes, bytes | None]) -> None:
-    changed = {name for name, _ in before.environment.items() ^ after.environment.items()} - loaded.keys()
+    changed = _differing(before.environment, after.environment) - loaded.keys()
     for name in changed & before.environment.keys():
         os.environb[name] = before.environment[name]
     for name in changed - before.environment.keys():
