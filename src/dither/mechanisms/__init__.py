@@ -5,59 +5,65 @@ Does not belong here: anything that knows what the value was computed from. To a
 these: a docstring, the frozen class, ``@register``; then its page ``docs/algorithms/<name>.md``.
 """
 
-from dither.mechanisms.above_threshold import AboveThreshold
-from dither.mechanisms.bounded_geometric import BoundedGeometric
-from dither.mechanisms.core.mechanism import (
-    Bound,
-    Composed,
-    Interactive,
-    InteractivePrimitive,
-    Interval,
-    Mechanism,
-    Numerics,
-    Primitive,
-)
-from dither.mechanisms.core.public import PublicArray
-from dither.mechanisms.core.registry import Dialogue, Entry, Example, find, register, registered
-from dither.mechanisms.core.release import Budget, Release, converse, perform, release
-from dither.mechanisms.core.runner import Handle, Runner
-from dither.mechanisms.core.spec import digest, from_spec, to_spec
-from dither.mechanisms.discrete_gaussian import DiscreteGaussian
-from dither.mechanisms.exponential import Exponential
-from dither.mechanisms.function_release import FunctionRelease
-from dither.mechanisms.gamma_norm import GammaNorm
-from dither.mechanisms.gap_sparse import Gap, GapSparse
-from dither.mechanisms.gaussian import Gaussian
-from dither.mechanisms.gaussian_process import GaussianProcess
-from dither.mechanisms.generalised_exponential import GeneralisedExponential
-from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.grouped_exponential import GroupedExponential
-from dither.mechanisms.k_norm import KNorm
-from dither.mechanisms.laplace import Laplace
-from dither.mechanisms.max_norm import MaxNorm
-from dither.mechanisms.noise_reduction import NoiseReduction
-from dither.mechanisms.noisy_max import NoisyMax
-from dither.mechanisms.numeric_sparse import NumericSparse, Reading
-from dither.mechanisms.pan_private import Intrusion, PanPrivateCounter
-from dither.mechanisms.pan_private_density import PanPrivateDensity
-from dither.mechanisms.permute_and_flip import PermuteAndFlip
-from dither.mechanisms.planar_laplace import PlanarLaplace
-from dither.mechanisms.prefix_sums import PrefixCounter, PrefixSums, RunningSum
-from dither.mechanisms.propose_test_release import ProposeTestRelease
-from dither.mechanisms.random_projection import RandomProjection, sign_matrix
-from dither.mechanisms.randomised_response import RandomisedResponse
-from dither.mechanisms.repeat_and_select import RepeatAndSelect
-from dither.mechanisms.sample_and_aggregate import SampleAndAggregate, block_statistic
-from dither.mechanisms.sampling import FixedSizeSample, PoissonSample
-from dither.mechanisms.smooth_cauchy import SmoothCauchy
-from dither.mechanisms.smooth_gaussian import SmoothGaussian
-from dither.mechanisms.smooth_laplace import SmoothLaplace
-from dither.mechanisms.square_root_counter import SquareRootCounter
-from dither.mechanisms.stability_selection import StabilitySelection
-from dither.mechanisms.stable_mode import StableMode
-from dither.mechanisms.staircase import Staircase
-from dither.mechanisms.top_k import TopK
-from dither.mechanisms.truncated_laplace import TruncatedLaplace
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dither.mechanisms.above_threshold import AboveThreshold
+    from dither.mechanisms.bounded_geometric import BoundedGeometric
+    from dither.mechanisms.core.mechanism import (
+        Bound,
+        Composed,
+        Interactive,
+        InteractivePrimitive,
+        Interval,
+        Mechanism,
+        Numerics,
+        Primitive,
+    )
+    from dither.mechanisms.core.public import PublicArray
+    from dither.mechanisms.core.registry import Dialogue, Entry, Example, find, register, registered
+    from dither.mechanisms.core.release import Budget, Release, converse, perform, release
+    from dither.mechanisms.core.runner import Handle, Runner
+    from dither.mechanisms.core.spec import digest, from_spec, to_spec
+    from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+    from dither.mechanisms.exponential import Exponential
+    from dither.mechanisms.function_release import FunctionRelease
+    from dither.mechanisms.gamma_norm import GammaNorm
+    from dither.mechanisms.gap_sparse import Gap, GapSparse
+    from dither.mechanisms.gaussian import Gaussian
+    from dither.mechanisms.gaussian_process import GaussianProcess
+    from dither.mechanisms.generalised_exponential import GeneralisedExponential
+    from dither.mechanisms.geometric import Geometric
+    from dither.mechanisms.grouped_exponential import GroupedExponential
+    from dither.mechanisms.k_norm import KNorm
+    from dither.mechanisms.laplace import Laplace
+    from dither.mechanisms.max_norm import MaxNorm
+    from dither.mechanisms.noise_reduction import NoiseReduction
+    from dither.mechanisms.noisy_max import NoisyMax
+    from dither.mechanisms.numeric_sparse import NumericSparse, Reading
+    from dither.mechanisms.pan_private import Intrusion, PanPrivateCounter
+    from dither.mechanisms.pan_private_density import PanPrivateDensity
+    from dither.mechanisms.permute_and_flip import PermuteAndFlip
+    from dither.mechanisms.planar_laplace import PlanarLaplace
+    from dither.mechanisms.prefix_sums import PrefixCounter, PrefixSums, RunningSum
+    from dither.mechanisms.propose_test_release import ProposeTestRelease
+    from dither.mechanisms.random_projection import RandomProjection, sign_matrix
+    from dither.mechanisms.randomised_response import RandomisedResponse
+    from dither.mechanisms.repeat_and_select import RepeatAndSelect
+    from dither.mechanisms.sample_and_aggregate import SampleAndAggregate, block_statistic
+    from dither.mechanisms.sampling import FixedSizeSample, PoissonSample
+    from dither.mechanisms.smooth_cauchy import SmoothCauchy
+    from dither.mechanisms.smooth_gaussian import SmoothGaussian
+    from dither.mechanisms.smooth_laplace import SmoothLaplace
+    from dither.mechanisms.square_root_counter import SquareRootCounter
+    from dither.mechanisms.stability_selection import StabilitySelection
+    from dither.mechanisms.stable_mode import StableMode
+    from dither.mechanisms.staircase import Staircase
+    from dither.mechanisms.top_k import TopK
+    from dither.mechanisms.truncated_laplace import TruncatedLaplace
 
 __all__ = [
     "AboveThreshold",
@@ -132,3 +138,92 @@ __all__ = [
     "sign_matrix",
     "to_spec",
 ]
+
+#: Where everything is; a mechanism is loaded when it is first asked for, and all of them when a registry is.
+_LATER = {
+    "AboveThreshold": "dither.mechanisms.above_threshold",
+    "Bound": "dither.mechanisms.core.mechanism",
+    "BoundedGeometric": "dither.mechanisms.bounded_geometric",
+    "Budget": "dither.mechanisms.core.release",
+    "Composed": "dither.mechanisms.core.mechanism",
+    "Dialogue": "dither.mechanisms.core.registry",
+    "DiscreteGaussian": "dither.mechanisms.discrete_gaussian",
+    "Entry": "dither.mechanisms.core.registry",
+    "Example": "dither.mechanisms.core.registry",
+    "Exponential": "dither.mechanisms.exponential",
+    "FixedSizeSample": "dither.mechanisms.sampling",
+    "FunctionRelease": "dither.mechanisms.function_release",
+    "GammaNorm": "dither.mechanisms.gamma_norm",
+    "Gap": "dither.mechanisms.gap_sparse",
+    "GapSparse": "dither.mechanisms.gap_sparse",
+    "Gaussian": "dither.mechanisms.gaussian",
+    "GaussianProcess": "dither.mechanisms.gaussian_process",
+    "GeneralisedExponential": "dither.mechanisms.generalised_exponential",
+    "Geometric": "dither.mechanisms.geometric",
+    "GroupedExponential": "dither.mechanisms.grouped_exponential",
+    "Handle": "dither.mechanisms.core.runner",
+    "Interactive": "dither.mechanisms.core.mechanism",
+    "InteractivePrimitive": "dither.mechanisms.core.mechanism",
+    "Interval": "dither.mechanisms.core.mechanism",
+    "Intrusion": "dither.mechanisms.pan_private",
+    "KNorm": "dither.mechanisms.k_norm",
+    "Laplace": "dither.mechanisms.laplace",
+    "MaxNorm": "dither.mechanisms.max_norm",
+    "Mechanism": "dither.mechanisms.core.mechanism",
+    "NoiseReduction": "dither.mechanisms.noise_reduction",
+    "NoisyMax": "dither.mechanisms.noisy_max",
+    "NumericSparse": "dither.mechanisms.numeric_sparse",
+    "Numerics": "dither.mechanisms.core.mechanism",
+    "PanPrivateCounter": "dither.mechanisms.pan_private",
+    "PanPrivateDensity": "dither.mechanisms.pan_private_density",
+    "PermuteAndFlip": "dither.mechanisms.permute_and_flip",
+    "PlanarLaplace": "dither.mechanisms.planar_laplace",
+    "PoissonSample": "dither.mechanisms.sampling",
+    "PrefixCounter": "dither.mechanisms.prefix_sums",
+    "PrefixSums": "dither.mechanisms.prefix_sums",
+    "Primitive": "dither.mechanisms.core.mechanism",
+    "ProposeTestRelease": "dither.mechanisms.propose_test_release",
+    "PublicArray": "dither.mechanisms.core.public",
+    "RandomProjection": "dither.mechanisms.random_projection",
+    "RandomisedResponse": "dither.mechanisms.randomised_response",
+    "Reading": "dither.mechanisms.numeric_sparse",
+    "Release": "dither.mechanisms.core.release",
+    "RepeatAndSelect": "dither.mechanisms.repeat_and_select",
+    "Runner": "dither.mechanisms.core.runner",
+    "RunningSum": "dither.mechanisms.prefix_sums",
+    "SampleAndAggregate": "dither.mechanisms.sample_and_aggregate",
+    "SmoothCauchy": "dither.mechanisms.smooth_cauchy",
+    "SmoothGaussian": "dither.mechanisms.smooth_gaussian",
+    "SmoothLaplace": "dither.mechanisms.smooth_laplace",
+    "SquareRootCounter": "dither.mechanisms.square_root_counter",
+    "StabilitySelection": "dither.mechanisms.stability_selection",
+    "StableMode": "dither.mechanisms.stable_mode",
+    "Staircase": "dither.mechanisms.staircase",
+    "TopK": "dither.mechanisms.top_k",
+    "TruncatedLaplace": "dither.mechanisms.truncated_laplace",
+    "block_statistic": "dither.mechanisms.sample_and_aggregate",
+    "converse": "dither.mechanisms.core.release",
+    "digest": "dither.mechanisms.core.spec",
+    "find": "dither.mechanisms.core.registry",
+    "from_spec": "dither.mechanisms.core.spec",
+    "perform": "dither.mechanisms.core.release",
+    "register": "dither.mechanisms.core.registry",
+    "registered": "dither.mechanisms.core.registry",
+    "release": "dither.mechanisms.core.release",
+    "sign_matrix": "dither.mechanisms.random_projection",
+    "to_spec": "dither.mechanisms.core.spec",
+}
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(importlib.import_module(_LATER[name]), name)
+        return found
+
+
+def __dir__() -> list[str]:
+    """Return the names that a user types."""
+    return sorted(__all__)

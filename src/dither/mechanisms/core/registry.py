@@ -173,6 +173,8 @@ def find(name: str) -> Entry:
 
 def _load() -> None:
     """Import, once, the rooms and the installed packages that register mechanisms."""
+    for module in sorted(set(importlib.import_module("dither.mechanisms")._LATER.values())):
+        importlib.import_module(module)
     for room in _ROOMS_ABOVE:
         importlib.import_module(room)
     _load_packages()
