@@ -48,6 +48,9 @@ LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 #: Rooms that may hold noise: the core and primitives, and those that test them.
 HOLDS_NOISE = {"noise", "mechanisms", "testing", "checks", "audit", "bench"}
 
+#: The nodes in which a statement may stand.
+_HOLDING = (ast.stmt, ast.excepthandler, ast.match_case)
+
 
 def room_of(path: Path) -> str:
     parts = path.relative_to(SOURCE).parts
@@ -56,16 +59,14 @@ def room_of(path: Path) -> str:
 
 def imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
     """Yield every module imported at run time, with its line; imports for type checkers only are left out."""
-    skipped = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if id(node) in skipped:
-            continue
-        if isinstance(node, ast.Import):
+    left: list[ast.AST] = [tree]
+    while left:
+        node = left.pop()
+        # Statements alone hold imports; expressions need not be walked.
+        left.extend(part for part in ast.iter_child_nodes(node) if isinstance(part, _HOLDING))
+        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            left = [part for part in left if part not in node.body]
+        elif isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module, node.lineno
