@@ -242,10 +242,20 @@ def test_public_names_are_sorted_and_exist() -> None:
 
 
 def test_import_is_light() -> None:
-    """Importing the package brings NumPy and the cipher, and nothing that is needed only later."""
-    script = "import sys, dither; print(' '.join(sorted({name.split('.')[0] for name in sys.modules})))"
-    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    assert not set(loaded) & {"scipy", "pandas", "altair", "rich", "typer", "duckdb", "sklearn", "torch"}
+    """Importing the package brings its errors alone, and a ledger no room of mechanisms, engines or noise."""
+    script = (
+        "import sys, dither\n"
+        "print(*sys.modules)\n"
+        "import dither.curator.ledger.sqlite\n"
+        "print(*sys.modules)\n"
+        "print(*(getattr(dither, name) is not None for name in dither.__all__))\n"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    package, ledger, named = (set(line.split()) for line in told.splitlines())
+    heavy = {"scipy", "pandas", "altair", "rich", "typer", "duckdb", "sklearn", "torch"}
+    assert not package & (heavy | {"numpy", "cryptography", "dither.mechanisms", "dither.privacy"})
+    assert not ledger & (heavy | {"cryptography", "dither.noise", "dither.mechanisms.geometric", "dither.publish"})
+    assert named == {"True"}
 
 
 def test_versions_agree() -> None:

@@ -8,7 +8,6 @@ way back where there is one.
 
 from __future__ import annotations
 
-import _signal
 import _thread
 import atexit
 import decimal
@@ -58,8 +57,7 @@ SETTINGS: Final[dict[str, _Setting]] = {
     "the depth of recursion": (sys.getrecursionlimit, sys.setrecursionlimit),
     "the most digits of an integer": (sys.get_int_max_str_digits, sys.set_int_max_str_digits),
     "who is told of exceptions": (lambda: (sys.excepthook, sys.unraisablehook, threading.excepthook), _set_hooks),
-    # Asked of the module below: the one above makes a member of an enumeration of every answer.
-    "what is done about signals": (lambda: [_signal.getsignal(one) for one in _SIGNALS], None),
+    "what is done about signals": (lambda: [signal.getsignal(one) for one in _SIGNALS], None),
 }
 
 
