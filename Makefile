@@ -37,9 +37,9 @@ test: $(VENV)/.installed  ## every check that a change must pass
 quick: $(VENV)/.installed  ## the tests that a change since main can reach
 	$(BIN)/python tools/quick.py --run
 
-# Each worker has one core: threads of linear algebra would only wait for each other.
+# Each worker has one core: threads of linear algebra and of learners would only wait for each other.
 units: $(VENV)/.installed
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 lowest:  ## the tests with the lowest versions of everything that pyproject.toml admits
 	$(PYTHON) -m venv --clear $(LOWEST)

@@ -30,6 +30,9 @@ _DECLARED = "false_alarm"
 # As in the Makefile, for those who call pytest: hundreds of interpreters are started that compile everything otherwise.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Each worker has one core: threads of linear algebra, and of learners beside us, would spin while they wait for it.
+for _threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")
 
 
 def tool_of(name: str) -> ModuleType:

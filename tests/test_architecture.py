@@ -48,6 +48,9 @@ LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 #: Rooms that may hold noise: the core and primitives, and those that test them.
 HOLDS_NOISE = {"noise", "mechanisms", "testing", "checks", "audit", "bench"}
 
+#: The nodes in which a statement may stand.
+_HOLDING = (ast.stmt, ast.excepthandler, ast.match_case)
+
 
 def room_of(path: Path) -> str:
     parts = path.relative_to(SOURCE).parts
@@ -56,16 +59,14 @@ def room_of(path: Path) -> str:
 
 def imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
     """Yield every module imported at run time, with its line; imports for type checkers only are left out."""
-    skipped = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if id(node) in skipped:
-            continue
-        if isinstance(node, ast.Import):
+    left: list[ast.AST] = [tree]
+    while left:
+        node = left.pop()
+        # Statements alone hold imports; expressions need not be walked.
+        left.extend(part for part in ast.iter_child_nodes(node) if isinstance(part, _HOLDING))
+        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            left = [part for part in left if part not in node.body]
+        elif isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module, node.lineno
@@ -241,10 +242,20 @@ def test_public_names_are_sorted_and_exist() -> None:
 
 
 def test_import_is_light() -> None:
-    """Importing the package brings NumPy and the cipher, and nothing that is needed only later."""
-    script = "import sys, dither; print(' '.join(sorted({name.split('.')[0] for name in sys.modules})))"
-    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    assert not set(loaded) & {"scipy", "pandas", "altair", "rich", "typer", "duckdb", "sklearn", "torch"}
+    """Importing the package brings its errors alone, and a ledger no room of mechanisms, engines or noise."""
+    script = (
+        "import sys, dither\n"
+        "print(*sys.modules)\n"
+        "import dither.curator.ledger.sqlite\n"
+        "print(*sys.modules)\n"
+        "print(*(getattr(dither, name) is not None for name in dither.__all__))\n"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    package, ledger, named = (set(line.split()) for line in told.splitlines())
+    heavy = {"scipy", "pandas", "altair", "rich", "typer", "duckdb", "sklearn", "torch"}
+    assert not package & (heavy | {"numpy", "cryptography", "dither.mechanisms", "dither.privacy"})
+    assert not ledger & (heavy | {"cryptography", "dither.noise", "dither.mechanisms.geometric", "dither.publish"})
+    assert named == {"True"}
 
 
 def test_versions_agree() -> None:

@@ -98,9 +98,16 @@ def _run(node: ast.AST) -> Iterator[ast.AST]:
     left = [node]
     while left:
         node = left.pop()
-        if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)):
-            yield node
-            left.extend(ast.iter_child_nodes(node))
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        yield node
+        # As ast.iter_child_nodes, without a generator for each node: all sources and tests are walked.
+        for name in node._fields:
+            part = getattr(node, name, None)
+            if isinstance(part, list):
+                left.extend(one for one in part if isinstance(one, ast.AST))
+            elif isinstance(part, ast.AST) and part._fields:
+                left.append(part)
 
 
 def reached(changed: Iterable[str], graph: Mapping[str, set[str]]) -> set[str]:

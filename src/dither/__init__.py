@@ -25,8 +25,6 @@ from dither.errors import (
     NotFound,
     Unanswerable,
 )
-from dither.mechanisms import Budget, Gaussian, Geometric, Laplace, Release, converse, release
-from dither.privacy import EDGE, EVENT, NODE, ROW, ROW_REPLACED, ZCDP, ApproxDP, PureDP, Unit, person
 
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
@@ -34,6 +32,8 @@ if TYPE_CHECKING:
     from dither.curator.private import private
     from dither.curator.session import Session
     from dither.data import Column, DataSet, Kind, Table
+    from dither.mechanisms import Budget, Gaussian, Geometric, Laplace, Release, converse, release
+    from dither.privacy import EDGE, EVENT, NODE, ROW, ROW_REPLACED, ZCDP, ApproxDP, PureDP, Unit, person
     from dither.publish.choose import choose
     from dither.publish.queries.builder import col
     from dither.publish.synthetic.synthesizer import Synthesizer
@@ -79,19 +79,36 @@ __all__ = [
     "release",
 ]
 
-#: What is loaded when it is first asked for: engines, parsers and methods are no part of a light import.
+#: Where everything but the errors is; loaded when it is first asked for, so that whoever needs one room loads one room.
 _LATER = {
+    "EDGE": ("dither.privacy", "EDGE"),
+    "EVENT": ("dither.privacy", "EVENT"),
+    "NODE": ("dither.privacy", "NODE"),
+    "ROW": ("dither.privacy", "ROW"),
+    "ROW_REPLACED": ("dither.privacy", "ROW_REPLACED"),
+    "ZCDP": ("dither.privacy", "ZCDP"),
+    "ApproxDP": ("dither.privacy", "ApproxDP"),
+    "Budget": ("dither.mechanisms", "Budget"),
     "Column": ("dither.data", "Column"),
     "Curator": ("dither.curator.folder", "Curator"),
     "DataSet": ("dither.data", "DataSet"),
+    "Gaussian": ("dither.mechanisms", "Gaussian"),
+    "Geometric": ("dither.mechanisms", "Geometric"),
     "Kind": ("dither.data", "Kind"),
+    "Laplace": ("dither.mechanisms", "Laplace"),
+    "PureDP": ("dither.privacy", "PureDP"),
+    "Release": ("dither.mechanisms", "Release"),
     "Session": ("dither.curator.session", "Session"),
     "Synthesizer": ("dither.publish.synthetic.synthesizer", "Synthesizer"),
     "Table": ("dither.data", "Table"),
+    "Unit": ("dither.privacy", "Unit"),
     "choose": ("dither.publish.choose", "choose"),
     "col": ("dither.publish.queries.builder", "col"),
+    "converse": ("dither.mechanisms", "converse"),
     "open": ("dither.curator.folder", "open_curator"),
+    "person": ("dither.privacy", "person"),
     "private": ("dither.curator.private", "private"),
+    "release": ("dither.mechanisms", "release"),
 }
 
 

@@ -68,13 +68,13 @@ def test_intervals_hold_what_they_are_said_to_hold(shown: Clinic, monkeypatch: p
 
 
 def _answers(shown: Clinic, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, QueryResult]]:
-    known: dict[str, Any] = {}
+    known: dict[Any, Any] = {}
     read = DuckDBEngine.aggregate
 
     def remembered(engine: Any, aggregation: Any) -> Any:
-        found = known.get(repr(aggregation))
+        found = known.get(aggregation)
         if found is None:
-            found = known[repr(aggregation)] = read(engine, aggregation)
+            found = known[aggregation] = read(engine, aggregation)
         return found
 
     monkeypatch.setattr(DuckDBEngine, "aggregate", remembered)

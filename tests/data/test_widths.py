@@ -36,12 +36,15 @@ from dither.data import (
     Window,
 )
 from dither.data.engines.duckdb import DuckDBEngine
+from dither.data.engines.protocol import Engine
 from dither.data.evaluation import evaluate
 from dither.data.expressions import kind_of, walk
 from dither.data.lengths import extent
+from dither.data.reference import ReferenceEngine
 from dither.data.schema import person_unit
 from dither.data.widths import PERSON_BYTES, ROW_BYTES, check_widths
 from dither.errors import InvalidParameter
+from dither.privacy import ROW
 
 # The bound holds: whatever cells there are, no text that is made is longer.
 
@@ -263,3 +266,19 @@ def test_one_person_cannot_take_the_memory_that_an_engine_says_it_has() -> None:
         with pytest.raises(InvalidParameter, match=r"half of the engine's memory of [\d,]+ bytes.*rows per join"):
             engine.prepare(asked)
         assert engine.aggregate(joined(10, copies(2))).measures == ((1,),)
+
+
+def test_an_engine_looks_at_a_request_once_and_at_every_other_one() -> None:
+    """A request that was admitted is known by itself and not by being equal; one that was refused is refused again."""
+    table = Table("visits", (Column("note", Kind.TEXT),), "visits.csv")
+    engine = ReferenceEngine(DataSet("clinic", (table,), ROW), {"visits": []})
+    others = Table("visits", (Column("note", Kind.INTEGER),), "visits.csv")
+    sound, foreign = (Aggregation(Scan(one), (), (CountRows(),)) for one in (table, others))
+    for _ in range(2):
+        Engine.check_tables(engine, sound)
+        with pytest.raises(InvalidParameter):
+            Engine.check_tables(engine, foreign)
+    assert list(engine._admitted.values()) == [sound]
+    for _ in range(200):
+        Engine.check_tables(engine, Aggregation(Scan(table), (), (CountRows(),)))
+    assert len(engine._admitted) <= 64

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.stats import binom
 
 from dither.errors import InvalidParameter
@@ -33,9 +32,10 @@ from dither.estimate.accuracy import (
     small_values,
     total,
 )
+from tests.rationals import rationals
 
 
-@given(st.fractions("1/20", 3), st.fractions(0, 20), st.fractions(-20, 20))
+@given(rationals("1/20", 3), rationals(0, 20), rationals(-20, 20))
 @settings(max_examples=60, deadline=None)
 def test_a_guess_beside_the_noisy_value(epsilon: Fraction, sigma: Fraction, c: Fraction) -> None:
     """P[|e + c| <= sigma]: 1 - e^(-eps sigma) cosh(eps c) for |c| <= sigma, else e^(-eps |c|) sinh(eps sigma)."""

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from dither.exact import exp_down, exp_up, log_down, log_up, round_up, sqrt_down, sqrt_up, tanh_up, to_float
 from dither.exact.enclosure import decimal_down, decimal_up, exp_decimals, round_down
+from tests.rationals import rationals
 
 #: How far from the truth a bound may be, relative to it.
 TIGHT = Fraction(1, 10**20)
@@ -88,7 +89,7 @@ def test_exp_brackets_the_truth(x: Fraction) -> None:
     assert near(high, truth)
 
 
-@given(st.fractions(min_value=0, max_value=2, max_denominator=50))
+@given(rationals(0, 2, 50))
 @settings(deadline=None, max_examples=60)
 def test_exp_brackets_its_series(x: Fraction) -> None:
     low, high = exp_series(x)
@@ -164,7 +165,7 @@ def test_log_near_one(power: int, digits: int, sign: int) -> None:
     assert near(log_up(x), truth)
 
 
-@given(st.fractions(min_value=Fraction(1, 2), max_value=2, max_denominator=50))
+@given(rationals(Fraction(1, 2), 2, 50))
 @settings(deadline=None, max_examples=60)
 def test_log_brackets_its_series(x: Fraction) -> None:
     low, high = log_series(x)

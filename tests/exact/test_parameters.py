@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from dither.errors import InvalidParameter
 from dither.exact import Field, Flag, NonNegative, Positive, Probability, Shape, Whole
+from tests.rationals import rationals
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def test_replace_converts_and_leaves_the_original() -> None:
     assert replace(other, scale=1) == record
 
 
-@given(st.fractions(min_value=Fraction(1, 1000), max_value=1000, max_denominator=1000))
+@given(rationals(Fraction(1, 1000), 1000, 1000))
 @settings(deadline=None, max_examples=50)
 def test_equal_numbers_make_equal_records(number: Fraction) -> None:
     one, two = Example(scale=number), Example(scale=str(number))

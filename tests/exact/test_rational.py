@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from dither.errors import DitherError, InvalidParameter
 from dither.exact import exact, non_negative, positive, probability, shape_of, whole
+from tests.rationals import rationals
 
 CONVERTED = [
     (0, Fraction(0)),
@@ -267,7 +268,7 @@ def test_anything_else_is_refused(value: Any) -> None:
         assert refusal(exact, "x", value).parameter == "x"
 
 
-@given(st.fractions(min_value=-(10**30), max_value=10**30), st.fractions())
+@given(rationals(-(10**30), 10**30), st.fractions())
 @settings(deadline=None)
 def test_arithmetic_agrees_with_cross_multiplication(a: Fraction, b: Fraction) -> None:
     """The exact type is the standard library's; it is checked here against integers alone."""

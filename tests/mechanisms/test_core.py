@@ -53,6 +53,7 @@ from dither.mechanisms import (
     converse,
     release,
 )
+from dither.mechanisms.core import registry
 from dither.noise import Noise, SystemEntropy, system_noise
 from dither.privacy import (
     EVENT,
@@ -1096,3 +1097,20 @@ def test_a_budget_is_not_charged_in_the_midst_of_a_charge(monkeypatch: pytest.Mo
     release(Geometric(scale=2), 5, budget=budget, stability=1)
     assert refused
     assert budget.spent == PureDP("1/2")
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_examples_of_rooms_above_come_in_one_order_whatever_was_imported_first(
+    turn: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rooms = ["dither.publish.histograms.linear", "dither.publish.lifting", "dither.learn.lifting", "elsewhere"]
+
+    def of(room: str) -> Callable[[], Iterable[Any]]:
+        def given() -> Iterable[Any]:
+            return [room]
+
+        given.__module__ = room
+        return given
+
+    monkeypatch.setitem(registry._further, "made-up", [of(room) for room in rooms[::turn]])
+    assert list(registry._all_examples("made-up", lambda: ())) == rooms

@@ -12,8 +12,9 @@ from dither.exact import sqrt_up
 from dither.mechanisms import DiscreteGaussian, Exponential, Geometric
 from dither.mechanisms.core.purse import PureSpending, Purse, Spending
 from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
+from tests.rationals import rationals
 
-_SMALL = st.fractions(min_value=Fraction(1, 1000), max_value=50)
+_SMALL = rationals(Fraction(1, 1000), 50)
 _LOSSES = st.one_of(
     _SMALL.map(PureDP),
     st.builds(lambda epsilon, rho: PureDP(epsilon, rho=rho), _SMALL, _SMALL),

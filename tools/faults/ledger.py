@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dither.curator.ledger.books import Books
 from dither.curator.ledger.interface import Account, Reservation, Stored
@@ -32,8 +32,10 @@ from dither.curator.ledger.sqlite import SqliteLedger
 from dither.curator.ledger.transactions import STEPS, ignore_step
 from dither.errors import BudgetExceeded, DitherError, ReleaseFailed
 from dither.privacy import PureDP
-from dither.testing.postgres import PostgresServer, temporary_postgres
 from tools.faults.shared import SharedTrial
+
+if TYPE_CHECKING:
+    from dither.testing.postgres import PostgresServer
 
 #: Opens a ledger, given a folder, the function to tell of steps, and the length of the log.
 Opener = Callable[[Path, Callable[[str], None], int], Books]
@@ -419,7 +421,12 @@ def main() -> None:
     given = parser.parse_args()
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=given.folder)))
-        make = _server(stack.enter_context(temporary_postgres())) if given.postgres else None
+        make = None
+        if given.postgres:
+            # Here, because every client is a copy of this process, and should be a small one.
+            from dither.testing.postgres import temporary_postgres
+
+            make = _server(stack.enter_context(temporary_postgres()))
         sizes = {"trials": given.trials, "clients": given.clients, "releases": given.releases}
         shared = given.trials // 10 if given.shared is None else given.shared
         tally = run(folder, **sizes, shared=shared, make=make, say=_say)

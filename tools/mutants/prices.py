@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.checks.contract import check_law, check_law_farther
-from dither.checks.replays import check_distances
+from dither.checks.replays import check_distances, check_replay
 from dither.checks.sampling import check_sampled_price
 from dither.exact import Number, non_negative
 from dither.mechanisms import Geometric
@@ -93,7 +93,7 @@ PRICES = (
         "disjoint parts are charged for one of two persons",
         "replay",
         lambda: mutated(f"{_PLANS}:Parallel.loss", _one_sibling),
-        of(check_distances, "prefix-counter", 1),
+        of(check_replay, "prefix-counter", 1),
     ),
     Mutant(
         67,
@@ -102,7 +102,7 @@ PRICES = (
         "a value that moves by more is charged as one that moves by one",
         "replay",
         lambda: mutated(f"{_PLANS}:Use.loss", _without_stability),
-        of(check_distances, LINEAR),
+        of(check_replay, LINEAR),
     ),
     Mutant(
         68,

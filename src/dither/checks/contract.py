@@ -26,7 +26,7 @@ from dither.checks.draws import (
     check_scales,
 )
 from dither.checks.foreign import check_foreign_rows
-from dither.checks.law import check_law_by_branching, conversed, coverage_is_refuted
+from dither.checks.law import Laws, check_law_by_branching, conversed, coverage_is_refuted
 from dither.checks.prices import check_far_prices, check_law_far, check_prices_of_parts
 from dither.checks.replays import (
     check_again,
@@ -170,32 +170,22 @@ def check_law(example: Example) -> None:
     """Check that the exact law, followed coin by coin on neighbours, keeps the promised ratio."""
     mechanism = example.mechanism
     if isinstance(mechanism, Primitive) and int(np.prod(mechanism.draw_shape)) <= 3:
+        laws = Laws(mechanism.draw)
         for here, there, distance in pairs_of(example)[:2]:
-            check_law_by_branching(
-                partial(mechanism.draw, here),
-                partial(mechanism.draw, there),
-                mechanism.loss(distance),
-            )
+            check_law_by_branching(laws.of(here), laws.of(there), mechanism.loss(distance))
     elif isinstance(mechanism, InteractivePrimitive):
+        laws = Laws(partial(conversed, mechanism))
         for here, there, distance in pairs_of(example)[:2]:
-            check_law_by_branching(
-                partial(conversed, mechanism, here[:2]),
-                partial(conversed, mechanism, there[:2]),
-                mechanism.loss(distance),
-            )
+            check_law_by_branching(laws.of(here[:2]), laws.of(there[:2]), mechanism.loss(distance))
 
 
 def check_law_farther(example: Example) -> None:
     """Check that the exact law keeps the promised ratio for values two and three apart."""
     mechanism = example.mechanism
     if isinstance(mechanism, Primitive) and int(np.prod(mechanism.draw_shape)) <= 3:
+        laws = Laws(mechanism.draw)
         for here, there, distance in hostile.farther_pairs(mechanism, example.data):
-            check_law_by_branching(
-                partial(mechanism.draw, here),
-                partial(mechanism.draw, there),
-                mechanism.loss(distance),
-                runs=_RUNS_FARTHER,
-            )
+            check_law_by_branching(laws.of(here), laws.of(there), mechanism.loss(distance), runs=_RUNS_FARTHER)
 
 
 def check_intervals_cover(example: Example) -> None:

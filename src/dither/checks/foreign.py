@@ -76,7 +76,7 @@ def _followed(mechanism: Any, plain: Any, given: Any) -> list[Violation]:
     """Return how two runs differ. The data are not watched: inspecting a foreign row might never end."""
     distance, noise, plan = Fraction(1), system_noise(), mechanism.plan()
     first = RecordingRunner(plan, noise, d_in=distance)
-    second = ReplayRunner(plan, noise, earlier=first.tape, tape=Tape(key=first.tape.key), d_in=distance)
+    second = ReplayRunner(plan, noise, earlier=first.tape, tape=Tape(given=first.tape), d_in=distance)
     courses = _course(mechanism, plain, first), _course(mechanism, given, second)
     return compared(mechanism, (first.tape, second.tape), courses, (None, None))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from dither.noise import Noise
 from dither.privacy import Loss
 from dither.testing.branching import Branches
 from dither.testing.enumeration import Enumeration, hashable
+from dither.testing.sameness import digest
 
 _RUNS = 500
 # Where both laws are as undecided as this after a part of the runs, the rest of them would refute nothing either.
@@ -36,9 +38,26 @@ def conversed(mechanism: InteractivePrimitive[Any, Any], script: Sequence[Any], 
     return tuple(answers)
 
 
+class Laws:
+    """The laws of draws by the values that they are made for, each followed once however often it is compared.
+
+    Args:
+        draw: draws for a value, which it does not change.
+
+    """
+
+    def __init__(self, draw: Callable[[Any, Noise], Any]) -> None:
+        self._draw = draw
+        self._known: dict[str, Branches] = {}
+
+    def of(self, value: Any) -> Branches:
+        """Return the branches for a value, as far as they were followed."""
+        return self._known.setdefault(digest(value), Branches(partial(self._draw, value)))
+
+
 def check_law_by_branching(
-    here: Callable[[Noise], Any],
-    there: Callable[[Noise], Any],
+    here: Branches | Callable[[Noise], Any],
+    there: Branches | Callable[[Noise], Any],
     loss: Loss,
     *,
     runs: int = _RUNS,
@@ -49,10 +68,11 @@ def check_law_by_branching(
     and with what was not an upper one; so a refutation is certain. Returns how much stayed undecided, which says how
     strong the check is.
     """
-    sides, first = [Branches(here), Branches(there)], max(1, runs // _SHARE_TRIED_FIRST)
+    sides = [side if isinstance(side, Branches) else Branches(side) for side in (here, there)]
+    first = max(1, runs // _SHARE_TRIED_FIRST)
     laws = [side.follow(first) for side in sides]
     if runs > first and any(law.undecided < _HOPELESS for law in laws):
-        laws = [side.follow(runs - first) for side in sides]
+        laws = [side.follow(runs) for side in sides]
     _keeps(laws, loss)
     return max(law.undecided for law in laws)
 

@@ -33,6 +33,8 @@ from dither.testing.wild import TURNS, WildRunner, canned
 Planned = Composed[Any, Any] | Interactive[Any, Any]
 
 _MOST_PAIRS = 50
+#: Of this many neighbours the price of the whole is compared with those of the draws.
+_PRICED = 3
 _SOME_NUMBERS, _MANY_NUMBERS = 100, 2000
 #: Outputs that are large all, and large with both signs.
 _EXTREME_TURNS = (1, 4)
@@ -44,11 +46,16 @@ def pairs_of(example: Example) -> list[Pair]:
 
 
 def check_replay(example: Example) -> None:
-    """Check that on frozen draws hostile neighbours take the same path and give the same output."""
+    """Check that on frozen draws hostile neighbours take the same path and give the same output.
+
+    Of the first of them it is also checked that they are told apart no better than is charged.
+    """
     if isinstance(example.mechanism, Composed | Interactive):
         pairs = pairs_of(example)
         require(bool(pairs), "there are no neighbours to try: give the example some")
-        for pair in pairs:
+        for pair in pairs[:_PRICED]:
+            _priced(example.mechanism, pair)
+        for pair in pairs[_PRICED:]:
             _follow(example.mechanism, pair)
 
 
@@ -62,10 +69,13 @@ def check_wild_outputs(example: Example) -> None:
 
 
 def check_distances(example: Example) -> None:
-    """Check that inputs two and three units apart are told apart no better than is charged, in both directions."""
+    """Check that inputs two and three units apart are told apart no better than is charged, in both directions.
+
+    Of inputs one unit apart ``check_replay`` asks it.
+    """
     mechanism = example.mechanism
     if isinstance(mechanism, Composed | Interactive):
-        for pair in (*(example.neighbours or pairs_of(example))[:3], *far_pairs(example)):
+        for pair in far_pairs(example):
             _priced(mechanism, pair)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 from dither.errors import InvalidParameter
@@ -23,7 +24,9 @@ _NEAR_ONE = Fraction(1, 1000)
 _VERY_NEAR_ONE = Fraction(1, 10**35)
 
 
+@lru_cache(maxsize=64)
 def _context(rounding: str, digits: int) -> Context:
+    # Shared: nothing but the flags of a context ever changes, and nobody reads those.
     return Context(prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
 
 
@@ -40,7 +43,9 @@ def decimal_up(x: Fraction, digits: int = DIGITS) -> Decimal:
 def exp_decimals(x: Fraction, digits: int = DIGITS) -> tuple[Decimal, Decimal]:
     """Return decimals below and above e^x."""
     nearest = _context(ROUND_HALF_EVEN, digits)
-    low, high = nearest.exp(decimal_down(x, digits)), nearest.exp(decimal_up(x, digits))
+    below, above = decimal_down(x, digits), decimal_up(x, digits)
+    low = nearest.exp(below)
+    high = low if below == above else nearest.exp(above)
     return nearest.next_minus(low), nearest.next_plus(high)
 
 

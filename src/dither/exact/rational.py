@@ -49,40 +49,37 @@ def exact(name: str, value: Number, *, rule: str = "a finite number") -> Fractio
 
 def positive(name: str, value: Number, *, at_most: Fraction | int | None = None) -> Fraction:
     """Return ``value`` as a positive rational."""
-    rule = "a finite number above 0" + ("" if at_most is None else f" and at most {at_most}")
-    number = exact(name, value, rule=rule)
-    if not (number > 0 and (at_most is None or number <= at_most)):
+    number = _parse(value)
+    if number is None or number.numerator <= 0 or (at_most is not None and number > at_most):
+        rule = "a finite number above 0" + ("" if at_most is None else f" and at most {at_most}")
         raise InvalidParameter(name, value, rule)
     return number
 
 
 def non_negative(name: str, value: Number) -> Fraction:
     """Return ``value`` as a non-negative rational."""
-    rule = "a finite number of at least 0"
-    number = exact(name, value, rule=rule)
-    if not number >= 0:
-        raise InvalidParameter(name, value, rule)
+    number = _parse(value)
+    if number is None or number.numerator < 0:
+        raise InvalidParameter(name, value, "a finite number of at least 0")
     return number
 
 
 def probability(name: str, value: Number, *, open_below: bool = False) -> Fraction:
     """Return ``value`` as a rational in [0, 1), or in (0, 1) when ``open_below``."""
-    rule = "a number in (0, 1)" if open_below else "a number in [0, 1)"
-    number = exact(name, value, rule=rule)
-    if not (0 <= number < 1) or (open_below and number == 0):
-        raise InvalidParameter(name, value, rule)
+    number = _parse(value)
+    if number is None or not int(open_below) <= number.numerator < number.denominator:
+        raise InvalidParameter(name, value, "a number in (0, 1)" if open_below else "a number in [0, 1)")
     return number
 
 
 def whole(name: str, value: int, *, least: int = 0, most: int | None = None) -> int:
     """Return ``value`` as a Python integer within [``least``, ``most``]; reject bools and floats."""
+    if type(value) is int or (isinstance(value, int | np.integer) and not isinstance(value, _NOT_NUMBERS)):
+        number = int(value)
+        if number >= least and (most is None or number <= most):
+            return number
     rule = f"a whole number of at least {least}" + ("" if most is None else f" and at most {most}")
-    if isinstance(value, _NOT_NUMBERS) or not isinstance(value, int | np.integer):
-        raise InvalidParameter(name, value, rule)
-    number = int(value)
-    if not (number >= least and (most is None or number <= most)):
-        raise InvalidParameter(name, value, rule)
-    return number
+    raise InvalidParameter(name, value, rule)
 
 
 def shape_of(name: str, value: int | Sequence[int]) -> tuple[int, ...]:
@@ -94,8 +91,13 @@ def shape_of(name: str, value: int | Sequence[int]) -> tuple[int, ...]:
 def _parse(value: object) -> Fraction | None:
     """Return the rational that ``value`` denotes, or None if it denotes none."""
     # What is exact already is by far the commonest; its own class says so at once.
-    if type(value) is Fraction and type(value.numerator) is int and type(value.denominator) is int:
-        return _bounded(value)
+    if type(value) is Fraction:
+        top, bottom = value.numerator, value.denominator
+        if type(top) is int is type(bottom):
+            is_short = top.bit_length() <= _LARGEST_BITS >= bottom.bit_length()
+            return value if is_short else None
+    if type(value) is int:
+        return Fraction(value) if value.bit_length() <= _LARGEST_BITS else None
     if isinstance(value, _NOT_NUMBERS):
         return None
     if isinstance(value, int | np.integer):

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dither.errors import InvalidParameter, NotSerialisable
-from dither.mechanisms.core.spec import Codec
+
+if TYPE_CHECKING:
+    from dither.mechanisms.core.spec import Codec
 
 #: What a ledger keeps of one answer, in bytes.
 LARGEST_ANSWER = 2**28
@@ -64,6 +66,9 @@ def keep_record(tag: str, kind: Any) -> None:
         kind: the class, whose ``from_dict`` reads what ``to_dict`` of any subclass writes.
 
     """
+    # Here, so that a ledger, which stores bytes alone, is opened without the room of mechanisms.
+    from dither.mechanisms.core.spec import Codec
+
     keep(tag, Codec(kind, lambda record: json.dumps(record.to_dict()), lambda text: kind.from_dict(json.loads(text))))
 
 

@@ -32,6 +32,7 @@ from dither.exact.enclosure import decimal_up
 from dither.privacy.conversions import group_delta, pure_to_zcdp, zcdp_delta, zcdp_epsilon
 from dither.privacy.gaussian_curve import analytic_delta, analytic_epsilon
 
+_ZERO = Fraction(0)
 #: Figures longer than this many bits are rounded up.
 _LONGEST = 2048
 
@@ -78,7 +79,7 @@ class Loss(ABC):
     @property
     def is_zero(self) -> bool:
         """Whether the release reveals nothing."""
-        return self.delta == 0 and (self.rho == 0 or self.pure == 0)
+        return not self.delta and not (self.rho and (self.pure is None or self.pure))
 
     def to_approx(self, delta: Number) -> ApproxDP:
         """Return the (epsilon, delta) guarantee that follows, by the better of the known routes."""
@@ -143,7 +144,7 @@ class Concentrated(Field[Number | None, Fraction]):
         generic = pure_to_zcdp(instance.__dict__["epsilon"])
         rho = generic if value is None else min(generic, non_negative(self._name, value))
         instance.__dict__[self._name] = rho
-        if rho == 0:
+        if not rho:
             # Two laws without any divergence are the same law: no epsilon is lost either.
             instance.__dict__["epsilon"] = Fraction(0)
 
@@ -176,7 +177,7 @@ class PureDP(Loss):
     @property
     def delta(self) -> Fraction:
         """Always zero."""
-        return Fraction(0)
+        return _ZERO
 
     def times(self, count: int) -> PureDP:
         """Return the loss of ``count`` such releases: epsilons add, and so do rhos."""

@@ -115,10 +115,12 @@ class Branches:
         self._order = itertools.count()
         self._waiting = [_Branch(-1.0, next(self._order), (), 1, 0)]
         self._left = 1, 0
+        self._runs = 0
 
     def follow(self, runs: int) -> Enumeration:
-        """Return the mass of every outcome on all branches followed so far, after ``runs`` further runs."""
-        for _ in range(whole("runs", runs, least=1)):
+        """Return the mass of every outcome on all branches followed so far, after ``runs`` runs at least."""
+        for _ in range(self._runs, whole("runs", runs, least=1)):
+            self._runs += 1
             if self._left[0] * _ENOUGH <= 1 << self._left[1] or not self._waiting:
                 break
             entropy = BranchingEntropy(heapq.heappop(self._waiting), self._waiting, self._order, self._word_bits)

@@ -51,7 +51,7 @@ def replay_call(
     """
     distance, tape = positive("d_in", d_in), Tape()
     one = _course(call, data, lambda number, plan, noise: _recording(number, plan, noise, tape, distance), allowed)
-    second = Tape(key=tape.key)
+    second = Tape(given=tape)
     other = _course(
         call,
         neighbour,

@@ -8,6 +8,7 @@ writes by itself raises no events, and is not seen.
 from __future__ import annotations
 
 import contextvars
+import functools
 import os
 import sys
 import threading
@@ -89,7 +90,7 @@ def outside(allowed: Sequence[Path] = ()) -> Iterator[list[str]]:
 
 def _hook(event: str, given: tuple[Any, ...]) -> None:
     """Record an event in every watch. It must not raise: that would stop the watched code."""
-    if not _watches or (event != "open" and not event.startswith(_TELLING)) or event in _LOOKING:
+    if not _watches or not _tells(event):
         return
     if event == "open" and not (isinstance(given[2], int) and given[2] & _WRITING):
         return
@@ -105,6 +106,12 @@ def _hook(event: str, given: tuple[Any, ...]) -> None:
                 watch.loaded[os.fsencode(given[0])] = os.fsencode(given[1]) if event == "os.putenv" else None
         elif not (watch.allowed and _is_inside(event, given, watch.allowed)):
             watch.seen.append(f"{event}: {', '.join(_shown(one) for one in given)}")
+
+
+@functools.cache
+def _tells(event: str) -> bool:
+    """Whether events of a name are looked at; kept, since looking up an address or a frame is an event as well."""
+    return event == "open" or (event.startswith(_TELLING) and event not in _LOOKING)
 
 
 def _is_loading() -> bool:
@@ -161,7 +168,7 @@ def _raw_environment() -> dict[Any, Any]:
 def _changes(before: _Settings, after: _Settings, loaded: dict[bytes, bytes | None]) -> list[str]:
     found = [
         f"environment: {name!r} is {after.environment.get(name)!r}"
-        for name in sorted({name for name, _ in before.environment.items() ^ after.environment.items()})
+        for name in sorted(_differing(before.environment, after.environment))
         if not (name in loaded and loaded[name] == after.environment.get(name))
     ]
     if before.folder != after.folder:
@@ -174,8 +181,13 @@ def _changes(before: _Settings, after: _Settings, loaded: dict[bytes, bytes | No
     return found
 
 
+def _differing(before: dict[bytes, bytes], after: dict[bytes, bytes]) -> set[bytes]:
+    """Return the names whose values differ; two whole environments are compared faster than their items."""
+    return set() if before == after else {name for name, _ in before.items() ^ after.items()}
+
+
 def _restore(before: _Settings, after: _Settings, loaded: dict[bytes, bytes | None]) -> None:
-    changed = {name for name, _ in before.environment.items() ^ after.environment.items()} - loaded.keys()
+    changed = _differing(before.environment, after.environment) - loaded.keys()
     for name in changed & before.environment.keys():
         os.environb[name] = before.environment[name]
     for name in changed - before.environment.keys():

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +73,17 @@ class Tape:
     """The record of one run: its events, and the secret key by which rows were sampled."""
 
     events: list[Event] = field(default_factory=list)
-    key: int = field(default_factory=lambda: int(system_noise().uniform_below(2**128, 1)[0]))
     divisions: dict[Where, Fraction] = field(default_factory=dict)
     is_sampled: bool = False
+    #: A key, or the tape of an earlier run, whose key is used again.
+    given: Tape | int | None = None
+
+    @cached_property
+    def key(self) -> int:
+        """The secret key; drawn when it is first asked for, since few mechanisms sample."""
+        if self.given is None:
+            return int(system_noise().uniform_below(2**128, 1)[0])
+        return self.given.key if isinstance(self.given, Tape) else self.given
 
     @property
     def is_random(self) -> bool:
@@ -281,7 +290,7 @@ def replayed(
     distance, noise = positive("d_in", d_in), system_noise()
     first = RecordingRunner(mechanism.plan(), noise, d_in=distance) if runner is None else runner
     one = run_watched(mechanism, data, first, is_large=is_large)
-    second = ReplayRunner(mechanism.plan(), noise, earlier=first.tape, tape=Tape(key=first.tape.key), d_in=distance)
+    second = ReplayRunner(mechanism.plan(), noise, earlier=first.tape, tape=Tape(given=first.tape), d_in=distance)
     other = run_watched(mechanism, neighbour, second, is_large=is_large)
     is_long = is_large and not isinstance(data, np.ndarray)
     # Outputs that are the same in all that can be reached from them both hold their data, or neither does.

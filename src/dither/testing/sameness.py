@@ -54,16 +54,17 @@ def portrait(thing: Any) -> Portrait:
     waiting = [("", thing)]
     while waiting:
         place, one = waiting.pop()
-        known = seen.get(id(one))
-        if known is not None:
-            found.append((place, f"the same as {known or 'the whole'}"))
-            continue
         if not _is_plain(one):
+            known = seen.get(id(one))
+            if known is not None:
+                found.append((place, f"the same as {known or 'the whole'}"))
+                continue
             seen[id(one)] = place
             kept.append(one)
         text, parts = _described(one)
         found.append((place, text))
-        waiting += [(f"{place}.{name}", part) for name, part in reversed(parts)]
+        if parts:
+            waiting += [(f"{place}.{name}", part) for name, part in reversed(parts)]
     return found
 
 
@@ -103,7 +104,7 @@ def reached(thing: Any) -> Iterator[tuple[str, Any]]:
     waiting = [("", thing)]
     while waiting:
         place, one = waiting.pop()
-        if id(one) in seen or _is_plain(one):
+        if _is_plain(one) or id(one) in seen:
             continue
         seen[id(one)] = one
         yield place, one

@@ -91,7 +91,7 @@ def other_value(part: Mechanism[Any, Any], value: Any, turn: int, number: int = 
 
 def canned(plan: Plan, *, turn: int = 0, seed: int = 0) -> WildRunner:
     """Return a runner whose outputs are the same for all data, in this process and in every other."""
-    return WildRunner(plan, Noise(SeededEntropy(seed)), turn=turn, tape=Tape(key=seed))
+    return WildRunner(plan, Noise(SeededEntropy(seed)), turn=turn, tape=Tape(given=seed))
 
 
 def _pattern(size: int, turn: int, number: int) -> np.ndarray[Any, Any]:

@@ -14,9 +14,10 @@ from dither.curator.ledger.chain import answer_text, canonical, debit_text
 from dither.curator.ledger.page import limit_text
 from dither.errors import InvalidParameter
 from dither.privacy import ZCDP, ApproxDP, Filter, PureDP
+from tests.rationals import rationals
 
-FIGURES = st.fractions(min_value=0, max_value=10, max_denominator=10**12)
-DELTAS = st.fractions(min_value=0, max_value=Fraction(1, 1000), max_denominator=10**40)
+FIGURES = rationals(0, 10, 10**12)
+DELTAS = rationals(0, Fraction(1, 1000), 10**40)
 LOSSES = st.one_of(
     FIGURES.map(PureDP),
     st.builds(ZCDP, FIGURES, DELTAS),
@@ -80,10 +81,10 @@ BUDGETS = st.sampled_from(
 )
 SMALL = st.one_of(
     st.sampled_from([ApproxDP("0.2", "9e-5"), ApproxDP("0.2", "6e-5"), ZCDP("0.02", "7e-5"), ApproxDP(1, "1e-4")]),
-    st.fractions(min_value=0, max_value=Fraction(1, 5), max_denominator=100).map(PureDP),
+    rationals(0, Fraction(1, 5), 100).map(PureDP),
     st.builds(
         ZCDP,
-        st.fractions(min_value=0, max_value=Fraction(1, 20), max_denominator=1000),
+        rationals(0, Fraction(1, 20), 1000),
         st.sampled_from([0, Fraction(1, 10**5)]),
     ),
 )

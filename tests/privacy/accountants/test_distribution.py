@@ -32,6 +32,7 @@ from dither.privacy.accountants import (
     sampled_gaussian_curve,
 )
 from dither.privacy.accountants.crosscheck import cross_check
+from tests.rationals import rationals
 
 ADD, REPLACE, METRIC = Relation.ADD_REMOVE, Relation.REPLACE, Relation.METRIC
 
@@ -112,7 +113,7 @@ def test_responses_against_optimal_composition(delta: str) -> None:
     st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(1, 9)),
     st.tuples(st.integers(0, 9), st.integers(1, 9), st.integers(0, 9)),
     st.integers(1, 4),
-    st.fractions(0, 4, max_denominator=10),
+    rationals(0, 4, 10),
 )
 @settings(max_examples=60)
 def test_finite_pairs_against_listing_every_outcome(
@@ -267,7 +268,7 @@ def test_hard_training(rate: str, sigma: str, steps: int) -> None:
 @given(
     st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(1, 5)),
     st.tuples(st.integers(0, 5), st.integers(1, 5), st.integers(0, 5)),
-    st.fractions("1/20", 1, max_denominator=20),
+    rationals("1/20", 1, 20),
     st.integers(0, 20),
 )
 @settings(max_examples=60)

@@ -16,6 +16,7 @@ from scipy.special import log_ndtr, ndtr
 from dither.errors import InvalidParameter
 from dither.privacy.accountants import analytic_delta, analytic_epsilon, analytic_sigma, classical_sigma
 from dither.privacy.normal import FAR, hockey_stick, tail
+from tests.rationals import rationals
 
 TIGHT = Fraction(1, 10**30)
 
@@ -40,7 +41,7 @@ def test_tail_against_its_continued_fraction(x: str) -> None:
     assert high <= low * (1 + TIGHT)
 
 
-@given(st.fractions(-8, 8, max_denominator=1000))
+@given(rationals(-8, 8, 1000))
 @settings(max_examples=60)
 def test_tail_against_scipy_and_its_mirror(x: Fraction) -> None:
     low, high = tail(x)
@@ -49,7 +50,7 @@ def test_tail_against_scipy_and_its_mirror(x: Fraction) -> None:
     assert low + below <= 1 <= high + above
 
 
-@given(st.fractions(0, FAR, max_denominator=1000), st.sampled_from([5, 20, 40]))
+@given(rationals(0, FAR, 1000), st.sampled_from([5, 20, 40]))
 @settings(max_examples=30)
 def test_more_digits_lie_within_fewer(x: Fraction, digits: int) -> None:
     """The error of the integer series is bounded for every number of digits, and the bounds are as close as stated."""
@@ -97,7 +98,7 @@ def curve(mu: float, epsilon: float) -> float:
     return -math.exp(above) * math.expm1(min(0.0, below - above))
 
 
-@given(st.fractions("1/100", 8, max_denominator=1000), st.fractions(-4, 8, max_denominator=100))
+@given(rationals("1/100", 8, 1000), rationals(-4, 8, 100))
 @settings(max_examples=100)
 def test_curve_against_floats(mu: Fraction, epsilon: Fraction) -> None:
     low, high = hockey_stick(mu, epsilon)
@@ -138,7 +139,7 @@ figures = st.builds(lambda n, power: Fraction(n) * Fraction(10) ** power, st.int
 deltas = st.integers(1, 18).map(lambda n: Fraction(1, 10**n))
 
 
-@given(figures, deltas, st.fractions("1/10", 100, max_denominator=10))
+@given(figures, deltas, rationals("1/10", 100, 10))
 @settings(max_examples=25)
 def test_calibration_is_within_the_target_and_wastes_nothing(
     epsilon: Fraction, delta: Fraction, sensitivity: Fraction
@@ -150,7 +151,7 @@ def test_calibration_is_within_the_target_and_wastes_nothing(
     assert analytic_epsilon(sigma, sensitivity=sensitivity, delta=delta) <= epsilon * (1 + Fraction(1, 10**11))
 
 
-@given(st.fractions("1/5", 20, max_denominator=10), deltas)
+@given(rationals("1/5", 20, 10), deltas)
 @settings(max_examples=25)
 def test_epsilon_is_within_delta_and_wastes_nothing(sigma: Fraction, delta: Fraction) -> None:
     epsilon = analytic_epsilon(sigma, sensitivity=1, delta=delta)

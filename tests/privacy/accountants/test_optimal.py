@@ -23,10 +23,11 @@ from dither.privacy.accountants import (
     optimal_delta,
     optimal_epsilon,
 )
+from tests.rationals import rationals
 
-epsilons = st.fractions("1/50", 3, max_denominator=50)
+epsilons = rationals("1/50", 3, 50)
 leaks = st.sampled_from([Fraction(0), Fraction(1, 10**9), Fraction(1, 1000), Fraction(1, 20)])
-totals = st.fractions(0, 6, max_denominator=20)
+totals = rationals(0, 6, 20)
 
 
 def listed(losses: list[tuple[Fraction, Fraction]], total: Fraction) -> Decimal:

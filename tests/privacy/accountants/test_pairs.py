@@ -30,6 +30,7 @@ from dither.privacy.accountants import (
     Sampling,
 )
 from dither.privacy.normal import hockey_stick
+from tests.rationals import rationals
 
 ADD, REPLACE, METRIC = Relation.ADD_REMOVE, Relation.REPLACE, Relation.METRIC
 EPSILONS = [0.0, 0.01, 0.1, 0.25, 0.5, 0.9, 1.3, 2.0, 3.5]
@@ -135,7 +136,7 @@ def test_any_finite_pair(first: list[int], second: list[int], epsilon: float) ->
 # Vectors
 
 
-@given(st.integers(1, 6), st.integers(1, 6), st.fractions("1/20", "19/20", max_denominator=20), st.data())
+@given(st.integers(1, 6), st.integers(1, 6), rationals("1/20", "19/20", 20), st.data())
 @settings(max_examples=80)
 def test_one_entry_dominates_two_for_discrete_laplace(a: int, b: int, ratio: Fraction, data: Any) -> None:
     """Exactly, in rationals: shifts of a and b in two entries are below one shift of a + b."""
@@ -145,7 +146,7 @@ def test_one_entry_dominates_two_for_discrete_laplace(a: int, b: int, ratio: Fra
         q[0], q[-1] = 1 / (1 + ratio), ratio**steps / (1 + ratio)
         return q[::-1], q
 
-    growth = data.draw(st.fractions("1/100", 100, max_denominator=100))
+    growth = data.draw(rationals("1/100", 100, 100))
     (p_a, q_a), (p_b, q_b), (p, q) = clamped(a), clamped(b), clamped(a + b)
     two = sum(
         max(Fraction(0), x * y - growth * u * v)

@@ -26,6 +26,7 @@ from dither.privacy.accountants import (
     response_curve,
     sampled_gaussian_curve,
 )
+from tests.rationals import rationals
 
 ADD, REPLACE, METRIC = Relation.ADD_REMOVE, Relation.REPLACE, Relation.METRIC
 POINTS = np.linspace(-60, 60, 2_400_001)
@@ -142,7 +143,7 @@ def test_curves_are_above_loss_distributions() -> None:
             assert exact.delta(epsilon) <= curve.delta(epsilon)
 
 
-@given(st.fractions("1/4", 30, max_denominator=8), st.integers(1, 15), st.fractions(0, 8, max_denominator=8))
+@given(rationals("1/4", 30, 8), st.integers(1, 15), rationals(0, 8, 8))
 @settings(max_examples=40)
 def test_the_two_questions_agree(sigma: Fraction, digits: int, epsilon: Fraction) -> None:
     curve = gaussian_curve(sigma=sigma, contribution=1, relation=ADD)

@@ -17,6 +17,7 @@ from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 from dither.publish.queries import Quote, plan_query, quote
 from dither.publish.queries.builder import table
 from dither.publish.queries.sql import parse_sql, parse_statement
+from tests.rationals import rationals
 
 TABLE = Table(
     "visits",
@@ -107,7 +108,7 @@ def test_the_share_of_the_threshold_is_about_the_best_for_threshold_and_error_to
 
 
 @settings(max_examples=25)
-@given(st.fractions(min_value="1/1000", max_value="999/1000"), st.sampled_from(["laplace", "gaussian"]))
+@given(rationals("1/1000", "999/1000"), st.sampled_from(["laplace", "gaussian"]))
 def test_any_share_keeps_to_the_loss_and_divides_all_of_it(share: Fraction, noise: str) -> None:
     answer = plan_query(parse_sql(BOTH, SHOP), LOSS, noise=noise, threshold_share=share)
     assert answer.loss(1) <= LOSS

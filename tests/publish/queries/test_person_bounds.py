@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dither.data import Relation
 from dither.data.evaluation import evaluator
 from dither.data.reference import rows_of
 from dither.errors import Unanswerable
@@ -58,17 +63,21 @@ VISITS = st.fixed_dictionaries(
 )
 
 
+@cache
+def read(total: str) -> tuple[Relation, Callable[..., Any], tuple[float, float]]:
+    query = parse_sql(EACH.format(total), CLINIC)
+    (aggregate,) = query.aggregates
+    return query.relation, evaluator(aggregate.arguments[0], query.relation.columns), aggregate.bounds[0]
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(VISITS, min_size=1, max_size=6))
 def test_no_person_within_the_limits_is_clamped(visits: list[dict[str, object]]) -> None:
     """As many rows as count, of values as declared: what is made of them lies within its bounds, and no clamp acts."""
     for total in TOTALS:
-        query = parse_sql(EACH.format(total), CLINIC)
-        (aggregate,) = query.aggregates
-        value_of = evaluator(aggregate.arguments[0], query.relation.columns)
-        for row in rows_of(query.relation, {"visits": visits, "lab": [], "places": []}):
+        relation, value_of, (low, high) = read(total)
+        for row in rows_of(relation, {"visits": visits, "lab": [], "places": []}):
             value = value_of(row)
-            low, high = aggregate.bounds[0]
             assert value is None or low - 1e-6 <= value <= high + 1e-6, total  # type: ignore[operator]
 
 

@@ -27,6 +27,9 @@ FILES_CHANGED: Final = (
     "or add the data set again if its rows have changed"
 )
 
+#: For how many requests an engine knows that it has admitted them.
+_MOST_ADMITTED: Final = 64
+
 
 class Engine(Closing):
     """The tables of one data set, opened. Not shared between threads.
@@ -52,6 +55,8 @@ class Engine(Closing):
         self.folder = folder
         self.frames = dict(frames or {})
         self.portable = portable
+        # By identity, and kept, so that an identity is not used again: a request is priced, printed and run.
+        self._admitted: dict[int, Aggregation] = {}
 
     @abstractmethod
     def check(self) -> None:
@@ -76,10 +81,15 @@ class Engine(Closing):
         """Refuse a request that reads a table outside this data set, or whose rows are too wide.
 
         Every engine calls this before it reads or prints anything: whoever the caller is, the sensitivity was
-        derived from what the request says of its tables.
+        derived from what the request says of its tables. A request that was admitted is not looked at again.
         """
+        if id(aggregation) in self._admitted:
+            return
         check_tables(aggregation.relation, self.dataset, anywhere=True)
         check_widths(aggregation, memory=self.memory_bytes)
+        if len(self._admitted) >= _MOST_ADMITTED:
+            self._admitted.clear()
+        self._admitted[id(aggregation)] = aggregation
 
     @property
     def memory_bytes(self) -> int | None:

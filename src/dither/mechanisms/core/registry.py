@@ -151,8 +151,15 @@ def add_examples(name: str, examples: Callable[[], Iterable[Example]]) -> None:
 def _all_examples(name: str, own: Callable[[], Iterable[Example]]) -> Iterator[Example]:
     yield from own()
     _load()
-    for others in _further.get(name, ()):
+    for others in sorted(_further.get(name, ()), key=_room):
         yield from others()
+
+
+def _room(examples: Callable[[], Iterable[Example]]) -> tuple[int, str]:
+    """Return the place of the room that gives examples: their order must not hang on what was imported first."""
+    module = examples.__module__
+    places = (place for place, room in enumerate(_ROOMS_ABOVE) if f"{module}.".startswith(f"{room}."))
+    return next(places, len(_ROOMS_ABOVE)), module
 
 
 def registered() -> Mapping[str, Entry]:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
-from dither.data import Bounded, Expression, Keep, Kind, Limits, Relation
+from dither.data import Aggregation, Bounded, Expression, Keep, Kind, Limits, Relation
 from dither.data.contribution import (
     Contribution,
     Sensitivity,
@@ -365,9 +365,10 @@ class Design:
         return self._of_public if groups is not None and groups is self.groups else kept(self.query, groups)
 
     def bounded(self, groups: tuple[Group, ...] | None) -> Relation:
-        """Return the rows that count in these groups (None: groups not yet known)."""
-        relation = self.kept(groups)
-        return Bounded(relation, self.key_values, self.limits, self.order) if self.has_persons else relation
+        """Return the rows that count in these groups (None: groups not yet known); of public groups made once."""
+        if groups is not None and groups is self.groups:
+            return self._bounded_public
+        return self._bounded(kept(self.query, groups))
 
     def places(self, groups: tuple[Group, ...]) -> Mapping[Group, int]:
         """Return the place of each group."""
@@ -376,6 +377,18 @@ class Design:
     @cached_property
     def _of_public(self) -> Relation:
         return kept(self.query, self.groups)
+
+    @cached_property
+    def _bounded_public(self) -> Relation:
+        return self._bounded(self._of_public)
+
+    def _bounded(self, relation: Relation) -> Relation:
+        return Bounded(relation, self.key_values, self.limits, self.order) if self.has_persons else relation
+
+    @cached_property
+    def requests_of_public(self) -> list[Aggregation]:
+        """What engines are asked for over the public groups; filled once, because everybody asks for the same."""
+        return []
 
     @cached_property
     def _public_places(self) -> Mapping[Group, int]:

@@ -41,7 +41,18 @@ _VALUE: Final = "value"
 
 
 def requests(design: Design, groups: tuple[Group, ...]) -> list[Aggregation]:
-    """Return what an engine is asked for: all sums and counts together, then each number of different values."""
+    """Return what an engine is asked for: all sums and counts together, then each number of different values.
+
+    Of public groups they are made once, so that engines and audits know them again.
+    """
+    if groups is not design.groups:
+        return _requested(design, groups)
+    if not design.requests_of_public:
+        design.requests_of_public.extend(_requested(design, groups))
+    return design.requests_of_public
+
+
+def _requested(design: Design, groups: tuple[Group, ...]) -> list[Aggregation]:
     plain = tuple(part.measure for part in design.measured if part.distinct is None)
     found = [Aggregation(design.bounded(groups), design.key_values, plain)] if plain else []
     return found + [_different(design, part, groups) for part in design.measured if part.distinct is not None]
