@@ -1,6 +1,6 @@
 """``python -m dither``: the command, where its script is not on the path."""
 
-from dither.cli import main
+from dither.cli import command
 
 if __name__ == "__main__":
-    main()
+    command()

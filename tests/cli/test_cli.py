@@ -19,7 +19,7 @@ from dither.mechanisms.core.tasks import TASKS
 
 
 def dither(*words: str) -> subprocess.CompletedProcess[str]:
-    script = "from dither.cli import main; main()"
+    script = "from dither.cli import command; command()"
     return subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
 
 

@@ -37,6 +37,7 @@ def test_help_imports_no_verb() -> None:
         "dither.cli.app",
         "dither.cli.examples",
         "dither.cli.lazy",
+        "dither.cli.leaving",
     }
     assert not loaded & {
         "scipy",

@@ -11,6 +11,7 @@ from rich.table import Table
 from dither.errors import MissingExtra
 from tools.bench import (
     clusters,
+    groups,
     histograms,
     inference,
     itemsets,
@@ -124,6 +125,12 @@ def show_queries(console: Console, given: argparse.Namespace, rival: Path | None
     console.print(queries.rival_line(queries.measure_rival(given.rows, rival)), highlight=False)
 
 
+def show_groups(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure answers with many groups beside plain ones."""
+    for line in groups.lines():
+        console.print(line, highlight=False, markup=False)
+
+
 def show_spark(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
     """Measure aggregations in Spark beside plain ones."""
     try:
@@ -203,6 +210,7 @@ SECTIONS = {
     "accountants": show_accountants,
     "primitives": show_primitives,
     "queries": show_queries,
+    "groups": show_groups,
     "spark": show_spark,
     "workloads": show_workloads,
     "histograms": show_histograms,

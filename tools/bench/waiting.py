@@ -74,7 +74,7 @@ def measure(folder: Path, *, queries: int = 60) -> Waiting:
     session.close()
     curator.close()
     words = ["sql", "speed", _QUERY, "--epsilon", "1", "--home", str(folder / "home")]
-    script = "from dither.cli import main; main()"
+    script = "from dither.cli import command; command()"
     cold = min(_run([sys.executable, "-c", script, *words]) for _ in range(3))
     bare = min(_run([sys.executable, "-c", "pass"]) for _ in range(5))
     imported = min(_run([sys.executable, "-c", "import dither"]) for _ in range(5))

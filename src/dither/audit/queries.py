@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -164,7 +164,7 @@ class Comparison:
         return Aggregation(design.bounded(None), design.key_values, (design.one_unit.measure,))
 
     @cached_property
-    def _groups(self) -> tuple[Group, ...]:
+    def _groups(self) -> Sequence[Group]:
         # Where groups are discovered, any of them may be published.
         design = self.answer.design
         return _PUBLISHED if design.groups is None else design.groups

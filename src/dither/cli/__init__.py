@@ -5,5 +5,6 @@ it is typed like, in ``examples``.
 """
 
 from dither.cli.app import main
+from dither.cli.leaving import command
 
-__all__ = ["main"]
+__all__ = ["command", "main"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 import warnings
@@ -244,12 +245,22 @@ def _let_go() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+#: Python looks for what can go after as many new objects as this, in place of 700.
+_MANY_OBJECTS = 100_000
+
+
 def main() -> None:
     """Run the command; an error of dither's own becomes one line, or JSON where that was asked, and an exit code."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", EarlierEdition)
-        warnings.showwarning = _told(warnings.showwarning)
-        _run(as_json="--json" in sys.argv[1:])
+    before = gc.get_threshold()
+    # Most of what a command makes are modules and classes, which stay: to look through them again and again takes long.
+    gc.set_threshold(_MANY_OBJECTS, *before[1:])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", EarlierEdition)
+            warnings.showwarning = _told(warnings.showwarning)
+            _run(as_json="--json" in sys.argv[1:])
+    finally:
+        gc.set_threshold(*before)
 
 
 def _run(*, as_json: bool) -> None:

@@ -126,7 +126,7 @@ class InTurn:
 
         def present(out: Any) -> bytes:
             shown = QueryResult.stored(offer.present(out), UNLEDGERED)
-            return replace(shown, notes=(*shown.notes, *(said for _, said in told.values()))).to_json().encode()
+            return replace(shown, notes=(*shown.notes, *(said for _, said in told.values()))).to_stored().encode()
 
         return offer, present
 

@@ -355,7 +355,11 @@ class Session(Closing):
         return self._read(offer)
 
     def _read(self, offer: Offer[T]) -> T:
-        receipt = self._charged(offer)
+        try:
+            receipt = self._charged(offer)
+        except BaseException:
+            offer.forget()
+            raise
         return offer.read(receipt.answer, self.place(receipt))
 
     @overload

@@ -12,7 +12,7 @@ rows whose id is NULL do not exist.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -495,8 +495,8 @@ class Aggregated:
     Without keys there is exactly one row, also when there is nothing to count. Integers are Python's own.
     """
 
-    keys: tuple[tuple[Value, ...], ...]
-    measures: tuple[tuple[int, ...], ...]
+    keys: Sequence[tuple[Value, ...]]
+    measures: Sequence[tuple[int, ...]]
 
 
 def rows_per_person(relation: Relation) -> int | None:

@@ -13,7 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dither.data.columns import Values
 from dither.data.expressions import LARGEST_INTEGER, Kind, Value
 
 Group = tuple[Value, ...]
@@ -39,6 +41,14 @@ def saturated(number: Any) -> int:
     if isinstance(number, bool) or not isinstance(number, int | np.integer):
         return 0
     return min(max(int(number), -_LARGEST), _LARGEST)
+
+
+def saturated_column(numbers: Values, length: int) -> NDArray[np.int64]:
+    """Return a column of an answer within 60 bits; anything that is not an integer counts as 0."""
+    if isinstance(numbers, np.ndarray) and numbers.dtype == np.int64:
+        return np.clip(np.ma.filled(numbers, 0), -_LARGEST, _LARGEST)
+    cells = [0] * length if numbers is None else list(numbers)
+    return np.array([saturated(number) for number in cells], dtype=np.int64)
 
 
 def first_number(numbers: Any) -> int:

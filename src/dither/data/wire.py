@@ -58,6 +58,7 @@ _LATER: Final[Mapping[str, tuple[str, ...]]] = types.MappingProxyType(
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _registry: dict[str, type] = {}
 _Test = Callable[[Any], bool]
+_LONG: Final = 64
 _tests: dict[type, Mapping[str, _Test]] = {}
 
 
@@ -137,6 +138,9 @@ def _encode(value: Any, depth: int) -> Any:
     if type(value) in (int, str):
         return value if _allowed(value) else _refuse(value)
     if type(value) in (tuple, list):
+        if len(value) >= _LONG and set(map(type, value)) == {int} and _allowed(min(value)) and _allowed(max(value)):
+            # Of many integers the least and the largest decide for all.
+            return list(value)
         return [_encode(part, depth + 1) for part in value]
     known = _registry.get(type(value).__name__) is type(value)
     if known and isinstance(value, Enum):

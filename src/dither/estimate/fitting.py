@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidParameter
 from dither.estimate.isotonic import finite_vector
+from dither.estimate.one_thread import one_thread
 
 #: Up to this many unknowns, a system is solved densely, and all their variances are known.
 MOST_DENSE = 2048
@@ -63,8 +64,9 @@ def least_squares(matrix: Any, observed: ArrayLike, variances: ArrayLike = 1.0) 
     scaled, answers = _scaled(matrix, observed, variances)
     if scaled.shape[1] <= MOST_DENSE:
         dense = scaled.toarray() if hasattr(scaled, "toarray") else scaled
-        inverse = np.linalg.pinv(dense)
-        return Fit(inverse @ answers, inverse @ inverse.T)
+        with one_thread(dense.size):
+            inverse = np.linalg.pinv(dense)
+            return Fit(inverse @ answers, inverse @ inverse.T)
     from scipy.sparse.linalg import lsmr
 
     solved: Any = lsmr(scaled, answers, atol=1e-12, btol=1e-12, maxiter=20 * min(scaled.shape))

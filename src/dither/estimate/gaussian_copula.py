@@ -20,6 +20,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.estimate.one_thread import one_thread
+
 Floats = NDArray[np.float64]
 
 #: Correlations stay within this; with this many terms, nothing relevant is then missing.
@@ -92,6 +94,7 @@ def latent_correlation(first: Floats, second: Floats, wanted: float, noise: floa
     return (low + high) / 2
 
 
+@one_thread()
 def nearest_correlations(matrix: Floats) -> Floats:
     """Return the symmetric matrix, with ones on its diagonal, made positive semidefinite.
 

@@ -30,6 +30,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.estimate.one_thread import one_thread
+
 Floats = NDArray[np.float64]
 #: The numbers of two attributes, the smaller one first.
 Pair = tuple[int, ...]
@@ -40,6 +42,7 @@ _THRESHOLD: Final = 0.4
 _SCATTER: Final = 4.0
 
 
+@one_thread()
 def shrink_pairs(
     sizes: Sequence[int],
     deviations: Mapping[Pair, Floats],

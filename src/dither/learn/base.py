@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dither.data.cell_values import codes_of, sorted_classes
 from dither.errors import DitherError, InvalidParameter, InvalidValue
+from dither.estimate.one_thread import one_thread
 from dither.exact import whole
 from dither.learn.containers import cells_in, column_as_numbers, is_named, one_column, rows_as_numbers
 from dither.learn.encoding import Encoding, encoding_of
@@ -86,7 +87,8 @@ class PrivateEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         """
         mechanism, rows = self.prepare(X, y, columns=columns)
         stated = self.budget if budget is None else budget
-        released = release(mechanism, rows, budget=budget_of(mechanism) if stated is None else stated)
+        with one_thread(rows.size):
+            released = release(mechanism, rows, budget=budget_of(mechanism) if stated is None else stated)
         self._tally.add(released.loss)
         return self.adopt(released.value, mechanism, self._tally.receipt())
 

@@ -17,6 +17,10 @@ from dither.privacy import Loss
 T = TypeVar("T")
 
 
+def _nothing() -> None:
+    """Hold nothing, and let go of nothing."""
+
+
 @dataclass(frozen=True)
 class Offer(Generic[T]):
     """A release that is priced but not yet made.
@@ -31,6 +35,7 @@ class Offer(Generic[T]):
         read: makes of the stored bytes, and the place in the ledger where the charge is written down, what the caller
             gets.
         key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
+        forget: lets go of what was presented and could not be stored, where any of it is held.
 
     """
 
@@ -42,6 +47,7 @@ class Offer(Generic[T]):
     present: Callable[[Any], bytes]
     read: Callable[[bytes, str], T]
     key: str | None = None
+    forget: Callable[[], None] = _nothing
 
     @property
     def loss(self) -> Loss:

@@ -34,7 +34,7 @@ from dither.publish.workloads import (
 )
 from dither.publish.workloads.decompositions import _projected
 from dither.publish.workloads.grids import p_identity
-from dither.publish.workloads.optimise import _p_identity_error, product, terms_of
+from dither.publish.workloads.optimise import _p_identity_error, terms_of
 from tools.bench.workloads import WorkloadFigures, measure_workloads
 
 RANGES = Workload.all_ranges(24)
@@ -60,14 +60,6 @@ def test_the_error_of_a_p_identity_strategy_and_its_gradient() -> None:
         moved[place] -= 2e-5
         below = _p_identity_error(moved.reshape(2, 24), gram, 1.0)[0]
         assert slope[place] == pytest.approx((above - below) / 2e-5, rel=1e-5)
-
-
-@pytest.mark.parametrize("shape", [(3, 5, 7), (40, 300, 200), (1, 1, 1), (64, 4096, 3)])
-def test_products_in_pieces_are_products(shape: tuple[int, int, int]) -> None:
-    rows, inner, columns = shape
-    left = np.cos(np.arange(rows * inner)).reshape(rows, inner)
-    right = np.sin(np.arange(inner * columns)).reshape(inner, columns)
-    assert np.allclose(product(left, right), left @ right)
 
 
 @pytest.mark.parametrize("metric", [L1, L2], ids=["L1", "L2"])

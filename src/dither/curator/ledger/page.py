@@ -133,6 +133,13 @@ _ANSWER = (
 )
 
 
+#: The hash of the entry is not read here.
+_SOME_REQUESTS = (
+    "SELECT dataset, analyst, key, digest, reserved, NULL, epsilon, rho, delta, attempts, state, answered, answer, "
+    "drawn FROM requests {}ORDER BY dataset, analyst, key LIMIT ?"
+)
+
+
 class Expected(Protocol):
     """What the accounts of a ledger must hold."""
 
@@ -314,20 +321,24 @@ class Page:
             account.analyst,
             key,
         )
-        if row is None:
-            return None
-        digest, reserved, link_hash, epsilon, rho, delta, attempts, state, answered, answer, drawn = row
-        return Request(
-            str(digest),
-            int(reserved),
-            link_hash,
-            Amount.from_texts(epsilon, rho, delta),
-            int(attempts),
-            str(state),
-            answered,
-            None if answer is None else bytes(answer),
-            None if drawn is None else int(drawn),
-        )
+        return None if row is None else _request_of(row)
+
+    def all_requests(self, most: int = 1000) -> Iterator[tuple[tuple[str, str], str, Request]]:
+        """Yield every request in the tables, a few at a time: dataset and analyst, key, and what is known of it."""
+        last: tuple[str, ...] = ()
+        while rows := self._some_requests(last, most):
+            for dataset, analyst, key, *row in rows:
+                yield (dataset, analyst), key, self._checked_request(row)
+            last = tuple(rows[-1][:3])
+
+    def _some_requests(self, after: tuple[str, ...], most: int) -> list[tuple[Any, ...]]:
+        if not after:
+            return self.rows.all(_SOME_REQUESTS.format(""), most)
+        return self.rows.all(_SOME_REQUESTS.format("WHERE (dataset, analyst, key) > (?, ?, ?) "), *after, most)
+
+    @guarded
+    def _checked_request(self, row: Sequence[Any]) -> Request:
+        return _request_of(row)
 
     def requests_called(self, key: str, entry: int | None) -> list[tuple[Account, str]]:
         """Return the requests that have a key, or whose debit or answer is an entry."""
@@ -430,6 +441,21 @@ class Page:
         while lines := self.lines(None, last):
             yield from lines
             last = lines[-1][0]
+
+
+def _request_of(row: Sequence[Any]) -> Request:
+    digest, reserved, link_hash, epsilon, rho, delta, attempts, state, answered, answer, drawn = row
+    return Request(
+        str(digest),
+        int(reserved),
+        link_hash,
+        Amount.from_texts(epsilon, rho, delta),
+        int(attempts),
+        str(state),
+        answered,
+        None if answer is None else bytes(answer),
+        None if drawn is None else int(drawn),
+    )
 
 
 def _dataset_of(row: Sequence[Any]) -> tuple[str, Purse]:

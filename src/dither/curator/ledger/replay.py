@@ -2,13 +2,17 @@
 
 The chain is the ledger. This walks it from the first entry, checks every hash, asks the filter again whether every
 debit fitted when it was made, and then compares the outcome with the tables, the stored answers and the anchor.
+
+**Many debits at once.** Each condition of a filter's usual division bounds a sum from above, and sums only rise as long
+as a limit stands. So where the division holds the sums after the last of some debits under one limit, it held them
+after each. Only where it does not is the filter asked debit by debit, from the sums before each.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from dither.curator.ledger.admission import filter_at, limit_of, successor
 from dither.curator.ledger.amounts import ZERO, Amount, is_no_less
@@ -23,8 +27,23 @@ _KINDS = (
     *("register", "raise", "quota", "close", "rename", "retire", "edition"),
     *("reserve", "renew", "draw", "seal", "answer", "restore"),
 )
+#: Without a search for blanks around the text: there are none in a canonical one.
+_DECODER = json.JSONDecoder()
 #: More problems than this are not listed: one is enough.
 _MOST_PROBLEMS = 20
+
+
+#: Entries after which every limit is what it was.
+_UNDER_ONE_LIMIT = frozenset({"reserve", "renew", "draw", "seal", "answer"})
+
+
+class _Debit(NamedTuple):
+    """A debit, with the limit and the sums before it."""
+
+    seq: int
+    limit: str
+    spent: Amount
+    charge: Amount
 
 
 class _Broken(Exception):
@@ -39,27 +58,35 @@ class Replay:
         self.entries = 0
         self.datasets: dict[str, tuple[str, Purse]] = {}
         self.analysts: dict[Account, Purse] = {}
-        #: By account and key: what ``Request`` says, with the digest in place of the answer.
+        #: By account and key: what ``Request`` says, in its order, with the digest in place of the answer.
         self.requests: dict[tuple[Account, str], dict[str, Any]] = {}
         self._seq = 0
         self._hash = first_link(ledger)
+        self._accounts: dict[tuple[Any, Any], Account] = {}
+        #: Debits that the filter has not been asked about, by data set or account: all under the present limit.
+        self._unasked: dict[str | Account, list[_Debit]] = {}
+        self._overspent: set[int] = set()
 
     def walk(self, page: Page) -> None:
         """Read every entry; after the first that is not linked nothing can be known."""
         for seq, text, digest in page.chain():
             if link(self._hash, text) != digest:
                 self._complain(f"entry {seq} does not follow from the one before it")
-                return
+                break
             try:
-                record = json.loads(text)
+                record, end = _DECODER.raw_decode(text)
+                if end != len(text):
+                    record = json.loads(text)
                 self._apply(seq, record)
             except _Broken as broken:
                 self._complain(f"entry {seq}: {broken}")
             except (DitherError, ValueError, TypeError, KeyError, AttributeError) as error:
                 self._complain(f"entry {seq} cannot be read ({type(error).__name__})")
-                return
+                break
             self._seq, self._hash = seq, digest
             self.entries += 1
+        for whose in list(self._unasked):
+            self._ask(whose)
 
     def compare(self, page: Page) -> None:
         """Compare the tables with what the entries tell."""
@@ -85,7 +112,28 @@ class Replay:
         is_next = seq == self._seq + 1 or (kind == "restore" and seq > self._seq and record["follows"] == self._seq)
         _demand(record["seq"] == seq and is_next, "its number is not the next")
         _demand(kind in _KINDS, "unknown kind")
+        if kind not in _UNDER_ONE_LIMIT:
+            # Limits may change: what was debited is judged by those of then.
+            for whose in list(self._unasked):
+                self._ask(whose)
         getattr(self, f"_{kind}")(record)
+
+    def _account(self, record: dict[str, Any]) -> Account:
+        names = record["dataset"], record["analyst"]
+        if names not in self._accounts:
+            self._accounts[names] = Account(*names)
+        return self._accounts[names]
+
+    def _ask(self, whose: str | Account) -> None:
+        """Ask the filter about all debits that it was not asked about."""
+        debits = self._unasked.pop(whose)
+        limit, last = debits[0].limit, debits[-1]
+        if filter_at(limit, debits[0].spent).usual.holds((last.spent + last.charge).loss()):
+            return
+        for debit in debits:
+            if not filter_at(limit, debit.spent).admits(debit.charge.loss()) and debit.seq not in self._overspent:
+                self._overspent.add(debit.seq)
+                self._complain(f"entry {debit.seq}: the debit did not fit: an overspend")
 
     def _register(self, record: dict[str, Any]) -> None:
         name = record["dataset"]
@@ -139,11 +187,14 @@ class Replay:
 
     def _reserve(self, record: dict[str, Any]) -> None:
         unit, purse = self._dataset(record)
-        account, charge = Account(record["dataset"], record["analyst"]), Amount.from_dict(record["charge"])
+        account, charge = self._account(record), Amount.from_dict(record["charge"])
         mine = self.analysts.get(account, Purse(None, ZERO, 0))
         _demand((account, record["key"]) not in self.requests, "the key was used before: a double debit")
         # Asked anew, and not by the certificates that the ledger decides with.
-        fits = all(one.limit is None or filter_at(one.limit, one.spent).admits(charge.loss()) for one in (purse, mine))
+        whose: tuple[tuple[str | Account, Purse], ...] = ((account.dataset, purse), (account, mine))
+        for one, held in whose:
+            if held.limit is not None:
+                self._unasked.setdefault(one, []).append(_Debit(record["seq"], held.limit, held.spent, charge))
         self.datasets[account.dataset] = unit, purse.pay(charge)
         self.analysts[account] = mine.pay(charge)
         self.requests[account, record["key"]] = {
@@ -156,7 +207,6 @@ class Replay:
             "answer": None,
             "drawn": None,
         }
-        _demand(fits, "the debit did not fit: an overspend")
         _demand(why_barred(purse, mine, account) is None, "nothing may be debited to the account")
 
     def _renew(self, record: dict[str, Any]) -> None:
@@ -194,7 +244,7 @@ class Replay:
         return self.datasets[record["dataset"]]
 
     def _waiting(self, record: dict[str, Any]) -> dict[str, Any]:
-        request = self.requests.get((Account(record["dataset"], record["analyst"]), record["key"]))
+        request = self.requests.get((self._account(record), record["key"]))
         _demand(request is not None, "nothing was debited under its key")
         _demand(request is not None and request["state"] == "reserved", "its request was settled before")
         return request or {}
@@ -210,19 +260,26 @@ class Replay:
                 self._complain(f"the sums or quota of {account} are not those of its entries")
 
     def _compare_requests(self, page: Page) -> None:
-        keys = page.rows.all("SELECT dataset, analyst, key FROM requests")
-        if len(keys) != len(self.requests):
-            self._complain("there are not as many requests as debits")
-        for dataset, analyst, key in keys:
-            told = self.requests.get((Account(dataset, analyst), key))
-            kept = page.request(Account(dataset, analyst), key)
-            if told is None or kept is None:
+        number = 0
+        for names, key, kept in page.all_requests():
+            number += 1
+            account = self._accounts.get(names) or Account(*names)
+            told = self.requests.get((account, key))
+            if told is None:
                 self._complain(f"request {key!r} has no debit")
                 continue
-            if any(getattr(kept, name) != told[name] for name in told if name != "answer"):
-                self._complain(f"request {key!r} is not as its entries tell")
-            if (None if kept.answer is None else answer_digest(kept.answer)) != told["answer"]:
+            answer = None if kept.answer is None else answer_digest(kept.answer)
+            if answer != told["answer"]:
                 self._complain(f"the answer to request {key!r} was changed")
+            if tuple(told.values()) != (
+                *(kept.digest, kept.reserved, kept.charge, kept.attempts, kept.state, kept.answered),
+                *(told["answer"], kept.drawn),
+            ):
+                self._complain(f"request {key!r} is not as its entries tell")
+        # Counted as well: what has no place in the order of keys is in none of the pieces that were read.
+        counted = page.rows.one("SELECT COUNT(*) FROM requests")
+        if number != len(self.requests) or counted is None or int(counted[0]) != number:
+            self._complain("there are not as many requests as debits")
 
 
 def _purse(record: dict[str, Any], limit: str) -> Purse:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dither.curator.offers.reports import loss_of, report
+from dither.curator.offers.written import WrittenOnce
 from dither.data import wire
 from dither.data.schema import DataSet
 from dither.errors import InvalidParameter
@@ -128,10 +129,8 @@ def ask(
         # Left out where nothing is said, so that requests of before read as they did.
         asked["threshold_share"] = str(answer.threshold_share)
 
-    def shown(out: Any) -> bytes:
-        return present(answer, out, confidence=level).within(LARGEST_ANSWER).to_json().encode()
-
-    return Offer("query", description, answer, asked, stated, shown, QueryResult.stored, key)
+    once = WrittenOnce(lambda out: present(answer, out, confidence=level))
+    return Offer("query", description, answer, asked, stated, once.write, once.read, key, once.forget)
 
 
 def ask_parts(
@@ -179,7 +178,7 @@ def ask_parts(
 
     def shown(out: Any) -> bytes:
         results = present_partitioned(answer, out, confidence=level)
-        return json.dumps({label: result.within(most[label]).to_json() for label, result in results.items()}).encode()
+        return json.dumps({label: one.stored_within(most[label])[1] for label, one in results.items()}).encode()
 
     def read(stored: bytes, receipt: str) -> dict[str, QueryResult]:
         return {label: QueryResult.stored(text, receipt) for label, text in json.loads(stored).items()}

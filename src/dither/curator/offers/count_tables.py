@@ -98,7 +98,7 @@ def histogram(
 
     def present(out: Any) -> bytes:
         shown = count_tables.present_histogram(planned, out, confidence=level, non_negative=non_negative)
-        return shown.within(LARGEST_ANSWER).to_json().encode()
+        return shown.stored_within(LARGEST_ANSWER)[1].encode()
 
     return Offer("histogram", words, planned.mechanism, asked, stated, present, QueryResult.stored, key)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dither.curator.offers.written import WrittenOnce
 from dither.data import wire
 from dither.data.schema import DataSet
 from dither.errors import InvalidParameter
 from dither.exact import Number, probability
 from dither.lift.offer import Offer
-from dither.lift.stored import LARGEST_ANSWER
 from dither.privacy import Loss, PureDP
 from dither.publish.queries import Query, QueryResult, Quote
 from dither.publish.queries.reports.mechanism import ReportAnswer, plan_report
@@ -58,10 +58,8 @@ def report(
         "confidence": str(level),
     }
 
-    def shown(out: Any) -> bytes:
-        return present_report(answer, out, confidence=level).within(LARGEST_ANSWER).to_json().encode()
-
-    return Offer("report", description, answer, asked, stated, shown, QueryResult.stored, key)
+    once = WrittenOnce(lambda out: present_report(answer, out, confidence=level))
+    return Offer("report", description, answer, asked, stated, once.write, once.read, key, once.forget)
 
 
 def planned(

@@ -20,6 +20,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from dither.data.engines.columnar import columnar, read_columns
 from dither.data.engines.deadline import time_limit
 from dither.data.engines.emit_duckdb import DuckDBEmitter
 from dither.data.engines.emitter import Statement
@@ -114,9 +115,8 @@ class DuckDBEngine(Engine):
         try:
             statement = self.statement(aggregation)
             if are_unchanged(self._read):
-                # Never fetchnumpy or a frame: both turn 128-bit integers into doubles.
                 with time_limit(self.dataset.seconds, connection.interrupt):
-                    answer = statement.read(connection.execute(statement.text).fetchall())
+                    answer = self._answer(connection, statement)
         except DitherError:
             raise  # a request that cannot be printed: its text is public
         except Exception:  # noqa: S110 - what DuckDB says may quote a private cell, so it goes nowhere
@@ -125,6 +125,16 @@ class DuckDBEngine(Engine):
         if answer is None or not are_unchanged(self._read):
             raise EngineFailure
         return answer
+
+    def _answer(self, connection: DuckDBPyConnection, statement: Statement) -> Aggregated:
+        """Return the answer as columns where all its kinds are those of arrays, and as rows otherwise."""
+        text = columnar(statement)
+        if text is not None:
+            found = read_columns(statement, connection.execute(text).fetchnumpy())
+            if found is not None:
+                return found
+        # Never fetchnumpy or a frame of the statement itself: both turn 128-bit integers into doubles.
+        return statement.read(connection.execute(statement.text).fetchall())
 
     def close(self) -> None:
         """Close files, frames and memory; remove spilled files."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -182,13 +182,26 @@ def find(name: str) -> Entry:
 
 def _load() -> None:
     """Import, once, the rooms and the installed packages that register mechanisms."""
+    _load_primitives()
     for room in _ROOMS_ABOVE:
         importlib.import_module(room)
     _load_packages()
 
 
 @cache
+def _load_primitives() -> None:
+    """Import every module of this room: a primitive registers by being there."""
+    room = importlib.import_module("dither.mechanisms")
+    for found in pkgutil.iter_modules(room.__path__, "dither.mechanisms."):
+        if not found.ispkg:
+            importlib.import_module(found.name)
+
+
+@cache
 def _load_packages() -> None:
     """Import the modules that installed packages list under the entry point ``dither.mechanisms``."""
+    # Imported here: it takes as long as a tenth of this package, and a query needs none of it.
+    from importlib.metadata import entry_points
+
     for point in entry_points(group="dither.mechanisms"):
         point.load()

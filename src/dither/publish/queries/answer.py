@@ -7,7 +7,7 @@ The engine is asked for exact integers only; these go straight to the mechanisms
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -238,9 +238,7 @@ class Answer(OverData[Answered]):
         # Without groups there is nothing to measure; what was paid for it is not given back.
         return self._measure(data, inner, groups, groups) if groups else Answered((), ())
 
-    def _measure(
-        self, data: Engine, run: Runner, groups: tuple[Group, ...], found: tuple[Group, ...] | None
-    ) -> Answered:
+    def _measure(self, data: Engine, run: Runner, groups: Sequence[Group], found: tuple[Group, ...] | None) -> Answered:
         design = self.design
         relation = design.bounded(groups)
         numbers: list[PublicArray] = []
@@ -256,7 +254,7 @@ class Answer(OverData[Answered]):
         return Answered(found, tuple(numbers), levels, tuple(self._choose(data, run, relation, groups)))
 
     def _descend(
-        self, data: Engine, run: Runner, relation: Relation, groups: tuple[Group, ...], search: Search, part: Part
+        self, data: Engine, run: Runner, relation: Relation, groups: Sequence[Group], search: Search, part: Part
     ) -> tuple[PublicArray, ...]:
         design, cell = self.design, search.scaled.expression
         kinds = (*design.key_kinds, Kind.INTEGER)
@@ -278,7 +276,7 @@ class Answer(OverData[Answered]):
         counted = search.descend(part.drawn(), len(groups), ask)
         return tuple(PublicArray(level) for level in counted)
 
-    def _choose(self, data: Engine, run: Runner, relation: Relation, groups: tuple[Group, ...]) -> list[PublicArray]:
+    def _choose(self, data: Engine, run: Runner, relation: Relation, groups: Sequence[Group]) -> list[PublicArray]:
         design, chosen = self.design, []
         for pick in design.picks:
             asked = Aggregation(
@@ -361,7 +359,7 @@ def _children(
 def _scores(
     answer: Aggregated,
     design: Design,
-    groups: tuple[Group, ...],
+    groups: Sequence[Group],
     candidates: tuple[Value, ...],
     arguments: tuple[Expression, ...],
 ) -> Integers:

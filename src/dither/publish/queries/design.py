@@ -7,7 +7,7 @@ intervals from it; ``quote`` prints it. Nothing here sees data.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -32,6 +32,7 @@ from dither.mechanisms.stability_selection import ThresholdedCounts
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP, gaussian_sigma, laplace_scale, zcdp_rho
 from dither.publish.queries.groups import kept, key_kinds, positions, public_groups
 from dither.publish.queries.measures import COUNT, UNITS, Measured, on_grid
+from dither.publish.queries.product_groups import ProductGroups, ProductPlaces
 from dither.publish.queries.quantiles import Search
 from dither.publish.queries.query import Aggregate, Query
 from dither.publish.queries.split import Need, divide, threshold_share
@@ -106,7 +107,7 @@ class Design:
         return self.noise == GAUSSIAN
 
     @cached_property
-    def groups(self) -> tuple[Group, ...] | None:
+    def groups(self) -> Sequence[Group] | None:
         """The public groups, in order; None if they are discovered."""
         return public_groups(self.query)
 
@@ -360,17 +361,17 @@ class Design:
         """What counts units: people, or rows."""
         return UNITS if self.has_persons else COUNT
 
-    def kept(self, groups: tuple[Group, ...] | None) -> Relation:
+    def kept(self, groups: Sequence[Group] | None) -> Relation:
         """Return the rows of these groups (None: groups not yet known); of public groups they are made once."""
         return self._of_public if groups is not None and groups is self.groups else kept(self.query, groups)
 
-    def bounded(self, groups: tuple[Group, ...] | None) -> Relation:
+    def bounded(self, groups: Sequence[Group] | None) -> Relation:
         """Return the rows that count in these groups (None: groups not yet known); of public groups made once."""
         if groups is not None and groups is self.groups:
             return self._bounded_public
         return self._bounded(kept(self.query, groups))
 
-    def places(self, groups: tuple[Group, ...]) -> Mapping[Group, int]:
+    def places(self, groups: Sequence[Group]) -> Mapping[Group, int]:
         """Return the place of each group."""
         return self._public_places if groups is self.groups else positions(groups, self.key_kinds)
 
@@ -393,6 +394,8 @@ class Design:
     @cached_property
     def _public_places(self) -> Mapping[Group, int]:
         # ``public_groups`` has made every group canonical, and has refused two that are equal.
+        if isinstance(self.groups, ProductGroups):
+            return ProductPlaces(self.groups)
         return {group: place for place, group in enumerate(self.groups or ())}
 
     def candidates(self, pick: Pick, relation: Relation) -> Relation:

@@ -9,7 +9,7 @@ The values themselves stay in the engine's answer and are only counted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -40,7 +40,7 @@ _COUNT: Final = CountRows()
 _VALUE: Final = "value"
 
 
-def requests(design: Design, groups: tuple[Group, ...]) -> list[Aggregation]:
+def requests(design: Design, groups: Sequence[Group]) -> list[Aggregation]:
     """Return what an engine is asked for: all sums and counts together, then each number of different values.
 
     Of public groups they are made once, so that engines and audits know them again.
@@ -52,13 +52,13 @@ def requests(design: Design, groups: tuple[Group, ...]) -> list[Aggregation]:
     return design.requests_of_public
 
 
-def _requested(design: Design, groups: tuple[Group, ...]) -> list[Aggregation]:
+def _requested(design: Design, groups: Sequence[Group]) -> list[Aggregation]:
     plain = tuple(part.measure for part in design.measured if part.distinct is None)
     found = [Aggregation(design.bounded(groups), design.key_values, plain)] if plain else []
     return found + [_different(design, part, groups) for part in design.measured if part.distinct is not None]
 
 
-def exact_table(design: Design, data: Engine, groups: tuple[Group, ...]) -> Integers:
+def exact_table(design: Design, data: Engine, groups: Sequence[Group]) -> Integers:
     """Return the exact numbers, a row for each group and a column for each measured part."""
     places, kinds = design.places(groups), design.key_kinds
     table = np.zeros((len(groups), len(design.measured)), dtype=np.int64)
@@ -73,7 +73,7 @@ def exact_table(design: Design, data: Engine, groups: tuple[Group, ...]) -> Inte
     return table
 
 
-def _different(design: Design, part: Measured, groups: tuple[Group, ...]) -> Aggregation:
+def _different(design: Design, part: Measured, groups: Sequence[Group]) -> Aggregation:
     """Return the request for the pairs of a group and a value that occur, once for a unit and within its limits."""
     value = part.distinct or Name("")
     relation: Relation = Filter(design.kept(groups), Call("not", (Call("is_null", (value,)),)))

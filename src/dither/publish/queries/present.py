@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.data import Cast, Expression, Kind, Name
+from dither.data.columns import ColumnRows, Values
 from dither.data.evaluation import evaluator, sort_key
 from dither.data.expressions import IntervalEnd, Value, kind_of, names_in
 from dither.data.joins import join_limit
@@ -49,10 +50,17 @@ _OF_BOX = 0.1
 class Enclosed(NamedTuple):
     """Values, lower and upper ends of one aggregate or output, and values as drawn, one per group."""
 
-    shown: Sequence[Any]
-    low: Sequence[Any]
-    high: Sequence[Any]
-    raw: Sequence[Any]
+    shown: Values
+    low: Values
+    high: Values
+    raw: Values
+
+    def listed(self) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+        """Return all four as lists of Python's own values."""
+        shown, low, high, raw = (None if part is None else _list_of(part) for part in self)
+        length = next((len(part) for part in (shown, low, high, raw) if part is not None), 0)
+        nothing = [None] * length
+        return shown or nothing, low or nothing, high or nothing, raw or nothing
 
 
 def present(
@@ -119,7 +127,7 @@ class _Presentation:
     def __init__(self, answer: Answer, released: Answered, confidence: Fraction, *, together: bool) -> None:
         self.answer, self.released, self.confidence = answer, released, confidence
         self.design, self.query = answer.design, answer.query
-        self.groups: tuple[Group, ...] = released.groups if released.groups is not None else self.design.groups or ()
+        self.groups: Sequence[Group] = released.groups if released.groups is not None else self.design.groups or ()
         self.is_simultaneous = together or is_selected(answer)
         self.kinds = {a.name: kind_of_aggregate(self.design, a) for a in self.query.aggregates}
         self._cache: dict[tuple[str, float], Enclosed] = {}
@@ -132,7 +140,7 @@ class _Presentation:
         order = self._chosen({name: part.shown for (name, _), part in zip(outputs, table, strict=True)})
         columns = tuple(self._column(name, expression) for name, expression in outputs)
         rows, low, high, raw = (
-            tuple(tuple(part[which][place] for part in table) for place in order) for which in range(4)
+            ColumnRows([part[which] for part in table], len(self.groups)).taken(order) for which in range(4)
         )
         return QueryResult(
             columns,
@@ -152,43 +160,49 @@ class _Presentation:
         if isinstance(expression, IntervalEnd):
             inner = self._output(expression.value)
             ends = inner.high if expression.is_upper else inner.low
-            return Enclosed(ends, [None] * len(ends), [None] * len(ends), ends)
+            return Enclosed(ends, None, None, ends)
         used, value_of = self._used(expression), evaluator(expression, self._columns)
         if not used:
-            values = self._of_key(expression) or [value_of(row) for row in self._keys]
-            nothing: list[End] = [None] * len(values)
-            return Enclosed(values, nothing, nothing, values)
+            values = self._of_key(expression)
+            if values is None:
+                values = [value_of(row) for row in self._keys]
+            return Enclosed(values, None, None, values)
         failure = self._failure(used)
         parts = {name: self._enclosed(name, failure) for name in used}
         if isinstance(expression, Name):
             return self._alone(expression.name, parts[expression.name])
         shown, raws, lows, highs = [], [], [], []
+        cells = {name: part.listed() for name, part in parts.items()}
         for place, keys in enumerate(self._keys):
-            numbers = {name: part.shown[place] for name, part in parts.items()}
-            drawn = {name: part.raw[place] for name, part in parts.items()}
+            here = {name: tuple(part[place] for part in each) for name, each in cells.items()}
+            numbers = {name: one[0] for name, one in here.items()}
+            drawn = {name: one[3] for name, one in here.items()}
             shown.append(value_of({**keys, **numbers}))
             raws.append(shown[-1] if drawn == numbers else value_of({**keys, **drawn}))
-            least, most = self._ends(expression, keys, parts, place)
+            least, most = self._ends(expression, keys, here)
             lows.append(least)
             highs.append(most)
         return Enclosed(shown, lows, highs, raws)
 
-    def _of_key(self, expression: Expression) -> list[Cell] | None:
+    def _of_key(self, expression: Expression) -> NDArray[Any] | list[Cell] | None:
         """Return the values of a key as it is, in every group."""
         for place, key in enumerate(self.query.keys):
             if expression == Name(key.name):
+                if isinstance(self.groups, ColumnRows):
+                    column = self.groups.columns[place]
+                    return self.groups.listed(place) if column is None else column
                 return [group[place] for group in self.groups]
         return None
 
     def _ends(
-        self, expression: Expression, keys: Mapping[str, Value], parts: Mapping[str, Enclosed], place: int
+        self, expression: Expression, keys: Mapping[str, Value], parts: Mapping[str, tuple[Any, ...]]
     ) -> tuple[End, End]:
         ranges, known = {}, dict(keys)
-        for name, part in parts.items():
-            if part.low[place] is None:
-                known[name] = part.shown[place]
+        for name, (shown, low, high, _) in parts.items():
+            if low is None:
+                known[name] = shown
             else:
-                ranges[name] = Range(part.low[place], part.high[place])
+                ranges[name] = Range(low, high)
         if self._kind(expression) in (Kind.TEXT, Kind.DATE, Kind.TIMESTAMP):
             return days_enclosed(expression, known, ranges)
         found = enclose(expression, known, ranges)
@@ -199,10 +213,14 @@ class _Presentation:
             return (truths[0], truths[-1]) if truths else (None, None)
         return None, None
 
-    def _chosen(self, shown: Mapping[str, Sequence[Cell]]) -> list[int]:
-        """Return which groups are shown, and in which order, by the noisy values alone."""
-        query, places = self.query, list(range(len(self.groups)))
-        columns, kinds = self._named(shown), self._all_columns
+    def _chosen(self, shown: Mapping[str, Values]) -> list[int] | None:
+        """Return which groups are shown, and in which order, by the noisy values alone; None for all as they are."""
+        query = self.query
+        if query.having is None and query.limit is None and not any(names_in(by) for by, _ in query.order):
+            return None
+        places = list(range(len(self.groups)))
+        named, kinds = self._named(shown), self._all_columns
+        columns = _Lists(named, len(self.groups))
 
         def values_of(expression: Expression) -> Sequence[Any]:
             if isinstance(expression, Name):
@@ -219,15 +237,21 @@ class _Presentation:
         elif query.having is not None and evaluator(query.having, kinds)({}) is not True:
             places = []
         for expression, is_descending in reversed(query.order):
-            if names_in(expression):
+            numbers = named[expression.name] if isinstance(expression, Name) else None
+            if isinstance(numbers, np.ndarray) and numbers.dtype.kind in "if" and not np.ma.isMaskedArray(numbers):
+                # Equal numbers stay as they are. The complement of an integer falls as it rises, and has no overflow.
+                falling = ~numbers if numbers.dtype.kind == "i" else -numbers
+                keys_of = (falling if is_descending else numbers)[places]
+                places = np.asarray(places)[np.argsort(keys_of, kind="stable")].tolist()
+            elif names_in(expression):
                 keys = list(map(sort_key, values_of(expression)))
                 places.sort(key=keys.__getitem__, reverse=is_descending)
         return places if query.limit is None else places[: query.limit]
 
-    def _named(self, shown: Mapping[str, Sequence[Cell]]) -> dict[str, Sequence[Any]]:
+    def _named(self, shown: Mapping[str, Values]) -> dict[str, Values]:
         """Return the columns that a condition or an order may name; what was measured goes before an output."""
         failure = 0.5  # any: only the values are read
-        keys = {key.name: self._of_key(Name(key.name)) or () for key in self.query.keys}
+        keys = {key.name: self._of_key(Name(key.name)) for key in self.query.keys}
         return {**shown, **keys, **{name: self._enclosed(name, failure).shown for name in self.kinds}}
 
     def _enclosed(self, name: str, failure: float) -> Enclosed:
@@ -241,7 +265,7 @@ class _Presentation:
     def _computed(self, name: str, failure: float) -> Enclosed:
         design = self.design
         if not self.groups:
-            return Enclosed((), (), (), ())
+            return Enclosed([], [], [], [])
         if name in design.statistics:
             statistic = design.statistics[name]
             numbers = design.numbers[name]
@@ -256,14 +280,13 @@ class _Presentation:
             return _listed(shown, *ends, statistic.values(noisy))
         if name in design.searched:
             return self._found(design.searched[name], failure)
-        nothing = [None] * len(self.groups)
         for pick, winners in zip(design.picks, self.released.choices, strict=True):
             if pick.aggregate.name == name:
                 chosen = [tuple(pick.candidates[index] for index in row) for row in winners.values.tolist()]
                 is_list = pick.aggregate.function == "top"
                 values = [row if is_list else row[0] for row in chosen]
-                return Enclosed(values, nothing, nothing, values)
-        return Enclosed(nothing, nothing, nothing, nothing)
+                return Enclosed(values, None, None, values)
+        return Enclosed(None, None, None, None)
 
     def _alone(self, name: str, boxed: Enclosed) -> Enclosed:
         """Return an aggregate that is shown by itself, with the interval of the sum of noises behind it, if it has one.
@@ -284,7 +307,7 @@ class _Presentation:
         if ends is None:
             return boxed
         wide = self._enclosed(name, _OF_BOX * allowed / len(numbers))
-        low, high = np.fmax(ends[0], wide.low), np.fmin(ends[1], wide.high)
+        low, high = np.fmax(ends[0], np.asarray(wide.low)), np.fmin(ends[1], np.asarray(wide.high))
         return _listed(np.asarray(boxed.shown), low, high, np.asarray(boxed.raw))
 
     def _found(self, searched: tuple[int, int], failure: float) -> Enclosed:
@@ -376,8 +399,25 @@ def _around(part: Measured, values: NDArray[Any], reach: float) -> tuple[NDArray
 
 
 def _listed(shown: NDArray[Any], low: NDArray[Any], high: NDArray[Any], raw: NDArray[Any]) -> Enclosed:
-    """Return values and ends as lists; an end that rounding moved beyond the value is set to it."""
-    return Enclosed(shown.tolist(), np.fmin(low, shown).tolist(), np.fmax(high, shown).tolist(), raw.tolist())
+    """Return values and ends; an end that rounding moved beyond the value is set to it."""
+    return Enclosed(shown, np.fmin(low, shown), np.fmax(high, shown), raw)
+
+
+def _list_of(part: NDArray[Any] | list[Any]) -> list[Any]:
+    return part if isinstance(part, list) else part.tolist()
+
+
+class _Lists(dict[str, list[Any]]):
+    """Columns as lists, each made when it is asked for."""
+
+    def __init__(self, columns: Mapping[str, Values], length: int) -> None:
+        super().__init__()
+        self._columns, self._length = columns, length
+
+    def __missing__(self, name: str) -> list[Any]:
+        column = self._columns[name]
+        self[name] = [None] * self._length if column is None else _list_of(column)
+        return self[name]
 
 
 def _limits(design: Design) -> tuple[str, str]:

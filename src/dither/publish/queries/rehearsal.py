@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from dither.data import Kind, Name
+from dither.data.columns import ColumnRows
 from dither.data.expressions import Expression
 from dither.data.lengths import extent
 from dither.data.returned import Group
@@ -24,8 +25,10 @@ from dither.lift.stored import check_length
 from dither.mechanisms import PublicArray
 from dither.publish.queries.answer import Answer, Answered
 from dither.publish.queries.present import present
+from dither.publish.queries.product_groups import ProductGroups
 from dither.publish.queries.query import Aggregate
-from dither.publish.queries.result import QueryResult, to_plain
+from dither.publish.queries.result import MANY_ROWS, QueryResult
+from dither.publish.queries.stored_columns import LONGEST_IN_ARRAY, to_plain
 
 #: The longest number, truth or moment in JSON: a real has 24 characters, a moment 40.
 _LONGEST_CELL: Final = 40
@@ -79,7 +82,9 @@ def _check_length(answer: Answer, shown: QueryResult, head: int, parameter: str)
     widths = _key_widths(query.keys, groups)
     # In every row a value as shown and as drawn, and two ends that are numbers or null; brackets and commas.
     row = sum(
-        4 * (2 + _LONGEST_CELL) + 2 * _cell(expression, column.kind, answer, widths)
+        4 * LONGEST_IN_ARRAY
+        if rows >= MANY_ROWS and _is_array(expression, column.kind, answer, groups)
+        else 4 * (2 + _LONGEST_CELL) + 2 * _cell(expression, column.kind, answer, widths)
         for column, (_, expression) in zip(shown.columns, query.outputs, strict=True)
     )
     check_length(parameter, rows, row, head)
@@ -104,11 +109,26 @@ def nothing(answer: Answer) -> Answered:
     )
 
 
+def _is_array(expression: Expression, kind: str, answer: Answer, groups: Sequence[Group]) -> bool:
+    """Whether an output of many rows is stored as an array: a number by itself, or a key without NULL."""
+    if not isinstance(expression, Name) or kind not in (Kind.INTEGER.value, Kind.REAL.value):
+        return False
+    for place, key in enumerate(answer.query.keys):
+        if key.name == expression.name:
+            return isinstance(groups, ColumnRows) and isinstance(groups.columns[place], np.ndarray)
+    return expression.name in answer.design.statistics
+
+
 def _key_widths(keys: Sequence[Any], groups: Sequence[Group]) -> dict[str, tuple[int, int]]:
     """Return the longest value of every key, in characters and as JSON."""
     found = {}
     for place, key in enumerate(keys):
-        values = {group[place] for group in groups}
+        column = groups.columns[place] if isinstance(groups, ColumnRows) else None
+        if isinstance(column, np.ndarray) and column.dtype == np.int64:
+            # Of integers the least or the largest is the longest.
+            found[key.name] = 0, max(len(str(column.min())), len(str(column.max())))
+            continue
+        values = set(groups.lists[place]) if isinstance(groups, ProductGroups) else {group[place] for group in groups}
         letters = max((len(value) for value in values if isinstance(value, str)), default=0)
         found[key.name] = letters, max(len(json.dumps(to_plain(value))) for value in values)
     return found

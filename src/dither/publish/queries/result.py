@@ -1,33 +1,42 @@
 """The answer to a query as a table: a value and an interval for every number, and what the interval covers.
 
 A ``QueryResult`` is made of released numbers and public facts alone, so everything here is free: expressions over
-aggregates, HAVING, ORDER BY and LIMIT, other confidences. Its JSON is what a ledger stores and a retry returns.
+aggregates, HAVING, ORDER BY and LIMIT, other confidences. Its stored form is what a ledger keeps and a retry returns:
+JSON, of rows where they are few (version 1) and of columns where they are many (version 2). Both are read.
 """
 
 from __future__ import annotations
 
 import datetime
 import importlib
+import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
+from dither.data.columns import ColumnRows, as_columns, same_rows, same_values
 from dither.data.expressions import Value
 from dither.errors import InvalidParameter, MissingExtra
 from dither.mechanisms.notebook import MOST_ROWS, html
 from dither.privacy import Loss
+from dither.publish.queries.stored_columns import from_plain, read_column, to_plain, write_column
 
 if TYPE_CHECKING:
     from dither.pages.frame import Chart
 
+#: Of results that are written as rows, and as columns.
 VERSION: Final = 1
+IN_COLUMNS: Final = 2
+#: Results of at least this many rows are stored as columns.
+MANY_ROWS: Final = 1024
 #: The receipt of what no durable ledger was debited for.
 UNLEDGERED: Final = "unledgered"
 Cell = Value | tuple[Value, ...]
-_PLAIN = frozenset((int, str, bool, type(None)))
+#: Stands for a column of values as drawn that is the one that is shown.
+_SAME: Final = "shown"
 End = bool | int | float | datetime.date | None
 
 
@@ -77,16 +86,16 @@ class QueryResult:
     """
 
     columns: tuple[ResultColumn, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    low: tuple[tuple[End, ...], ...]
-    high: tuple[tuple[End, ...], ...]
+    rows: Sequence[tuple[Cell, ...]]
+    low: Sequence[tuple[End, ...]]
+    high: Sequence[tuple[End, ...]]
     confidence: Fraction
     is_simultaneous: bool
     loss: Loss
     unit: str
     notes: tuple[str, ...] = ()
     receipt: str = UNLEDGERED
-    raw: tuple[tuple[Cell, ...], ...] = ()
+    raw: Sequence[tuple[Cell, ...]] = ()
 
     def __post_init__(self) -> None:
         """Take the rows as the values as drawn, if none are given."""
@@ -100,13 +109,12 @@ class QueryResult:
 
     def column(self, name: str, *, raw: bool = False) -> tuple[Cell, ...]:
         """Return a column's values, or its values as drawn."""
-        place = self._place(name)
-        return tuple(row[place] for row in (self.raw if raw else self.rows))
+        return tuple(_listed(self.raw if raw else self.rows, self._place(name)))
 
     def interval(self, name: str) -> tuple[tuple[End, End], ...]:
         """Return a column's intervals, one per row."""
         place = self._place(name)
-        return tuple((low[place], high[place]) for low, high in zip(self.low, self.high, strict=True))
+        return tuple(zip(_listed(self.low, place), _listed(self.high, place), strict=True))
 
     def to_rows(self, *, intervals: bool = True, raw: bool = False) -> list[dict[str, Any]]:
         """Return a dictionary for each row; numbers are followed by ``name_low`` and ``name_high``, or by ``name_raw``.
@@ -186,9 +194,16 @@ class QueryResult:
         return (heights + whiskers).properties(title=title, width=max(240, min(1200, 48 * len(bars))), height=260)
 
     def to_json(self) -> str:
-        """Return the result as JSON, the same text for the same result."""
-        record: dict[str, Any] = {
-            "result": VERSION,
+        """Return the result as JSON of rows, the same text for the same result."""
+        record = self._head(VERSION) | {
+            name: [[to_plain(value) for value in row] for row in part] for name, part in self._written()
+        }
+        return _dumped(record)
+
+    def _head(self, version: int) -> dict[str, Any]:
+        """Return everything but the cells, as JSON data."""
+        return {
+            "result": version,
             "columns": [
                 {
                     "name": column.name,
@@ -199,38 +214,70 @@ class QueryResult:
                 }
                 for column in self.columns
             ],
-            "rows": [[to_plain(value) for value in row] for row in self.rows],
-            "low": [[to_plain(value) for value in row] for row in self.low],
-            "high": [[to_plain(value) for value in row] for row in self.high],
             "confidence": str(self.confidence),
             "is_simultaneous": self.is_simultaneous,
             "loss": self.loss.to_dict(),
             "unit": self.unit,
             "notes": list(self.notes),
         }
-        if self.raw != self.rows:
-            record["raw"] = [[to_plain(value) for value in row] for row in self.raw]
-        return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    def _written(self) -> list[tuple[str, Sequence[tuple[Any, ...]]]]:
+        """Return the parts that are written down: values as drawn only where they differ from those that are shown."""
+        parts = [("rows", self.rows), ("low", self.low), ("high", self.high)]
+        return parts if same_rows(self.raw, self.rows) else [*parts, ("raw", self.raw)]
+
+    def to_stored(self) -> str:
+        """Return what a ledger stores: the JSON of rows, or of columns where the rows are many."""
+        if len(self.rows) < MANY_ROWS:
+            return self.to_json()
+        shown = as_columns(self.rows)
+        parts: dict[str, Any] = {}
+        for name, part in self._written():
+            columns = zip(as_columns(part).columns, shown.columns, strict=True)
+            parts[name] = [
+                _SAME if name == "raw" and same_values(column, beside) else write_column(column)
+                for column, beside in columns
+            ]
+        return _dumped(self._head(IN_COLUMNS) | {"length": len(self.rows), "parts": parts})
 
     def within(self, most: int) -> QueryResult:
-        """Return the first rows that fit into ``most`` bytes of JSON: for results of unknown length."""
-        if len(self.to_json()) <= most:
-            return self
+        """Return the first rows whose stored form fits into ``most`` bytes: for results of unknown length."""
+        return self.stored_within(most)[0]
+
+    def stored_within(self, most: int) -> tuple[QueryResult, str]:
+        """Return the first rows that fit, and their stored form."""
+        text = self.to_stored()
+        if len(text) <= most:
+            return self, text
         note = "the answer is longer than can be stored: only the first rows are shown"
         head = replace(self, rows=(), low=(), high=(), raw=(), notes=(*self.notes, note))
-        # Values as drawn are written down only where they differ from those that are shown.
-        has_raw = self.raw != self.rows
-        written = (self.rows, self.low, self.high, *((self.raw,) if has_raw else ()))
+        count = len(self.rows)
+        while count >= MANY_ROWS and len(text) > most:
+            # Rows are about equally long; where the first ones are longer than the others, it is tried again.
+            count = min(count - 1, count * most // len(text))
+            shown = head._with_rows(self, count)
+            text = shown.to_stored()
+        if len(text) > most:
+            shown = head._with_rows(self, self._number_within(most, head))
+            text = shown.to_json()
+        return shown, text
+
+    def _with_rows(self, other: QueryResult, count: int) -> QueryResult:
+        """Return this result with the first rows of another."""
+        return replace(self, **{name: getattr(other, name)[:count] for name in ("rows", "low", "high", "raw")})
+
+    def _number_within(self, most: int, head: QueryResult) -> int:
+        """Return how many rows fit into ``most`` bytes of JSON of rows; fewer than are stored as columns."""
+        has_raw = not same_rows(self.raw, self.rows)
         left, count = most - len(head.to_json()) - (len('"raw":[],') if has_raw else 0), 0
-        for parts in zip(*written, strict=True):
+        for parts in itertools.islice(zip(*(part for _, part in self._written()), strict=True), MANY_ROWS - 1):
             left -= sum(
                 len(json.dumps([to_plain(value) for value in part], separators=(",", ":"))) + 1 for part in parts
             )
             if left < 0:
                 break
             count += 1
-        first = {name: getattr(self, name)[:count] for name in ("rows", "low", "high", "raw")}
-        return replace(head, **first)
+        return count
 
     @staticmethod
     def stored(text: bytes | str, receipt: str) -> QueryResult:
@@ -239,20 +286,14 @@ class QueryResult:
 
     @staticmethod
     def from_json(text: str) -> QueryResult:
-        """Return the result that ``to_json`` wrote."""
+        """Return the result that ``to_json`` or ``to_stored`` wrote."""
         try:
             record = json.loads(text)
-            if record["result"] != VERSION:
-                raise InvalidParameter("result", record["result"], f"a result of version {VERSION}")
+            if record["result"] not in (VERSION, IN_COLUMNS):
+                raise InvalidParameter("result", record["result"], f"a result of version {VERSION} or {IN_COLUMNS}")
             columns = tuple(ResultColumn(**column) for column in record["columns"])
-            kinds = [column.kind for column in columns]
-            rows, low, high, raw = (
-                tuple(
-                    tuple(_from_plain(value, kind) for value, kind in zip(row, kinds, strict=True))
-                    for row in record[part]
-                )
-                for part in ("rows", "low", "high", "raw" if "raw" in record else "rows")
-            )
+            read = _rows_of if record["result"] == VERSION else _columns_of
+            rows, low, high, raw = read(record, [column.kind for column in columns])
             return QueryResult(
                 columns,
                 rows,
@@ -265,7 +306,7 @@ class QueryResult:
                 tuple(map(str, record["notes"])),
                 raw=raw,
             )
-        except (KeyError, TypeError, ValueError) as failure:
+        except (KeyError, TypeError, ValueError, AttributeError) as failure:
             if isinstance(failure, InvalidParameter):
                 raise
             raise InvalidParameter("result", "a text", "the JSON of a result") from None
@@ -370,25 +411,33 @@ def shown(value: Any) -> str:
     return str(value)
 
 
-def to_plain(value: Any) -> Any:
-    """Return JSON data: infinities and moments as texts, lists as lists."""
-    if type(value) in _PLAIN:
-        return value
-    if isinstance(value, tuple):
-        return [to_plain(entry) for entry in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "inf" if value > 0 else "-inf"
-    if isinstance(value, datetime.date):
-        return {"time": value.isoformat()}
-    return value
+def _listed(rows: Sequence[tuple[Any, ...]], place: int) -> list[Any]:
+    """Return a column of rows as a list."""
+    return rows.listed(place) if isinstance(rows, ColumnRows) else [row[place] for row in rows]
 
 
-def _from_plain(value: Any, kind: str) -> Any:
-    if isinstance(value, list):
-        return tuple(_from_plain(entry, "") for entry in value)
-    if value in ("inf", "-inf") and kind in ("integer", "real"):
-        return float(value)
-    if isinstance(value, Mapping):
-        text = str(value["time"])
-        return datetime.date.fromisoformat(text) if len(text) == 10 else datetime.datetime.fromisoformat(text)
-    return value
+def _dumped(record: dict[str, Any]) -> str:
+    return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _rows_of(record: Any, kinds: list[str]) -> Iterator[Sequence[tuple[Any, ...]]]:
+    """Yield rows, lower and upper ends, and values as drawn, of a record of rows."""
+    for part in ("rows", "low", "high", "raw" if "raw" in record else "rows"):
+        yield tuple(
+            tuple(from_plain(value, kind) for value, kind in zip(row, kinds, strict=True)) for row in record[part]
+        )
+
+
+def _columns_of(record: Any, kinds: list[str]) -> Iterator[Sequence[tuple[Any, ...]]]:
+    """Yield the same of a record of columns."""
+    length, parts = int(record["length"]), record["parts"]
+    shown = [read_column(one, kind, length) for one, kind in zip(parts["rows"], kinds, strict=True)]
+    for part in ("rows", "low", "high", "raw"):
+        written = parts.get(part, [_SAME] * len(kinds)) if part == "raw" else parts[part]
+        yield ColumnRows(
+            [
+                beside if part == "rows" or one == _SAME else read_column(one, kind, length)
+                for one, beside, kind in zip(written, shown, kinds, strict=True)
+            ],
+            length,
+        )

@@ -146,7 +146,7 @@ class Arrivals:
         return tuple(dict.fromkeys(one for statistic in self.statistics for one in statistic.measured))
 
     @cached_property
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> Sequence[Group]:
         """All groups, in their declared order."""
         return public_groups(self.query) or ((),)
 
@@ -179,7 +179,7 @@ class Arrivals:
         )
 
     @cached_property
-    def _places(self) -> dict[Group, int]:
+    def _places(self) -> Mapping[Group, int]:
         return positions(self.groups, key_kinds(self.query)) if self.query.keys else {(): 0}
 
     def batch(self, answer: Aggregated) -> Batch:

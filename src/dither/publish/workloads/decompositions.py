@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dither.estimate.one_thread import one_thread
 from dither.exact import whole
 from dither.privacy import L1, Metric
 from dither.publish.workloads.grids import BITS, in_rows_of, row_basis
@@ -16,6 +17,7 @@ from dither.publish.workloads.matrices import Floats
 from dither.publish.workloads.workload import Strategy, Workload
 
 
+@one_thread()
 def orthogonal_design(workload: Workload, metric: Metric, *, iterations: int = 2000, bits: int = BITS) -> Strategy:
     """Return the workload's right singular vectors, weighted for the least error: mutually orthogonal queries.
 
@@ -39,6 +41,7 @@ def orthogonal_design(workload: Workload, metric: Metric, *, iterations: int = 2
     return in_rows_of(workload, rows * best[:, None], bits)
 
 
+@one_thread()
 def low_rank_design(
     workload: Workload, metric: Metric, *, rank: int | None = None, rounds: int = 60, bits: int = BITS
 ) -> Strategy:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dither.estimate.one_thread import one_thread
 from dither.exact import whole
 from dither.publish.workloads.grids import BITS, in_rows_of, on_grid
 from dither.publish.workloads.matrices import Floats
@@ -25,6 +26,7 @@ class Factorisation(NamedTuple):
     lower_bound: float
 
 
+@one_thread()
 def optimal_factorisation(workload: Workload, *, iterations: int = 200, bits: int = BITS) -> Factorisation:
     """Return a strategy with nearly the least error under Gaussian noise, and a proven bound on the least.
 
@@ -78,6 +80,7 @@ def prefix_root(cells: int, bits: int = BITS) -> Strategy:
     return on_grid(np.where(gap >= 0, coefficients[np.maximum(gap, 0)], 0.0), bits)
 
 
+@one_thread()
 def eigen_design(workload: Workload, *, iterations: int = 1000, bits: int = BITS) -> Strategy:
     """Return the eigenvectors of the workload's Gram matrix, weighted for the least error, and completed.
 

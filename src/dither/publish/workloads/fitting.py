@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.estimate.one_thread import one_thread
 from dither.publish.workloads.matrices import Floats
 from dither.publish.workloads.workload import Strategy
 
 
+@one_thread()
 def non_negative_fit(strategy: Strategy, measured: NDArray[Any]) -> Floats:
     """Return the non-negative counts whose measurements are nearest to the noisy ones in squared error.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dither.errors import InvalidParameter
+from dither.estimate.one_thread import one_thread
 from dither.exact import whole
 from dither.mechanisms.core.public import PublicArray
 from dither.publish.workloads.matrices import Dense, Floats
@@ -42,6 +43,7 @@ def p_identity(theta: Floats, bits: int = BITS) -> Strategy:
     return Strategy(PIdentity(PublicArray(diagonal), PublicArray(kept)))
 
 
+@one_thread()
 def in_rows_of(workload: Workload, matrix: Floats, bits: int = BITS) -> Strategy:
     """Return the matrix on the grid, with rows that remain combinations of the workload's rows.
 
@@ -62,6 +64,7 @@ def in_rows_of(workload: Workload, matrix: Floats, bits: int = BITS) -> Strategy
     return Strategy(Dense(PublicArray(whole_rows)))
 
 
+@one_thread()
 def row_basis(workload: Workload) -> Floats:
     """Return independent, well-conditioned rows of the workload that span all of them."""
     from scipy.linalg import qr

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
+from dither.estimate.one_thread import one_thread
 from dither.exact import Number
 from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.core.registry import Example, register
@@ -70,6 +71,7 @@ def find_strategy(workload: Workload, metric: Metric, *, iterations: int | None 
 
 
 @lru_cache(maxsize=_MOST_KNOWN)
+@one_thread()
 def _searched(workload: Workload, metric: Metric, iterations: int | None) -> Found:
     """Return the best strategy; the latest result is cached, because a request for answers follows its quote."""
     found = [

@@ -16,6 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from dither.errors import InvalidParameter
+from dither.estimate.one_thread import one_thread
 from dither.exact import whole
 from dither.privacy import L1, Metric
 from dither.publish.workloads.grids import BITS, p_identity
@@ -26,10 +27,9 @@ from dither.publish.workloads.workload import Strategy
 
 _MOST_PARAMETERS = 2**22
 _MANY_PARAMETERS = 2**14
-#: Products of up to this many multiplications use one thread.
-_UNTHREADED = 2**18
 
 
+@one_thread()
 def opt_0(gram: Floats, *, rows: int, iterations: int | None = None, initial: Floats | None = None) -> Floats:
     """Return the rows of the best p-identity strategy found for a workload with this Gram matrix.
 
@@ -76,12 +76,12 @@ def _p_identity_error(theta: Floats, gram: Floats, unit: float) -> tuple[float, 
     tr H - tr(C theta H theta'), because the inverse of I + theta' theta is I - theta' C theta.
     """
     sums = 1 + theta.sum(axis=0)
-    inner = np.asarray(np.linalg.inv(np.eye(len(theta)) + product(theta, theta.T)), dtype=np.float64)
-    right = product(inner, product(theta * sums, gram) * sums)
-    crossed = product(right, theta.T)
+    inner = np.asarray(np.linalg.inv(np.eye(len(theta)) + theta @ theta.T), dtype=np.float64)
+    right = inner @ (((theta * sums) @ gram) * sums)
+    crossed = right @ theta.T
     diagonal = np.diagonal(gram)
     error = float((sums**2 * diagonal).sum() - np.trace(crossed))
-    by_theta = 2 * (product(crossed @ inner, theta) - right)
+    by_theta = 2 * (crossed @ inner @ theta - right)
     by_sums = 2 * (sums * diagonal - (theta * right).sum(axis=0) / sums)
     return error / unit, (by_theta + by_sums).ravel() / unit
 
@@ -131,6 +131,7 @@ def terms_of(matrix: Matrix) -> list[Term]:
     return [Term(1.0, (matrix.gram(),), (isinstance(matrix, Identity | Total),))]
 
 
+@one_thread()
 def opt_kron(terms: Sequence[Term], *, rounds: int = 4, iterations: int | None = None, bits: int = BITS) -> Strategy:
     """Return a product of p-identity strategies, one per axis, improved in turn with the others fixed."""
     axes = len(terms[0].grams)
@@ -152,6 +153,7 @@ def opt_kron(terms: Sequence[Term], *, rounds: int = 4, iterations: int | None =
     return Strategy(factors[0] if axes == 1 else Kron(factors))
 
 
+@one_thread()
 def opt_marginals(
     workload: Marginals, metric: Metric, *, largest: int | None = None, iterations: int = 500, bits: int = BITS
 ) -> Strategy:
@@ -220,18 +222,3 @@ def opt_marginals(
     chosen = [(int(place), int(weight)) for place, weight in zip(allowed, rounded, strict=True) if weight]
     sets = tuple(tuple(axis for axis in range(len(workload.shape)) if place >> axis & 1) for place, _ in chosen)
     return Strategy(Marginals(workload.shape, sets, tuple(Fraction(weight) for _, weight in chosen)))
-
-
-def product(left: Floats, right: Floats) -> Floats:
-    """Return a product of matrices, in pieces small enough that the linear algebra library starts no threads.
-
-    Where other work keeps the cores busy, waiting for those threads takes a hundred times as long as the product.
-    """
-    width = right.shape[1]
-    step = max(1, _UNTHREADED // max(1, left.size))
-    if step >= width:
-        return np.asarray(left @ right)
-    whole_steps = width // step
-    head = right[:, : whole_steps * step].reshape(len(right), whole_steps, step).transpose(1, 0, 2)
-    done = np.matmul(left, head).transpose(1, 0, 2).reshape(len(left), whole_steps * step)
-    return np.concatenate([done, left @ right[:, whole_steps * step :]], axis=1)
