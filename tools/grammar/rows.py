@@ -32,6 +32,7 @@ _COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 #: Columns that name people, and others that would make a group for each of them.
 _HIDDEN: Final = frozenset(("vid", "id", "lid", "person", "bill", "visit"))
+SETS: Final = ("UNION ALL", "UNION", "EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL")
 _PERSON: Final = {"people": "id", "visits": "id", "lab": "person"}
 _UNIQUE: Final = {"people": ("id",), "visits": ("vid",), "lab": ("lid",), "bills": ("bill",), "items": ("bill", "line")}
 _DECLARED: Final = frozenset(("ward", "region", "smoker", "kind", "late", "item", "country", "label"))
@@ -290,7 +291,7 @@ class Rows:
         """Return a set operation of rows of people."""
         left, right = self.with_person(depth - 1), self.with_person(depth - 2)
         kinds = self.source.choices("irtbd", k=2)
-        word = self.source.choice(("UNION ALL", "UNION", "EXCEPT", "INTERSECT"))
+        word = self.source.choice(SETS)
         sides = [
             f"SELECT {one.person} AS pid, "
             + ", ".join(f"{self.expression(kind, one.columns, 1)} AS c{n}" for n, kind in enumerate(kinds))
@@ -299,7 +300,7 @@ class Rows:
         ]
         named = {f"c{n}": kind for n, kind in enumerate(kinds)}
         return self._wrapped(
-            f" {word} ".join(sides), self.name(), named, () if word == "UNION ALL" else ("pid", *named)
+            f" {word} ".join(sides), self.name(), named, () if word.endswith("ALL") else ("pid", *named)
         )
 
     def where(self, frame: Frame, depth: int) -> str:

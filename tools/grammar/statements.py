@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass
 from typing import Final
 
-from tools.grammar.rows import Frame, Rows
+from tools.grammar.rows import SETS, Frame, Rows
 from tools.grammar.words import spelled
 
 _SPREADS: Final = ("VAR_POP", "VAR_SAMP", "VARIANCE", "STDDEV_POP", "STDDEV_SAMP", "STDDEV")
@@ -235,7 +235,7 @@ class Statements(Rows):
                 (f"SELECT COUNT(*) * 1.0 / (SELECT SUM(n) FROM {again}) AS share FROM {frame.text}", 0, False),
                 (
                     f"SELECT n AS k, m FROM {below} "
-                    f"{self.source.choice(('UNION ALL', 'UNION', 'EXCEPT', 'INTERSECT'))} "
+                    f"{self.source.choice(SETS)} "
                     f"SELECT COUNT(*) AS k, COUNT(*) AS m FROM {frame.text}",
                     1,
                     False,

@@ -62,6 +62,9 @@ OF_PERSONS: Final = (
     f"SELECT {_ALL} FROM visits v UNION SELECT {_ALL} FROM others v",
     f"SELECT {_ALL} FROM visits v EXCEPT SELECT {_ALL} FROM visits v WHERE age > 50",
     f"SELECT {_ALL} FROM visits v INTERSECT SELECT v.person, v.site, 'x', v.cost, v.age FROM visits v",
+    f"SELECT {_ALL} FROM visits v EXCEPT ALL SELECT v.person, v.site, 'x', v.cost, v.age FROM visits v",
+    "SELECT person, site, drug, 3 AS cost, 50.0 AS age FROM visits INTERSECT ALL "
+    "SELECT person, site, drug, 3, 50.0 FROM others",
     "SELECT person, site, drug, SUM(CLAMP(cost, -7, 13)) OVER (PARTITION BY person ORDER BY age) AS cost, "
     "LAG(age, 2, 100) OVER (PARTITION BY person, site ORDER BY cost) AS age FROM visits",
     f"SELECT {_ALL} FROM visits v QUALIFY RANK() OVER (PARTITION BY person ORDER BY cost DESC) < 3",

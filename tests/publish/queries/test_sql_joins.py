@@ -155,6 +155,12 @@ SETS = [
     "SELECT COUNT(*) FROM (SELECT id, smoker FROM visits EXCEPT SELECT id, smoker FROM visits WHERE age > 30) t",
     "SELECT COUNT(*) FROM (SELECT id, cost FROM visits INTERSECT SELECT id, cost FROM visits WHERE age > 30) t",
     "SELECT COUNT(*) FROM (SELECT id FROM visits EXCEPT SELECT person FROM lab INTERSECT SELECT id FROM visits) t",
+    "SELECT COUNT(*) FROM (SELECT id, smoker FROM visits EXCEPT ALL SELECT id, smoker FROM visits WHERE age > 30) t",
+    "SELECT smoker, COUNT(*) FROM (SELECT id, smoker FROM visits INTERSECT ALL SELECT person, value > 2 FROM lab) t "
+    "GROUP BY smoker",
+    "SELECT COUNT(*) FROM (SELECT id FROM visits EXCEPT ALL SELECT person FROM lab) t",
+    "SELECT COUNT(*), COUNT(cost) FROM (SELECT id, cost FROM visits INTERSECT ALL SELECT id, cost FROM visits "
+    "WHERE age > 30 EXCEPT ALL SELECT id, NULL FROM visits WHERE smoker) t",
     "WITH w AS (SELECT id, day FROM visits UNION ALL (SELECT person, taken FROM lab)) SELECT COUNT(*) FROM w "
     "WHERE day > DATE '2023-06-01'",
     "SELECT COUNT(*) FROM (WITH l AS (SELECT person FROM lab) SELECT person FROM l UNION SELECT id FROM visits) t",

@@ -144,7 +144,7 @@ UNANSWERABLE = [
     ("SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM lab", "UNION", "each query"),
     ("SELECT COUNT(*) FROM (SELECT age FROM visits UNION SELECT age FROM visits)", "UNION compares", "UNION ALL"),
     ("SELECT COUNT(*) FROM (SELECT age FROM visits EXCEPT SELECT age FROM visits)", "EXCEPT compares", "privacy id"),
-    ("SELECT COUNT(*) FROM (SELECT id FROM visits EXCEPT ALL SELECT person FROM lab)", "EXCEPT ALL", "EXCEPT"),
+    ("SELECT COUNT(*) FROM (SELECT age FROM visits EXCEPT ALL SELECT age FROM visits)", "EXCEPT ALL", "privacy id"),
     ("SELECT COUNT(*) FROM (SELECT id FROM visits UNION ALL SELECT person FROM lab LIMIT 3)", "LIMIT", "ROW_NUMBER"),
     ("SELECT COUNT(*) FROM (SELECT id FROM visits UNION ALL BY NAME SELECT person FROM lab)", "BY NAME", "same order"),
     (
