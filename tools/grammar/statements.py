@@ -88,6 +88,8 @@ class Statements(Rows):
                 f"{pair}({z}, {y})",
                 f"«MEDIAN({y})¦QUANTILE_DISC({y}, 0.5)»",
                 f"«QUANTILE¦QUANTILE_DISC»({y}, {share})",
+                f"«APPROX_QUANTILES({y}, 8)[OFFSET(3)]¦QUANTILE_DISC({y}, 0.375)»",
+                f"«APPROX_QUANTILES({y}, 5)[4]¦QUANTILE_DISC({y}, 0.8)»",
                 f"«PERCENTILE_CONT¦PERCENTILE_DISC»({share}) WITHIN GROUP (ORDER BY {y})",
                 f"MIN({y})",
                 f"MAX({y})",
