@@ -271,6 +271,9 @@ class Rows:
             (f"SUM({number}) {over}", "r"),
             (f"AVG({number}) OVER (PARTITION BY {parts})", "r"),
             (f"MIN({number}) {over}", "r"),
+            (f"{self.source.choice(('SUM', 'AVG', 'MAX'))}({number}) {over[:-1]} {self._frame()})", "r"),
+            (f"COUNT({value}) {over[:-1]} {self._frame()})", "i"),
+            (f"{self.source.choice(('FIRST', 'LAST'))}_VALUE({value}) {over[:-1]} {self._frame()})", kind),
             (f"MAX({number}) OVER (PARTITION BY {parts})", "r"),
         )
         chosen = self.source.sample(choices, 2)
@@ -286,6 +289,13 @@ class Rows:
         )
         kinds |= {f"w{n}": kind for n, (_, kind) in enumerate(chosen)}
         return self._wrapped(text, self.name(), kinds, tuple(f"u{n}" for n in range(len(keys))))
+
+    def _frame(self) -> str:
+        """Return a frame of some rows before and after."""
+        starts = ("UNBOUNDED PRECEDING", "2 PRECEDING", "1 PRECEDING", "CURRENT ROW", "1 FOLLOWING")
+        ends = ("2 PRECEDING", "1 PRECEDING", "CURRENT ROW", "2 FOLLOWING", "UNBOUNDED FOLLOWING")
+        start = self.source.randrange(5)
+        return f"ROWS BETWEEN {starts[start]} AND {ends[self.source.randrange(max(start - 1, 0), 5)]}"
 
     def united(self, depth: int) -> Frame:
         """Return a set operation of rows of people."""

@@ -67,6 +67,9 @@ OF_PERSONS: Final = (
     "SELECT person, site, drug, 3, 50.0 FROM others",
     "SELECT person, site, drug, SUM(CLAMP(cost, -7, 13)) OVER (PARTITION BY person ORDER BY age) AS cost, "
     "LAG(age, 2, 100) OVER (PARTITION BY person, site ORDER BY cost) AS age FROM visits",
+    "SELECT person, site, drug, SUM(CLAMP(cost, -7, 13)) OVER (PARTITION BY person ORDER BY age "
+    "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS cost, MAX(age) OVER (PARTITION BY person, site ORDER BY cost "
+    "ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS age FROM visits",
     f"SELECT {_ALL} FROM visits v QUALIFY RANK() OVER (PARTITION BY person ORDER BY cost DESC) < 3",
 )
 #: Where every row is a unit of its own.

@@ -52,7 +52,7 @@ _LATER: Final[Mapping[str, tuple[str, ...]]] = types.MappingProxyType(
         "Rows": ("categories", "as_codes"),
         "Scan": ("owners",),
         "Table": ("decimal", "rows", "owner"),
-        "Window": ("running", "offset"),
+        "Window": ("running", "offset", "frame"),
     }
 )
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")

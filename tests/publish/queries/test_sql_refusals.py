@@ -65,10 +65,18 @@ UNANSWERABLE = [
     ("SELECT COUNT(*) FROM (SELECT DISTINCT ON (id) id, age FROM visits)", "ON", "leave it out"),
     ("SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (ORDER BY age) AS r FROM visits)", "window", "id to PARTITION BY"),
     ("SELECT COUNT(*) FROM (SELECT MAX(age) OVER (PARTITION BY region) AS r FROM visits)", "window", "PARTITION BY"),
-    (
-        "SELECT COUNT(*) FROM (SELECT MAX(age) OVER (PARTITION BY id ORDER BY day ROWS 3 PRECEDING) AS r FROM visits)",
-        "a frame of some",
-        "LAG",
+    *(
+        (f"SELECT COUNT(*) FROM (SELECT MAX(age) OVER (PARTITION BY id {frame}) AS r FROM visits)", reason, instead)
+        for frame, reason, instead in (
+            ("ORDER BY day RANGE BETWEEN INTERVAL 7 DAY PRECEDING AND CURRENT ROW", "frame of RANGE", "2 PRECEDING"),
+            ("ORDER BY day RANGE BETWEEN 7 PRECEDING AND CURRENT ROW", "a frame of RANGE", "join the table to itself"),
+            ("ORDER BY day GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW", "a frame of GROUPS", "ROWS BETWEEN"),
+            ("ROWS 2 PRECEDING", "without ORDER BY", "ordered"),
+            ("ORDER BY day ROWS BETWEEN 1 FOLLOWING AND 1 PRECEDING", "ends before it starts", "ROWS BETWEEN"),
+            ("ORDER BY day ROWS BETWEEN 2000 PRECEDING AND CURRENT ROW", "a frame of 2001 rows", "at most 1000"),
+            ("ORDER BY day ROWS 20000 PRECEDING", "20000 rows", "10000"),
+            ("ORDER BY day ROWS BETWEEN 2 PRECEDING AND CURRENT ROW EXCLUDE CURRENT ROW", "EXCLUDE", "leave it out"),
+        )
     ),
     ("SELECT COUNT(*), ROW_NUMBER() OVER (PARTITION BY id ORDER BY age) FROM visits", "window", "subquery in FROM"),
     ("SELECT COUNT(*) FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY age) = 1", "QUALIFY", "HAVING"),
