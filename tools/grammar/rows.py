@@ -98,6 +98,7 @@ class Rows:
                 self.different,
                 self.window,
                 self.united,
+                self.listed_rows,
             )
         )(depth - 1)
 
@@ -312,6 +313,30 @@ class Rows:
         return self._wrapped(
             f" {word} ".join(sides), self.name(), named, () if word.endswith("ALL") else ("pid", *named)
         )
+
+    def listed_rows(self, depth: int) -> Frame:
+        """Return rows with each element of a list."""
+        below = self.with_person(depth - 1)
+        u = self.name()
+        texts = [name for name, kind in below.columns.items() if kind == "t"]
+        number = self.expression("i", below.columns, 1)
+        listed, kind = self.source.choice(
+            (
+                ("[1, 2, NULL]", "i"),
+                ("['a', 'north']", "t"),
+                (f"[{number}, 3]", "i"),
+                ("GENERATE_SERIES(1, 4)", "i"),
+                (f"STRING_SPLIT({self.source.choice(texts)}, 'o')[1:3]" if texts else "[TRUE, FALSE]", "t"),
+            )
+        )
+        kind = "b" if listed.startswith("[TRUE") else kind
+        word = self.source.choice((",", " CROSS JOIN"))
+        texts_of, kinds = self._chosen(below.columns)
+        text = (
+            f"SELECT {below.person} AS pid, {texts_of}, {u}.x AS x FROM {below.text}{word} UNNEST({listed}) AS {u}(x)"
+            f"{self.where(below, depth)}"
+        )
+        return self._wrapped(text, self.name(), kinds | {"x": kind}, ())
 
     def where(self, frame: Frame, depth: int) -> str:
         """Return a WHERE clause, or nothing."""

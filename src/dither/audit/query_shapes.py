@@ -70,6 +70,8 @@ OF_PERSONS: Final = (
     "SELECT person, site, drug, SUM(CLAMP(cost, -7, 13)) OVER (PARTITION BY person ORDER BY age "
     "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS cost, MAX(age) OVER (PARTITION BY person, site ORDER BY cost "
     "ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS age FROM visits",
+    "SELECT v.person, v.site, u.part AS drug, w.x AS cost, v.age FROM visits v, UNNEST([-7, 13, cost]) AS w(x) "
+    "CROSS JOIN UNNEST(STRING_SPLIT(drug || '-' || site, '-')[1:2]) AS u(part)",
     f"SELECT {_ALL} FROM visits v QUALIFY RANK() OVER (PARTITION BY person ORDER BY cost DESC) < 3",
 )
 #: Where every row is a unit of its own.

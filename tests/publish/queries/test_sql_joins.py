@@ -167,6 +167,25 @@ SETS = [
     "SELECT COUNT(DISTINCT id) FROM (SELECT id, age FROM visits WHERE age < 30 UNION ALL SELECT id, age FROM visits "
     "WHERE age > 60 UNION ALL SELECT person, 1 FROM lab) t",
 ]
+LISTS = [
+    "SELECT x, COUNT(*), SUM(age) FROM visits, UNNEST([1, 2, 3]) AS u(x) GROUP BY x",
+    "SELECT COUNT(*), SUM(x) FROM visits, UNNEST([1, 2.5, NULL]) AS x WHERE x < age",
+    "SELECT x, COUNT(*) FROM UNNEST(['a', 'b']) AS u(x), visits v JOIN lab l ON l.person = v.id GROUP BY x",
+    "SELECT COUNT(*) FROM visits v CROSS JOIN UNNEST([v.age, v.change]) AS u(x) WHERE u.x > 3",
+    "SELECT COUNT(*) FROM visits, LATERAL UNNEST([age, 2]) AS u(y), UNNEST([1, 7]) AS w(z) WHERE y > z",
+    "SELECT u.w, COUNT(*), AVG(age) FROM visits v JOIN (VALUES ('north', 1), ('south', 2)) AS u(region, w) "
+    "ON u.region = v.region AND v.age > 10 * w GROUP BY u.w",
+    "SELECT COUNT(*) FROM visits, (VALUES (1, 2), (3, 4)) t WHERE col0 + col1 < age",
+    "SELECT SUM(CLAMP(x, -5, 9)) FROM visits, UNNEST(GENERATE_SERIES(-3, 9, 4)) AS u(x) WHERE x <> change",
+    "SELECT COUNT(*) FROM visits, UNNEST(RANGE(2, 0, -1)) AS u(x)",
+    "SELECT part, COUNT(*) FROM visits v, UNNEST(STRING_SPLIT(note, ' ')[1:3]) AS u(part) GROUP BY part",
+    "SELECT part, COUNT(*) FROM visits v CROSS JOIN UNNEST(SPLIT(v.note, 'b')[2:4]) AS u(part) GROUP BY part",
+    "SELECT part, COUNT(*) FROM visits v, UNNEST(STRING_SPLIT(note || 'aaa' || note, 'aa')[:5]) AS u(part) "
+    "GROUP BY part",
+    "SELECT COUNT(*), COUNT(y) FROM (SELECT id, UNNEST(['a', NULL]) AS y, age FROM visits WHERE age > 30) t",
+    "SELECT COUNT(*) FROM (SELECT id, y, COUNT(*) AS n FROM visits, UNNEST([1, 2]) AS u(y) WHERE age > 20 * y "
+    "GROUP BY id, y) t WHERE n > 1",
+]
 WINDOWS = [
     "SUM(age) OVER (PARTITION BY id ORDER BY day)",
     "SUM(change) OVER (PARTITION BY id, region ORDER BY age)",
@@ -216,7 +235,7 @@ WINDOWED = [
     for window in WINDOWS
 ]
 ANSWERED = [
-    *(*FROM, *PUBLIC, *SELECTED, *SETS, *WINDOWED),
+    *(*FROM, *PUBLIC, *SELECTED, *SETS, *LISTS, *WINDOWED),
     *(f"SELECT COUNT(*), SUM(v.age) FROM visits v WHERE {condition}" for condition in (*CONDITIONS, *TOTALS)),
 ]
 

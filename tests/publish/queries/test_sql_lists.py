@@ -3,13 +3,16 @@
 # ruff: noqa: S608 - statements are made up here
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 
 import pytest
 
-from dither.errors import Unanswerable
+from dither.data.reference import rows_of
+from dither.data.relations import PERSON, rows_per_person
+from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.sql import parse_request, parse_sql
-from tests.publish.queries.exact import CLINIC, exact, same_rows
+from tests.publish.queries.exact import CLINIC, LOOSE, exact, same_rows
 
 
 def shares(sql: str) -> list[Fraction | None]:
@@ -95,3 +98,66 @@ def test_what_cannot_be_taken_from_a_list_is_refused_in_words(sql: str, reason: 
         parse_sql(sql, CLINIC)
     assert reason in refused.value.reason
     assert instead in refused.value.instead
+
+
+def test_a_row_becomes_as_many_rows_as_the_list_has_elements_and_no_more() -> None:
+    """By the form of the relation, whatever a text holds."""
+    query = parse_sql(
+        "SELECT COUNT(*) FROM (SELECT id, MAX(note) AS note FROM visits GROUP BY id) t, "
+        "UNNEST(STRING_SPLIT(note, 'a')[1:4]) AS u(x)",
+        CLINIC,
+    )
+    assert rows_per_person(query.relation) == 4
+    data = {"visits": [{"id": 1, "note": "a" * 50}, {"id": 2, "note": "b"}], "lab": [], "places": []}
+    assert Counter(row[PERSON] for row in rows_of(query.relation, data)) == {1: 4, 2: 1}
+
+
+def test_values_of_a_list_are_public_groups() -> None:
+    query = parse_sql("SELECT x, COUNT(*) FROM visits, UNNEST([3, 1, NULL]) AS u(x) GROUP BY x", CLINIC)
+    assert query.keys[0].values == (3, 1, None)
+    same = [f"SELECT COUNT(*) FROM visits WHERE age IN {values}" for values in ("UNNEST([1, 2])", "(1, 2)")]
+    assert parse_sql(same[0], CLINIC) == parse_sql(same[1], CLINIC)
+
+
+@pytest.mark.parametrize(
+    ("clause", "reason", "instead"),
+    [
+        ("visits, UNNEST(STRING_SPLIT(note, ',')) AS u(x)", "any number of rows", "[1:5]"),
+        ("visits, UNNEST(STRING_SPLIT(note, ',')[1:age]) AS u(x)", "any number of rows", "[1:5]"),
+        ("visits, UNNEST(STRING_SPLIT(note, ',')[3:1]) AS u(x)", "any number of rows", "[1:5]"),
+        ("visits, UNNEST(STRING_SPLIT(note, region)[1:2]) AS u(x)", "constant separator", "STRING_SPLIT(x, ',')"),
+        ("visits, UNNEST(STRING_SPLIT(note, '')[1:2]) AS u(x)", "constant separator", "STRING_SPLIT(x, ',')"),
+        ("visits, UNNEST(STRING_SPLIT(note, ',')[1:900]) AS u(x)", "900 parts", "at most 64"),
+        ("visits, UNNEST(note) AS u(x)", "one value", "privacy id"),
+        ("visits, UNNEST([]) AS u(x)", "a list of 0 elements", "1 to 64"),
+        ("visits, UNNEST(GENERATE_SERIES(1, 1000000000)) AS u(x)", "65 elements", "public table"),
+        ("visits, UNNEST(GENERATE_SERIES(1, age)) AS u(x)", "constant ends", "GENERATE_SERIES(1, 5)"),
+        ("visits, UNNEST([1], [2]) AS u(x, y)", "several lists", "VALUES"),
+        ("visits, UNNEST([1, 2]) AS u(x) WITH OFFSET AS o", "OFFSET", "VALUES"),
+        ("visits LEFT JOIN UNNEST([1, 2]) AS u(x) ON TRUE", "LEFT JOIN of a list", "CROSS JOIN"),
+        ("visits, (VALUES (1, 2), (3)) AS u(x, y)", "different length", "each row"),
+        ("UNNEST([1, 2]) AS u(x)", "without rows of people", "FROM visits"),
+        ("visits v JOIN lab l ON v.id = l.person, UNNEST(RANGE(40)) AS u(x)", "more than 64 private tables", "less"),
+    ],
+)
+def test_lists_that_are_not_answered_are_refused_in_words(clause: str, reason: str, instead: str) -> None:
+    with pytest.raises(Unanswerable) as refused:
+        parse_sql(f"SELECT COUNT(*) FROM {clause}", CLINIC)
+    assert reason in refused.value.reason
+    assert instead in refused.value.instead
+
+
+def test_lists_of_other_kinds_and_names_are_refused() -> None:
+    for clause, rule in (
+        ("UNNEST([1, 'a']) AS u(x)", "a list of one kind"),
+        ("UNNEST([1, 2]) AS visits", "different from the others"),
+        ("UNNEST([1, 2]) AS u(x, y)", "as many as the list has columns"),
+    ):
+        with pytest.raises(InvalidParameter, match=rule):
+            parse_sql(f"SELECT COUNT(*) FROM visits, {clause}", CLINIC)
+
+
+def test_a_row_that_is_a_unit_stays_one_row() -> None:
+    with pytest.raises(Unanswerable, match="a row would become several"):
+        parse_sql("SELECT COUNT(*) FROM visits, UNNEST([1, 2]) AS u(x)", LOOSE)
+    assert parse_sql("SELECT COUNT(*) FROM visits, UNNEST([1]) AS u(x) WHERE age > x", LOOSE).aggregates

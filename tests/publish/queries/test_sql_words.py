@@ -368,7 +368,7 @@ MISSPELT = [
     ("SELECT COUNT(*) FROM visits WHERE (age, change) IN ((1, 2))", "brackets", "each by itself"),
     ("SELECT COUNT(*) FROM visits WHERE age = ANY([1, 2])", "ANY", "IN"),
     ("SELECT COUNT(*) FROM visits WHERE note[1] = 'a'", "list", "column of its own"),
-    ("SELECT COUNT(*) FROM visits, UNNEST([1, 2]) AS x", "UNNEST", "a row for each element"),
+    ("SELECT COUNT(*) FROM visits, UNNEST(note) AS x", "UNNEST", "a row for each element"),
     ("SELECT COUNT(*) FROM visits WHERE day + INTERVAL '1 day 2 hours' > day", "interval", "30 DAY"),
     ("SELECT COUNT(*) FROM visits WHERE moment - moment > INTERVAL 1 DAY", "moment", ""),
     ("SELECT COUNT(*) FROM visits WHERE DATE_TRUNC(day, WEEK) = day", "Sunday", "ISOWEEK"),

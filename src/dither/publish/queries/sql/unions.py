@@ -108,13 +108,13 @@ def _alike(rows: Rows, node: exp.Expression, left: Relation, right: Relation) ->
     for names in zip(left.columns, right.columns, strict=True):
         values = [_value(side, name) for side, name in zip((left, right), names, strict=True)]
         kinds = {kind for _, kind in values if kind is not None}
-        wanted = next(iter(kinds)) if len(kinds) == 1 else _wider(kinds)
+        wanted = next(iter(kinds)) if len(kinds) == 1 else wider(kinds)
         if wanted is None:
             shown = " and ".join(sorted(kind.value for kind in kinds))
             place = f"{node.key.upper()} at {rows.parsed.place(node)}"
             raise InvalidParameter(place, names[0], f"of one kind on both sides, not {shown}: write CAST")
         for made, name, (value, kind) in zip(outputs, names, values, strict=True):
-            made.append((name, value if kind is wanted else _converted(value, kind, wanted)))
+            made.append((name, value if kind is wanted else converted(value, kind, wanted)))
     return projected(left, outputs[0]), projected(right, outputs[1])
 
 
@@ -125,7 +125,8 @@ def _value(side: Relation, name: str) -> tuple[Expression, Kind | None]:
     return Name(name), None if is_null else side.columns[name]
 
 
-def _wider(kinds: set[Kind]) -> Kind | None:
+def wider(kinds: set[Kind]) -> Kind | None:
+    """Return the kind to which values of different kinds are made alike; None if there is none."""
     if not kinds:
         return Kind.TEXT
     if kinds == {Kind.INTEGER, Kind.REAL}:
@@ -133,7 +134,8 @@ def _wider(kinds: set[Kind]) -> Kind | None:
     return Kind.TIMESTAMP if kinds == {Kind.DATE, Kind.TIMESTAMP} else None
 
 
-def _converted(value: Expression, kind: Kind | None, wanted: Kind) -> Expression:
+def converted(value: Expression, kind: Kind | None, wanted: Kind) -> Expression:
+    """Return a value of another kind; NULL alone has none."""
     return Literal(None, wanted) if kind is None else Cast(value, wanted)
 
 
