@@ -225,6 +225,8 @@ class Rows:
             (f"MAX({number})", "r"),
             (f"MAX({day})", "d"),
             (f"COUNT(*) FILTER (WHERE {self.condition(below.columns, 1)})", "i"),
+            (f"COUNT(DISTINCT {self.expression(self.source.choice('itb'), below.columns, 1)})", "i"),
+            (f"COUNT(DISTINCT {number}) FILTER (WHERE {self.condition(below.columns, 1)})", "i"),
             ("CASE WHEN COUNT(*) > 2 THEN 'many' ELSE 'few' END", "t"),
         )
         chosen = self.source.sample(choices, 3)

@@ -55,6 +55,8 @@ OF_PERSONS: Final = (
     # One row for each person, whose id is shown beside the totals; and a subquery tied by a name without its table.
     "SELECT person, MAX(site) AS site, MIN(drug) AS drug, SUM(CLAMP(cost, -7, 13)) AS cost, MAX(age) AS age "
     "FROM visits GROUP BY person",
+    "SELECT person, drug, MAX(site) AS site, COUNT(DISTINCT site) AS cost, AVG(CLAMP(age, 0, 100)) AS age "
+    "FROM visits GROUP BY person, drug HAVING COUNT(DISTINCT cost) FILTER (WHERE age > 5) < 3",
     "SELECT t.who AS person, v.site, v.drug, t.total AS cost, v.age FROM visits v JOIN (SELECT person, COUNT(*) "
     "FROM visits GROUP BY person) AS t (who, total) ON t.who = v.person",
     "SELECT person, site, drug, cost, age FROM visits WHERE cost >= (SELECT MAX(value) FROM (SELECT person AS p, "

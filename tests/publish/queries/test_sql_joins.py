@@ -137,6 +137,13 @@ SELECTED = [
     "SELECT many, COUNT(*) FROM (SELECT id, COUNT(*) FROM visits GROUP BY id) AS t (person, many) GROUP BY many",
     "WITH t (who, old) AS (SELECT id, age > 50 FROM visits) SELECT old, COUNT(*) FROM t GROUP BY old",
     "SELECT (SELECT COUNT(*) FROM lab l WHERE l.person = v.id) AS tests, COUNT(*) FROM visits v GROUP BY tests",
+    "SELECT d, n, COUNT(*) FROM (SELECT id, COUNT(DISTINCT region) AS d, COUNT(*) AS n, SUM(age) AS a FROM visits "
+    "GROUP BY id) WHERE a > 20 GROUP BY d, n",
+    "SELECT a, b, c, COUNT(*) FROM (SELECT id, smoker, COUNT(DISTINCT region) AS a, COUNT(DISTINCT note) AS b, "
+    "COUNT(DISTINCT age // 20) FILTER (WHERE cost > 300) AS c FROM visits GROUP BY id, smoker "
+    "HAVING COUNT(DISTINCT smoker) < 2 AND MAX(age) > 10) GROUP BY a, b, c",
+    "SELECT SUM(d) FROM (SELECT id, COUNT(DISTINCT smoker) FILTER (WHERE age > 30) + COUNT(cost) AS d FROM visits "
+    "GROUP BY id)",
     "SELECT SUM(CLAMP((SELECT COUNT(*) FROM lab l WHERE l.person = v.id), 0, 9)) FROM visits v",
     "SELECT id IN (SELECT person FROM lab) AS tested, COUNT(*) FROM visits GROUP BY tested",
     "SELECT COUNT(*) FILTER (WHERE EXISTS (SELECT 1 FROM lab l WHERE l.person = v.id)) AS n FROM visits v",

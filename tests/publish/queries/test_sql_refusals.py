@@ -208,7 +208,6 @@ UNANSWERABLE = [
     ("EXPLAIN SELECT COUNT(*) FROM visits", "EXPLAIN", "EXPLAIN PRIVACY"),
     ("EXPLAIN ANALYZE SELECT COUNT(*) FROM visits", "EXPLAIN", "EXPLAIN PRIVACY"),
     ("SELECT AVG(VARIANCE) FROM (SELECT id, VARIANCE(age) AS variance FROM visits GROUP BY id)", "variance", "mean"),
-    ("SELECT COUNT(*) FROM (SELECT id, COUNT(DISTINCT age), SUM(age) FROM visits GROUP BY id)", "DISTINCT", "join"),
     ("SELECT COUNT(*) FROM (SELECT *, COUNT(*) FROM visits GROUP BY id)", "star", "name the columns"),
     ("SELECT * FROM (SELECT region, COUNT(*) AS n FROM visits GROUP BY region LIMIT 1) WHERE n > 3", "LIMIT", "inner"),
 ]
