@@ -24,6 +24,7 @@ from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 from dither.publish.queries.advice import Advice, advice_for
 from dither.publish.queries.answer import Answer, plan_query
 from dither.publish.queries.design import Design
+from dither.publish.queries.outside_groups import outside_groups
 from dither.publish.queries.present import estimand_of, is_selected
 from dither.publish.queries.query import Aggregate, Query
 from dither.publish.queries.work import planning, step
@@ -259,11 +260,13 @@ def plain_quote(answer: Answer) -> Quote:
     design, query = answer.design, answer.query
     errors = design.errors(_each_failure(answer))
     if design.groups is None:
-        units = "persons" if design.has_persons else "rows"
+        units = "people" if design.has_persons else "rows"
         threshold = design.discovery.threshold if design.discovery is not None else 0
         keys = f"discovered: shown if a noisy number of {units} reaches {threshold}"
     else:
         keys = "public: every one is shown, empty or not" if query.keys else "none"
+        outside = outside_groups(query)
+        keys += "" if outside is None else f"; {outside}"
     rows = None if design.groups is None or query.having is not None else len(design.groups)
     return Quote(
         query.dataset.name,
