@@ -206,7 +206,7 @@ def kind_of_person(relation: Relation) -> Kind:
         return holding.column(str(holding.person)).kind
     below = getattr(relation, "relation", None) or getattr(relation, "left", None)
     if below is None:
-        raise InvalidParameter("relation", type(relation).__name__, "one whose rows belong to persons")
+        raise InvalidParameter("relation", type(relation).__name__, "one whose rows belong to people")
     return kind_of_person(below)
 
 

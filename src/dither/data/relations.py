@@ -374,9 +374,9 @@ class Aggregation:
             kind_of(key, below)
         for measure in self.measures:
             if isinstance(measure, Smallest | Largest) or kind_of_measure(measure, below) is not Kind.INTEGER:
-                raise InvalidParameter("measure", measure, "a count, a number of persons or a sum of integers")
+                raise InvalidParameter("measure", measure, "a count, a number of people or a sum of integers")
             if isinstance(measure, Persons):
-                _need_persons(self.relation, "a number of persons")
+                _need_persons(self.relation, "a number of people")
         if isinstance(self.relation, Bounded):
             values = [measure.value for measure in self.measures if isinstance(measure, CountOf | Sum)]
             _need_ordered("keys and measures", (*self.keys, *values), self.relation)

@@ -76,7 +76,7 @@ def probability(name: str, value: Number, *, open_below: bool = False) -> Fracti
 
 def whole(name: str, value: int, *, least: int = 0, most: int | None = None) -> int:
     """Return ``value`` as a Python integer within [``least``, ``most``]; reject bools and floats."""
-    rule = f"a whole number of at least {least}" + ("" if most is None else f" and at most {most}")
+    rule = f"an integer of at least {least}" + ("" if most is None else f" and at most {most}")
     if isinstance(value, _NOT_NUMBERS) or not isinstance(value, int | np.integer):
         raise InvalidParameter(name, value, rule)
     number = int(value)

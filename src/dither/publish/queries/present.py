@@ -95,7 +95,7 @@ def estimand_of(design: Design, aggregate: Aggregate) -> tuple[str, str]:
         )
         text = f"{name} of {search.scaled.clamped(describe(aggregate.arguments[0]))}"
         return text + limited, "; ".join(filter(None, ("values outside the range count as its nearest end", clipped)))
-    units = "persons" if design.has_persons else "rows"
+    units = "people" if design.has_persons else "rows"
     many = "commonest public value" if aggregate.function == "mode" else f"{aggregate.many} commonest public values"
     return f"{many} of {describe(aggregate.arguments[0])}, by the number of {units}{limited}", clipped
 

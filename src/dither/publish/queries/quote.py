@@ -208,7 +208,7 @@ class Quote:
             scale = ", ".join(f"{scale:.4g}" for scale in column.scale)
             share = f"{100 * float(column.share):.1f} % of the loss"
             lines.append(f"{column.name}")
-            lines.append(f"  {column.mechanism}, scale {scale} steps, {share}")
+            lines.append(f"  {column.mechanism}, scale {scale} {'step' if scale == '1' else 'steps'}, {share}")
             lines.append(f"  off by at most {column.error:.4g} {column.error_unit} (95 %)")
             lines.append(f"  {column.estimand}{'; ' if column.bias else ''}{column.bias}")
         if self.left is not None and self.affordable is not None:
@@ -358,7 +358,7 @@ def _each_failure(answer: Answer) -> float:
 def _error(design: Design, aggregate: Aggregate, relative: float) -> tuple[float, str]:
     """Return a column's error bound, and its unit."""
     statistic = design.statistics.get(aggregate.name)
-    units = "persons" if design.has_persons else "rows"
+    units = "people" if design.has_persons else "rows"
     if statistic is None:
         return relative, "rows of rank" if aggregate.name in design.searched else f"{units} fewer than the commonest"
     size = float(statistic.unit_of_error)
