@@ -111,7 +111,7 @@ class Attributes:
 
         Type and width are public and may be refused; no content is.
         """
-        rule = f"an array of integers, a row for each record, {len(self.names)} columns"
+        rule = f"an array of whole numbers, a row for each record, {len(self.names)} columns"
         # Not from a list: what type its entries need would depend on what they are.
         if not isinstance(data, np.ndarray) or data.dtype.kind not in "iu" or data.shape[1:] != (len(self.names),):
             raise InvalidValue("data", data, rule)

@@ -223,7 +223,7 @@ class StabilitySelection(Composed[Any, dict[str, int]]):
         """Return the number of people from which a key is published with that probability."""
         wanted = probability("confidence", confidence, open_below=True)
         reach = discrete_laplace_reach(self.scale, share_of_failure(wanted))
-        return Bound(float(self.threshold + reach), wanted, "the number of people of a key that stays hidden")
+        return Bound(float(self.threshold + reach), wanted, "the number of persons of a key that stays hidden")
 
     def interval(self, out: dict[str, int], confidence: Number) -> Interval:
         """Return intervals for the numbers of people of all published keys at once, given that these were published."""

@@ -68,7 +68,7 @@ class Sides(Domain):
         return np.column_stack([records, numbers[:, -1] > 0.5])
 
     def __str__(self) -> str:
-        return f"records of {self.width} integers, each with a side"
+        return f"records of {self.width} whole numbers, each with a side"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,7 +43,7 @@ class PointsField(Array):
     """The public points of all rows, in increasing order."""
 
     def __init__(self) -> None:
-        rule = f"an integer of at least 0 for each of 1 to {_MOST_ROWS} rows"
+        rule = f"a whole number of at least 0 for each of 1 to {_MOST_ROWS} rows"
         super().__init__("int", axes=1, most=_MOST_ROWS, within=(0, 2**63 - 1), rule=rule)
 
     def convert(self, name: str, value: Any) -> PublicArray:

@@ -39,7 +39,7 @@ _LARGEST_ROW = 2**50
 
 
 #: What a workload must be whose answers are drawn as they are.
-WHOLE_NUMBERS: Final = "a Workload of integers"
+WHOLE_NUMBERS: Final = "a Workload of whole numbers"
 
 
 def is_whole(workload: Workload) -> bool:
