@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tools.grammar.words import expression
@@ -99,6 +99,8 @@ class Rows:
                 self.window,
                 self.united,
                 self.listed_rows,
+                self.half_joined,
+                self.natural,
             )
         )(depth - 1)
 
@@ -315,6 +317,28 @@ class Rows:
         return self._wrapped(
             f" {word} ".join(sides), self.name(), named, () if word.endswith("ALL") else ("pid", *named)
         )
+
+    def half_joined(self, depth: int) -> Frame:
+        """Return rows of people who have, or do not have, a row of another table."""
+        below = self.with_person(depth - 1)
+        while "COALESCE" in (below.person or ""):
+            below = self.with_person(depth - 1)
+        other = self.table(self.source.choice(("lab", "people", "visits")))
+        further = f" AND {self.condition(below.columns | other.columns, 1)}" if self.source.random() < 0.5 else ""
+        kind = self.source.choice(("SEMI", "ANTI"))
+        text = f"{below.text} {kind} JOIN {other.text} ON {below.person} = {other.person}{further}"
+        return replace(below, text=text)
+
+    def natural(self, depth: int) -> Frame:
+        """Return tables that are joined on the columns that both have."""
+        p, v = self.name(), self.name()
+        first, kind = self.source.choice((("people", ""), ("places", ""), ("places", "LEFT ")))
+        people, visits = self.table(first, p), self.table("visits", v)
+        pair = [f"{first} {p}", f"visits {v}"]
+        if kind or self.source.random() < 0.5:
+            pair.reverse()
+        columns = people.columns | visits.columns
+        return Frame(f"{pair[0]} NATURAL {kind}JOIN {pair[1]}", columns, visits.person, visits.unique, *_facts(columns))
 
     def listed_rows(self, depth: int) -> Frame:
         """Return rows with each element of a list."""

@@ -47,6 +47,9 @@ OF_PERSONS: Final = (
     f"SELECT {_ALL} FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.person = v.person AND w.cost > v.cost)",
     f"SELECT {_ALL} FROM visits v WHERE v.cost NOT IN (SELECT w.cost FROM visits w WHERE w.person = v.person "
     "AND w.drug <> v.drug)",
+    f"SELECT {_ALL} FROM visits v SEMI JOIN others o ON o.person = v.person AND o.cost < v.cost",
+    f"SELECT {_ALL} FROM visits v ANTI JOIN visits o ON o.person = v.person AND o.cost > v.cost",
+    "SELECT v.person, site, drug, r.rate AS cost, v.age FROM visits v NATURAL JOIN rates r",
     f"SELECT {_ALL} FROM visits v WHERE v.age > 50 OR v.person IN (SELECT person FROM visits WHERE cost < 0)",
     f"SELECT {_ALL} FROM visits v WHERE v.drug IN (SELECT drug FROM rates WHERE rate > 5) OR v.cost > 0",
     f"SELECT {_ALL} FROM visits v UNION ALL SELECT {_ALL} FROM visits v WHERE cost > 0 "
