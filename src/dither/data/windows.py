@@ -38,9 +38,9 @@ class Window(Over):
       says: 'range' for those up to and including the rows that ``order`` leaves equal, 'rows' for those up to this one.
       'count' counts rows, or with ``value`` as ``CountOf`` does; 'sum' is as in ``PerPerson``.
 
-    ``frame`` says which rows are measured, or are the first and the last one: those from so many places after this row
-    to so many, negative numbers for rows before it, and None for the first of all. Of a frame without rows 'count' and
-    'sum' are 0, and other values NULL.
+    ``frame`` has the places of the first and of the last row that is measured, counted from this one: negative numbers
+    for rows before it, None for the first row of all. 'first' and 'last' are those of the frame. Of a frame without
+    rows 'count' and 'sum' are 0, and other values NULL.
 
     In an order NULL is less than every value: first, or last where large values come first. Rows that ``order`` leaves
     equal follow each other by all their columns, ascending, so that the result does not depend on where rows are

@@ -522,7 +522,7 @@ class RelationEmitter(ExpressionEmitter):
 
 
 def _end_of_frame(rows: int | None) -> str:
-    """Return where a frame starts or ends, so many rows after the one at hand."""
+    """Return where a frame starts or ends, given as a number of rows after the one at hand."""
     if rows is None:
         return "UNBOUNDED PRECEDING"
     return f"{abs(rows)} {'PRECEDING' if rows < 0 else 'FOLLOWING'}" if rows else "CURRENT ROW"

@@ -1,7 +1,8 @@
 """Frames of windows within a person: which rows beside the one at hand are measured.
 
 Frames that end at the last row are read backwards: the rows from this one to the last are those from the first to this
-one in the opposite order. So the tree has frames that end so many rows before or after the one at hand, and no others.
+one in the opposite order. So the tree has frames that end a stated number of rows before or after the one at hand, and
+no others.
 """
 
 from __future__ import annotations

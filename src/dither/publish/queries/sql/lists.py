@@ -142,11 +142,14 @@ def _elements(rows: Rows, node: Any) -> list[tuple[exp.Expression | None, exp.Ex
         return [(None, part) for part in node.expressions]
     if node.key == "generateseries":
         return [(None, exp.Literal.number(number)) for number in _series(rows, node)]
-    first, last, inner = 1, None, node
+    inner = node
+    first: int | None = 1
+    last: int | None = None
     if node.key == "bracket" and len(node.expressions) == 1 and node.expressions[0].key == "slice":
         sliced, inner = node.expressions[0], node.this.unnest()
-        first, last = (_number(sliced.args.get(part)) for part in ("this", "expression"))
-        first = 1 if sliced.args.get("this") is None else first
+        is_plain = sliced.args.get("step") is None
+        first = 1 if sliced.args.get("this") is None else _number(sliced.this)
+        last = _number(sliced.args.get("expression")) if is_plain else None
     if inner.key not in ("split", "stringtoarray"):
         rows.parsed.refuse(
             node,
@@ -154,7 +157,7 @@ def _elements(rows: Rows, node: Any) -> list[tuple[exp.Expression | None, exp.Ex
             f"{_LISTS}; or declare a table with a row for each element, and join it on the privacy id",
         )
     separator = inner.args.get("expression")
-    if last is None or first is None or not 1 <= first <= last or sliced.args.get("step") is not None:
+    if last is None or first is None or not 1 <= first <= last:
         rows.parsed.refuse(
             node,
             "UNNEST of the parts of a text without a number of them: one person could have any number of rows",
