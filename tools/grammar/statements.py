@@ -295,6 +295,13 @@ class Statements(Rows):
                     False,
                 ),
                 (f"SELECT l.k0, l.n, p.beds FROM {below} l, places p WHERE p.beds > l.n", 1, False),
+                (f"SELECT l.k0, u.x, l.n * u.x AS m FROM {below} l, UNNEST([2, 3]) AS u(x)", 2, False),
+                (
+                    f"SELECT v.w, SUM(n) AS s FROM {below} l, (VALUES (1, 'a'), (5, 'b')) AS v(y, w) WHERE n > y "
+                    "GROUP BY v.w",
+                    1,
+                    False,
+                ),
                 (f"SELECT DISTINCT n > 3 AS big FROM {below} ORDER BY ALL", 1, True),
                 (
                     f"SELECT EXISTS (SELECT 1 FROM {below} WHERE n > 4) AS some, (SELECT MAX(n) FROM {below}) AS x",

@@ -25,6 +25,7 @@ from dither.publish.queries.sql.unions import converted, wider
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from dither.publish.queries.sql.parse import Parsed
     from dither.publish.queries.sql.rows import Rows
 
 #: The most elements, as a union has sides.
@@ -48,17 +49,17 @@ def without_lists(
     """Return FROM without its lists; and these, each with the parts of its condition."""
     kept = list(joins)
     found: list[tuple[List, list[exp.Expression]]] = []
-    if _is_list(first) and kept and not any(kept[0].args.get(part) for part in ("on", "using", "side", "method")):
-        found.append((_read(rows, first), []))
+    if is_list(first) and kept and not any(kept[0].args.get(part) for part in ("on", "using", "side", "method")):
+        found.append((_read(rows.parsed, first), []))
         first = kept.pop(0).this
-    for join in [join for join in kept if _is_list(join.this)]:
+    for join in [join for join in kept if is_list(join.this)]:
         rows.only(join, "this", "kind", "on", "side", "method")
         kind, side, method = (str(join.args.get(part) or "").upper() for part in ("kind", "side", "method"))
         if side or method or kind not in ("", "CROSS", "INNER"):
             what = " ".join(word for word in (method, side, kind) if word)
             rows.parsed.refuse(join, f"{what} JOIN of a list", "write CROSS JOIN, or JOIN ... ON")
         on = join.args.get("on")
-        found.append((_read(rows, join.this), [] if on is None else parts_of_condition(on)))
+        found.append((_read(rows.parsed, join.this), [] if on is None else parts_of_condition(on)))
         kept = [other for other in kept if other is not join]
     return first, kept, found
 
@@ -93,13 +94,34 @@ def with_list(rows: Rows, scope: Scope, one: List) -> Scope:
     return replace(scope, relation=_together(made), sources=(*scope.sources, source))
 
 
-def _is_list(node: exp.Expression) -> bool:
+def list_as_select(parsed: Parsed, node: exp.Expression) -> tuple[str, exp.Expression]:
+    """Return the name of a list beside released or public rows, and a query of its rows: constants that are united."""
+    from sqlglot import exp
+
+    one = _read(parsed, node)
+    sides = []
+    for condition, values in one.elements:
+        if condition is not None:
+            parsed.refuse(node, "parts of a text beside released or public rows", "write the list out")
+        items = [exp.alias_(value.copy(), name) for name, value in zip(one.columns, values, strict=True)]
+        sides.append(exp.Select(expressions=items))
+    while len(sides) > 1:
+        pairs = [sides[place : place + 2] for place in range(0, len(sides), 2)]
+        sides = [
+            exp.Union(this=pair[0], expression=pair[-1], distinct=False) if len(pair) == 2 else pair[0]
+            for pair in pairs
+        ]
+    parsed.made += sides  # what is known of a tree is known by its identity
+    return one.alias, sides[0]
+
+
+def is_list(node: exp.Expression) -> bool:
+    """Return whether what stands in FROM is a list."""
     return node.key in ("unnest", "values") or (node.key == "lateral" and node.this.key == "unnest")
 
 
-def _read(rows: Rows, node: exp.Expression) -> List:
+def _read(parsed: Parsed, node: exp.Expression) -> List:
     """Return a list that stands in FROM."""
-    parsed = rows.parsed
     given = node.args.get("alias")
     unnest = node.this if node.key == "lateral" else node
     if unnest.args.get("offset"):
@@ -117,7 +139,7 @@ def _read(rows: Rows, node: exp.Expression) -> List:
     else:
         if len(unnest.expressions) != 1:
             parsed.refuse(node, "UNNEST of several lists", "write one of them, or VALUES with several columns")
-        elements = [(condition, (value,)) for condition, value in _elements(rows, unnest.expressions[0])]
+        elements = [(condition, (value,)) for condition, value in _elements(parsed, unnest.expressions[0])]
         width = 1
     names = [*columns, *(f"col{place}" for place in range(len(columns), width))] if node.key == "values" else columns
     if node.key != "values" and not names:
@@ -133,7 +155,7 @@ def _read(rows: Rows, node: exp.Expression) -> List:
     return List(node, alias, tuple(names), tuple(elements))
 
 
-def _elements(rows: Rows, node: Any) -> list[tuple[exp.Expression | None, exp.Expression]]:
+def _elements(parsed: Parsed, node: Any) -> list[tuple[exp.Expression | None, exp.Expression]]:
     """Return what a list is made of, each element with the condition on which it exists."""
     from sqlglot import exp
 
@@ -141,7 +163,7 @@ def _elements(rows: Rows, node: Any) -> list[tuple[exp.Expression | None, exp.Ex
     if node.key == "array":
         return [(None, part) for part in node.expressions]
     if node.key == "generateseries":
-        return [(None, exp.Literal.number(number)) for number in _series(rows, node)]
+        return [(None, exp.Literal.number(number)) for number in _series(parsed, node)]
     inner = node
     first: int | None = 1
     last: int | None = None
@@ -151,22 +173,22 @@ def _elements(rows: Rows, node: Any) -> list[tuple[exp.Expression | None, exp.Ex
         first = 1 if sliced.args.get("this") is None else _number(sliced.this)
         last = _number(sliced.args.get("expression")) if is_plain else None
     if inner.key not in ("split", "stringtoarray"):
-        rows.parsed.refuse(
+        parsed.refuse(
             node,
             "UNNEST of something else than a list that is written out or the parts of a text: a column holds one value",
             f"{_LISTS}; or declare a table with a row for each element, and join it on the privacy id",
         )
     separator = inner.args.get("expression")
     if last is None or first is None or not 1 <= first <= last:
-        rows.parsed.refuse(
+        parsed.refuse(
             node,
             "UNNEST of the parts of a text without a number of them: one person could have any number of rows",
             "take the first ones: UNNEST(STRING_SPLIT(x, ',')[1:5])",
         )
     if separator is None or separator.key != "literal" or not separator.is_string or not separator.name:
-        rows.parsed.refuse(node, "parts of a text without a constant separator", "write STRING_SPLIT(x, ',')")
+        parsed.refuse(node, "parts of a text without a constant separator", "write STRING_SPLIT(x, ',')")
     if last - first >= MOST_ELEMENTS:
-        rows.parsed.refuse(node, f"{last - first + 1} parts of a text", f"take at most {MOST_ELEMENTS}")
+        parsed.refuse(node, f"{last - first + 1} parts of a text", f"take at most {MOST_ELEMENTS}")
     return [_part_of_text(inner.this, separator, place) for place in range(first, last + 1)]
 
 
@@ -182,12 +204,12 @@ def _part_of_text(text: Any, separator: Any, place: int) -> tuple[exp.Expression
     return exp.GTE(this=taken, expression=exp.Literal.number((place - 1) * len(separator.name))), part
 
 
-def _series(rows: Rows, node: Any) -> list[int]:
+def _series(parsed: Parsed, node: Any) -> list[int]:
     """Return the numbers of GENERATE_SERIES or RANGE over constants."""
     start, end = (_number(node.args.get(part)) for part in ("start", "end"))
     step = 1 if node.args.get("step") is None else _number(node.args["step"])
     if start is None or end is None or not step:
-        rows.parsed.refuse(node, "a series without constant ends", "write GENERATE_SERIES(1, 5)")
+        parsed.refuse(node, "a series without constant ends", "write GENERATE_SERIES(1, 5)")
     last = end if node.args.get("is_end_exclusive") else end + (1 if step > 0 else -1)
     return list(itertools.islice(range(start, last, step), MOST_ELEMENTS + 1))
 
