@@ -99,7 +99,7 @@ def list_as_select(parsed: Parsed, node: exp.Expression) -> tuple[str, exp.Expre
     from sqlglot import exp
 
     one = _read(parsed, node)
-    sides = []
+    sides: list[Any] = []
     for condition, values in one.elements:
         if condition is not None:
             parsed.refuse(node, "parts of a text beside released or public rows", "write the list out")
