@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from dither.data import Expression, Kind, Literal, Name, Relation, UnionAll
+from dither.data import Expression, Kind, Literal, Name, Relation, Scan, UnionAll
 from dither.data.joins import MOST_READ
+from dither.data.own_tables import parts_of
 from dither.errors import InvalidParameter
 from dither.publish.queries.assemble import filtered, free_name, projected
 from dither.publish.queries.sql.expressions import Scalars, Typed
@@ -74,6 +75,14 @@ def with_list(rows: Rows, scope: Scope, one: List) -> Scope:
             one.node,
             "a row would become several, and every row is a unit of its own",
             "ask a query for each element, or declare the privacy id of the table",
+        )
+    # Before the union is made: several lists would make one of as many sides as the product of their elements.
+    read = sum(isinstance(part, Scan) for part in parts_of(scope.relation)) * len(one.elements)
+    if read > MOST_READ:
+        rows.parsed.refuse(
+            one.node,
+            f"a list whose elements read {read} times a table, more than {MOST_READ} private tables in all",
+            "ask for less at once, or declare a public table with a row for each element and join it",
         )
     scalars = rows.scalars(scope)
     inner: list[str] = []
