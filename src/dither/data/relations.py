@@ -33,6 +33,7 @@ from dither.data.measures import kind_of_measure as kind_of_measure
 from dither.data.schema import FRAMES, Table
 from dither.data.windows import FARTHEST as FARTHEST
 from dither.data.windows import ORDERED as ORDERED
+from dither.data.windows import PEERS as PEERS
 from dither.data.windows import WIDEST_FRAME as WIDEST_FRAME
 from dither.data.windows import Window as Window
 from dither.errors import InvalidParameter

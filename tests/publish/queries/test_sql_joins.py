@@ -442,3 +442,42 @@ def test_one_row_counts_once_where_rows_are_units() -> None:
             visits = [row for index, row in enumerate(tables()["visits"]) if index != place]
             less = rows_of(query.relation, {**tables(), "visits": visits})
             assert len(whole) - 1 <= len(less) <= len(whole), sql
+
+
+@pytest.mark.parametrize(
+    ("window", "expected"),
+    [
+        ("AVG(change) OVER (PARTITION BY id ORDER BY day ROWS 1 PRECEDING)", [-5, -5, -5, -5]),
+        ("AVG(change) OVER (PARTITION BY id ORDER BY day ROWS UNBOUNDED PRECEDING)", [-5, -5, -5, -5]),
+        ("AVG(change) OVER (PARTITION BY id ORDER BY day ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)", [-5] * 3),
+        ("SUM(change) OVER (PARTITION BY id ORDER BY day ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING)", [-10, -10, -5]),
+        ("LEAD(change, 1, 9) OVER (PARTITION BY id ORDER BY day)", [-5, -5, -5, 9]),
+        ("LAG(change, 2, 9) OVER (PARTITION BY id ORDER BY day)", [-5, -5, 9, 9]),
+    ],
+)
+def test_windows_that_are_read_together_agree_on_equal_rows(window: str, expected: list[int]) -> None:
+    """Rows that are equal in all columns had the sum of one place, and the number of values of another."""
+    row = next(row for row in tables()["visits"] if row["id"] == 7)
+    data = {**tables(), "visits": [{**row, "change": -5}] * 4}
+    query = parse_sql(f"SELECT COUNT(*) FROM (SELECT id, {window} AS x FROM visits) t", CLINIC)
+    found = sorted(value["x"] for value in rows_of(query.relation, data) if value["x"] is not None)
+    assert found == sorted(expected)
+
+
+def test_windows_beside_each_other_agree_on_equal_rows() -> None:
+    """Whatever is computed from several of them: each of four equal rows has a place, and all windows know which."""
+    over = "OVER (PARTITION BY id ORDER BY day {})"
+    rows, place = over.format("ROWS UNBOUNDED PRECEDING"), over.format("")
+    row = next(row for row in tables()["visits"] if row["id"] == 7)
+    data = {**tables(), "visits": [{**row, "change": -5}] * 4}
+    inner = f"SELECT id, SUM(change) {rows} AS s, COUNT(*) {rows} AS n, ROW_NUMBER() {place} AS p, "
+    inner += f"LAG(change, 2) {place} AS before, LEAD(change) {place} AS after FROM visits"
+    query = parse_sql(f"SELECT COUNT(*) FROM ({inner}) t WHERE s = -5 * n AND p = n", CLINIC)
+    found = rows_of(query.relation, data)
+    assert len(found) == 4
+    assert {(row["p"], row["before"], row["after"]) for row in found} == {
+        (1, None, -5),
+        (2, None, -5),
+        (3, -5, -5),
+        (4, -5, None),
+    }

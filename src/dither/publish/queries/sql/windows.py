@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from dither.data import Call, Case, Cast, Expression, Kind, Literal, Name, Window
 from dither.data.expressions import kind_of
 from dither.data.owners import names_person
-from dither.data.relations import FARTHEST, person_columns
+from dither.data.relations import FARTHEST, ORDERED, PEERS, person_columns
 from dither.errors import InvalidParameter
 from dither.publish.queries.assemble import free_name, only_where, person_sum, sorted_by
 from dither.publish.queries.keys import may_be_null
@@ -43,6 +43,8 @@ class Windows:
         self.wanted: str | None = None
         self._scope = scope
         self._below = rows.scalars(scope)
+        self._placed: dict[tuple[tuple[Expression, ...], Order], Order] = {}
+        self._are_several = sum(node.key == "window" for node in select.walk()) > 1
         self._named = {part.this.name.lower(): part for part in select.args.get("windows") or ()}
         self.scalars = Scalars(rows.parsed, self._below.column, self._special)
 
@@ -112,7 +114,25 @@ class Windows:
         offset: int | None = None,
         name: str | None = None,
     ) -> Name:
-        """Return a new column of the relation."""
+        """Return a new column of the relation; where several windows tell equal rows apart, all do it alike."""
+        is_told_apart = function in ORDERED and function not in PEERS
+        if self._are_several and (is_told_apart or frame.running == "rows" or frame.rows is not None):
+            order = self._places(partition, order)
+            if function == "row_number" and isinstance(order[0][0], Name):
+                return order[0][0]
+        return self._new(function, value, partition, order, frame=frame, offset=offset, name=name)
+
+    def _new(
+        self,
+        function: str,
+        value: Expression | None,
+        partition: tuple[Expression, ...],
+        order: Order,
+        *,
+        frame: Frame = _ALL,
+        offset: int | None = None,
+        name: str | None = None,
+    ) -> Name:
         label = free_name(name or self.wanted or "window", self.relation.columns)
         try:
             made = Window(self.relation, label, function, value, partition, order, frame.running, offset, frame.rows)
@@ -164,6 +184,8 @@ class Windows:
             return self._add(function, value, partition, order, frame=frame)
         steps, restore = person_sum(value, self.relation)
         is_nullable = may_be_null(value, self.relation) or frame.rows is not None
+        if (frame.running == "rows" or frame.rows is not None) and (is_nullable or function == "mean"):
+            order = self._places(partition, order)
         total = restore(self._add("sum", steps, partition, order, frame=frame))
         if function == "sum" and not is_nullable:
             return total
@@ -173,6 +195,17 @@ class Windows:
         # The sum of no values is NULL.
         none = Call("equal", (many, Literal(0, Kind.INTEGER)))
         return Case(((none, Literal(None, kind_of(total, self.relation.columns))),), total)
+
+    def _places(self, partition: tuple[Expression, ...], order: Order) -> Order:
+        """Return the order of the places of rows: for windows that are read together, so that equal rows keep theirs.
+
+        Each window puts rows that are equal in order by all columns, and what another one has added is among these.
+        """
+        if order in self._placed.values():
+            return order
+        if (partition, order) not in self._placed:
+            self._placed[partition, order] = ((self._new("row_number", None, partition, order, name="place"), False),)
+        return self._placed[partition, order]
 
     def _neighbour(self, node: exp.Expression, partition: tuple[Expression, ...], order: Order) -> Expression:
         """Return LAG or LEAD, over one row or several, with a value where there is no such row."""
@@ -185,11 +218,13 @@ class Windows:
         if not 1 <= away <= FARTHEST:
             self.rows.parsed.refuse(node, f"{name.upper()} over {away} rows", f"write a number from 1 to {FARTHEST}")
         value = self._below.settled(self._below.value(inner.this), Kind.TEXT)
-        found = self._add(name, value.expression, partition, order, offset=None if away == 1 else away)
         default = inner.args.get("default")
+        if default is not None:
+            order = self._places(partition, order)
+        found = self._add(name, value.expression, partition, order, offset=None if away == 1 else away)
         if default is None:
             return found
-        place: Expression = self._add("row_number", None, partition, order, name="place")
+        place: Expression = order[0][0]
         if name == "lead":
             rows = self._add("count", None, partition, (), name="rows")
             place = Call("add", (Call("subtract", (rows, place)), Literal(1, Kind.INTEGER)))
