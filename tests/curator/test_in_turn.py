@@ -128,6 +128,20 @@ def test_a_range_with_which_the_query_cannot_be_asked_does_not_cost_the_answer()
         assert spent(session) == 200_000 * number
 
 
+def test_a_condition_on_a_range_that_nobody_declared_is_tried_with_wider_ones() -> None:
+    """Within [-1, 1] it could never be true, and was refused although a range was to be found."""
+    frame = pytest.importorskip("pandas").DataFrame({"x": [10, 40, 30, 20] * 500})
+    session = dither.private(frame, budget=100, unit="row", name="t")
+    asked = "SELECT COUNT(*) AS n FROM t WHERE CLAMP(x, AUTO) > {}"
+    found = session.sql(asked.format(25), epsilon=20)
+    assert found.column("n")[0] == pytest.approx(1000, abs=30)
+    assert "which was found" in found.notes[-1]
+    far = session.sql(asked.format(5000), epsilon=20)  # never true within what is found
+    assert "clamped to [-1e+06, 1e+06]: with the range that was found" in far.notes[-1]
+    with pytest.raises(Unanswerable, match="can never be true"):
+        session.sql(asked.format("1e300"), epsilon=20)
+
+
 @pytest.mark.parametrize("failing", [0, 1])
 def test_a_failure_midway_keeps_the_debits_and_the_same_key_goes_on(
     session: Session, monkeypatch: pytest.MonkeyPatch, failing: int

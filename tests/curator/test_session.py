@@ -983,3 +983,24 @@ def test_which_values_occur_and_how_many_are_priced_charged_and_stored(folder: P
         # At losses this large noise is 0 but for odds of e^-1000.
         assert counted.column("n") == (4,)
         assert counted.interval("n")[0][0] <= 4 <= counted.interval("n")[0][1]  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("verb", "words", "options", "said"),
+    [
+        ("fit", ("visits",), {}, "fit must be called with estimator, table, target"),
+        ("fit", ("visits",), {"epsilon": 1}, "what is lost is stated by the estimator"),
+        ("histogram", (), {"epsilon": 1}, "missing a required argument: 'table'"),
+        ("synthesize", ("visits",), {"epsilom": 1}, "unexpected keyword argument 'epsilom'"),
+        ("bounds", ("visits", "waited", "much"), {"epsilon": 1}, "too many positional arguments"),
+    ],
+)
+def test_arguments_that_a_verb_does_not_have_are_refused_in_words(
+    session: Session, verb: str, words: tuple[str, ...], options: dict[str, Any], said: str
+) -> None:
+    """They were errors of Python, about a function that nobody had called."""
+    for owner in (session, session.offer):
+        with pytest.raises(InvalidParameter) as refused:
+            getattr(owner, verb)(*words, **options)
+        assert said in str(refused.value)
+    assert [entry.kind for entry in session.curator.ledger.entries(session.dataset.name)] == ["register"]

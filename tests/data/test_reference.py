@@ -202,6 +202,33 @@ def test_windows_that_mean_nothing_are_refused(function, value, order):
         Window(Scan(VISITS), "w", function, value, (), order)
 
 
+def test_frames_measure_the_rows_that_they_name():
+    """By hand, over places 0 to 4 of one person: ends are cut off at the first and the last row."""
+    rows = {"drugs": [{"patient": 1, "dose": dose} for dose in (1, 2, 4, 8, 16)]}
+    by_dose = ((Name("dose"), False),)
+    for frame, sums, firsts in (
+        ((-1, 0), [1, 3, 6, 12, 24], [1, 1, 2, 4, 8]),
+        ((-1, 1), [3, 7, 14, 28, 24], [1, 1, 2, 4, 8]),
+        ((None, -2), [0, 0, 1, 3, 7], [None, None, 1, 1, 1]),
+        ((2, 3), [12, 24, 16, 0, 0], [4, 8, 16, None, None]),
+        ((None, 1), [3, 7, 15, 31, 31], [1, 1, 1, 1, 1]),
+    ):
+        for function, expected in (("sum", sums), ("first", firsts)):
+            made = Window(Scan(DRUGS), "w", function, Name("dose"), (), by_dose, None, None, frame)
+            found = sorted((row["dose"], row["w"]) for row in rows_of(made, rows))
+            assert [value for _, value in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "running", "frame"),
+    [("lag", None, (-1, 0)), ("rank", None, (-1, 0)), ("sum", "rows", (-1, 0)), ("sum", None, (1, 0))],
+)
+def test_frames_that_mean_nothing_are_refused(function, running, frame):
+    value = None if function == "rank" else Name("dose")
+    with pytest.raises(InvalidParameter, match="frame"):
+        Window(Scan(DRUGS), "w", function, value, (), ((Name("dose"), False),), running, None, frame)
+
+
 def test_keep_counts_null_as_a_value():
     kept = Keep(Scan(VISITS), (Name("region"),), (("south",), (None,), ("nowhere",)))
     assert brief(rows_of(kept, ROWS), PERSON, "region") == [(2, "south"), (2, None)]

@@ -131,7 +131,8 @@ class _Trees:
         running = self.lots.choice((None, "range", "rows")) if function == "sum" else None
         away = 2 if function == "lag" and self._maybe() else None
         order = ((self._some(below), self._maybe()),)
-        return Window(below, self._new(), function, value, (self._some(below),), order, running, away)
+        frame = self.lots.choice((None, (-1, 1), (1, 2), (None, -1))) if function == "sum" and not running else None
+        return Window(below, self._new(), function, value, (self._some(below),), order, running, away, frame)
 
     def _few(self, below: Relation, depth: int) -> Relation:
         if self._maybe():

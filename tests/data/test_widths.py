@@ -222,6 +222,23 @@ def test_many_windows_over_the_same_rows_are_too_much_for_one_person() -> None:
         check_widths(Aggregation(windows(500), (), (CountRows(),)))
 
 
+def test_wide_frames_of_wide_values_are_too_much_for_one_person() -> None:
+    """Some engines compare all values of a frame for each of its rows."""
+
+    def framed(rows: int, value: str) -> Aggregation:
+        order = ((Name("cost"), False),)
+        window = Window(Scan(VISITS), "w", "largest", Name(value), (), order, None, None, (1 - rows, 0))
+        return Aggregation(window, (), (CountRows(),))
+
+    texts = next(name for name, kind in VISITS.kinds.items() if kind is Kind.TEXT)
+    check_widths(framed(1000, "cost"))
+    check_widths(framed(10, texts))
+    with pytest.raises(InvalidParameter, match=r"one person's rows cost .* most in the window w"):
+        check_widths(framed(1000, texts))
+    with pytest.raises(InvalidParameter, match="start of the frame"):
+        framed(1001, "cost")
+
+
 def test_searching_costs_in_proportion_to_text_and_pattern() -> None:
     def searches(many: int, function: str, pattern: str) -> Aggregation:
         tests = tuple(CountOf(Call(function, (copies(2), text(pattern)))) for _ in range(many))

@@ -163,7 +163,7 @@ def test_the_message_shows_what_was_given() -> None:
     assert str(refusal(positive, "scale", -1)) == "scale must be a finite number above 0, got -1"
     assert str(refusal(positive, "scale", 9, at_most=8)) == "scale must be a finite number above 0 and at most 8, got 9"
     assert str(refusal(probability, "rate", "1")) == "rate must be a number in [0, 1), got '1'"
-    assert str(refusal(whole, "count", 1.0)) == "count must be a whole number of at least 0, got 1.0"
+    assert str(refusal(whole, "count", 1.0)) == "count must be an integer of at least 0, got 1.0"
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,23 @@ def test_large_groups_are_priced_from_above_and_quickly() -> None:
 ROWS: list[Any] = [("a", "b"), "a", ["a", "c", "d", "e"], {"b"}, (), ("a", "a"), np.array(["b", "c"])]
 
 
+@pytest.mark.parametrize("epsilon", [5000, 9000, 12_000, 20_000])
+def test_a_delta_of_many_digits_is_rounded_up_and_no_further(epsilon: int) -> None:
+    """From an epsilon of some 9,000 on it had more digits than a loss takes, and calibration failed."""
+    scale = Fraction(3, epsilon)
+    for threshold in (2, 3):
+        found = ThresholdedCounts(max_keys=3, scale=scale, threshold=threshold).loss(1).delta
+        union = 3 * discrete_laplace_tail(scale, threshold - 1)
+        exact = min(1 - (1 - union / 3) ** 3, union)
+        assert exact <= found <= exact * (1 + Fraction(1, 10**9)) + Fraction(1, 2**4096)
+        assert found.denominator.bit_length() <= 8192
+    with pytest.raises(NoGuarantee):  # one that is nearly 1 says nothing
+        ThresholdedCounts(max_keys=3, scale=scale, threshold=1).loss(3)
+    made = StabilitySelection.calibrated(ApproxDP(epsilon, "1e-6"), unit=ROW, max_keys=3, fresh=True)
+    assert made.threshold == 2
+    assert made.loss(1) <= ApproxDP(epsilon, "1e-6")
+
+
 def test_persons_are_counted_once_a_key_and_for_few_keys() -> None:
     assert persons_of(ROWS, None) == Counter(a=4, b=3, c=2, d=1, e=1)
     assert persons_of(ROWS, 2).total() == 2 + 1 + 2 + 1 + 0 + 1 + 2

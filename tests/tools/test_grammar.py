@@ -20,7 +20,19 @@ OCCURS = (
     *("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN", "USING", " IN (SELECT", "NOT IN (SELECT"),
     *("EXISTS (SELECT", "UNION ALL", " UNION SELECT", "EXCEPT", "INTERSECT", "WITH ", "OVER (", "QUALIFY", "HAVING"),
     *("ORDER BY", "LIMIT", "OFFSET", "ROLLUP", "CUBE", "GROUPING SETS", "SELECT DISTINCT", "FILTER (", "MEDIAN("),
-    *("CORR(", "REGR_SLOPE(", "COUNT(DISTINCT", "RANK()", "bills", "items"),
+    *("CORR(", "REGR_SLOPE(", "COUNT(DISTINCT", "RANK()", "bills", "items", "EXCEPT ALL"),
+    *(
+        "INTERSECT ALL",
+        "APPROX_QUANTILES(",
+        "UNNEST(",
+        "SEMI JOIN",
+        "ANTI JOIN",
+        "ROWS BETWEEN 2 PRECEDING AND",
+        "AND 2 FOLLOWING",
+        "NATURAL JOIN",
+        "NATURAL LEFT JOIN",
+    ),
+    *(", AUTO)", "WITH DIFFERENTIAL_PRIVACY", "WITH ANONYMIZATION", "contribution_bounds_per_group", "CLAMPED BETWEEN"),
 )
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
 import duckdb
 
+from dither.curator.offers import found_facts
 from dither.data import Aggregation
 from dither.data.engines.protocol import Engine
 from dither.errors import DitherError, Unanswerable
@@ -18,6 +19,7 @@ from dither.mechanisms import Runner
 from dither.noise import system_noise
 from dither.privacy import ApproxDP, Loss, PureDP, Use
 from dither.publish.queries import Query, QueryResult, plan_query, plan_report, present, present_report
+from dither.publish.queries.found_clamps import found_clamps
 from dither.publish.queries.sql import parse_request
 from tools.grammar.statements import Statement
 from tools.grammar.world import dataset, plain
@@ -63,7 +65,8 @@ def answered(text: str, engine: Engine) -> QueryResult:
 def measured(text: str) -> list[Aggregation]:
     """Return what an engine is asked for a statement; nothing for one that is refused."""
     try:
-        asked = parse_request(text, dataset())
+        clamps = found_clamps(text, dataset())
+        asked = parse_request(text if clamps is None else clamps.filled(clamps.usual), dataset())
         queries = [asked] if isinstance(asked, Query) else [query for _, query in asked.queries]
         loss = ApproxDP(1, "1e-6")
         return [one for query in queries for one in plan_query(query, loss).aggregations()]
@@ -79,8 +82,22 @@ def _answered(asked: Any, loss: Loss, engine: Engine) -> QueryResult:
     return present_report(planned, Runner(Use(planned), system_noise())(planned, engine), confidence=_CONFIDENCE)
 
 
+def with_ranges(statement: Statement, engine: Engine) -> Statement:
+    """Return a statement with ranges that were found in the places of AUTO, in both spellings."""
+    clamps, plainly = (found_clamps(text, dataset()) for text in (statement.text, statement.plain))
+    if clamps is None or plainly is None:
+        return statement
+    ranges = {}
+    for place in clamps.places:
+        offer = found_facts.bounds(dataset(), *place, loss=PureDP(_EPSILON))
+        out = Runner(Use(offer.mechanism), system_noise())(offer.mechanism, engine)
+        ranges[place] = clamps.range_of(place, offer.read(offer.present(out), ""))[0]
+    return replace(statement, text=clamps.filled(ranges), plain=plainly.filled(ranges))
+
+
 def judged(statement: Statement, engine: Engine) -> Outcome:
     """Return whether our answer is DuckDB's."""
+    statement = with_ranges(statement, engine)
     try:
         theirs = plain().execute(statement.plain).fetchall()
     except duckdb.Error as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tools.grammar.words import expression
@@ -32,6 +32,7 @@ _COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 #: Columns that name people, and others that would make a group for each of them.
 _HIDDEN: Final = frozenset(("vid", "id", "lid", "person", "bill", "visit"))
+SETS: Final = ("UNION ALL", "UNION", "EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL")
 _PERSON: Final = {"people": "id", "visits": "id", "lab": "person"}
 _UNIQUE: Final = {"people": ("id",), "visits": ("vid",), "lab": ("lid",), "bills": ("bill",), "items": ("bill", "line")}
 _DECLARED: Final = frozenset(("ward", "region", "smoker", "kind", "late", "item", "country", "label"))
@@ -97,6 +98,9 @@ class Rows:
                 self.different,
                 self.window,
                 self.united,
+                self.listed_rows,
+                self.half_joined,
+                self.natural,
             )
         )(depth - 1)
 
@@ -223,6 +227,8 @@ class Rows:
             (f"MAX({number})", "r"),
             (f"MAX({day})", "d"),
             (f"COUNT(*) FILTER (WHERE {self.condition(below.columns, 1)})", "i"),
+            (f"COUNT(DISTINCT {self.expression(self.source.choice('itb'), below.columns, 1)})", "i"),
+            (f"COUNT(DISTINCT {number}) FILTER (WHERE {self.condition(below.columns, 1)})", "i"),
             ("CASE WHEN COUNT(*) > 2 THEN 'many' ELSE 'few' END", "t"),
         )
         chosen = self.source.sample(choices, 3)
@@ -270,6 +276,9 @@ class Rows:
             (f"SUM({number}) {over}", "r"),
             (f"AVG({number}) OVER (PARTITION BY {parts})", "r"),
             (f"MIN({number}) {over}", "r"),
+            (f"{self.source.choice(('SUM', 'AVG', 'MAX'))}({number}) {over[:-1]} {self._frame()})", "r"),
+            (f"COUNT({value}) {over[:-1]} {self._frame()})", "i"),
+            (f"{self.source.choice(('FIRST', 'LAST'))}_VALUE({value}) {over[:-1]} {self._frame()})", kind),
             (f"MAX({number}) OVER (PARTITION BY {parts})", "r"),
         )
         chosen = self.source.sample(choices, 2)
@@ -286,11 +295,18 @@ class Rows:
         kinds |= {f"w{n}": kind for n, (_, kind) in enumerate(chosen)}
         return self._wrapped(text, self.name(), kinds, tuple(f"u{n}" for n in range(len(keys))))
 
+    def _frame(self) -> str:
+        """Return a frame of some rows before and after."""
+        starts = ("UNBOUNDED PRECEDING", "2 PRECEDING", "1 PRECEDING", "CURRENT ROW", "1 FOLLOWING")
+        ends = ("2 PRECEDING", "1 PRECEDING", "CURRENT ROW", "2 FOLLOWING", "UNBOUNDED FOLLOWING")
+        start = self.source.randrange(5)
+        return f"ROWS BETWEEN {starts[start]} AND {ends[self.source.randrange(max(start - 1, 0), 5)]}"
+
     def united(self, depth: int) -> Frame:
         """Return a set operation of rows of people."""
         left, right = self.with_person(depth - 1), self.with_person(depth - 2)
         kinds = self.source.choices("irtbd", k=2)
-        word = self.source.choice(("UNION ALL", "UNION", "EXCEPT", "INTERSECT"))
+        word = self.source.choice(SETS)
         sides = [
             f"SELECT {one.person} AS pid, "
             + ", ".join(f"{self.expression(kind, one.columns, 1)} AS c{n}" for n, kind in enumerate(kinds))
@@ -299,8 +315,54 @@ class Rows:
         ]
         named = {f"c{n}": kind for n, kind in enumerate(kinds)}
         return self._wrapped(
-            f" {word} ".join(sides), self.name(), named, () if word == "UNION ALL" else ("pid", *named)
+            f" {word} ".join(sides), self.name(), named, () if word.endswith("ALL") else ("pid", *named)
         )
+
+    def half_joined(self, depth: int) -> Frame:
+        """Return rows of people who have, or do not have, a row of another table."""
+        below = self.with_person(depth - 1)
+        while "COALESCE" in (below.person or ""):
+            below = self.with_person(depth - 1)
+        other = self.table(self.source.choice(("lab", "people", "visits")))
+        further = f" AND {self.condition(below.columns | other.columns, 1)}" if self.source.random() < 0.5 else ""
+        kind = self.source.choice(("SEMI", "ANTI"))
+        text = f"{below.text} {kind} JOIN {other.text} ON {below.person} = {other.person}{further}"
+        return replace(below, text=text)
+
+    def natural(self, depth: int) -> Frame:
+        """Return tables that are joined on the columns that both have."""
+        p, v = self.name(), self.name()
+        first, kind = self.source.choice((("people", ""), ("places", ""), ("places", "LEFT ")))
+        people, visits = self.table(first, p), self.table("visits", v)
+        pair = [f"{first} {p}", f"visits {v}"]
+        if kind or self.source.random() < 0.5:
+            pair.reverse()
+        columns = people.columns | visits.columns
+        return Frame(f"{pair[0]} NATURAL {kind}JOIN {pair[1]}", columns, visits.person, visits.unique, *_facts(columns))
+
+    def listed_rows(self, depth: int) -> Frame:
+        """Return rows with each element of a list."""
+        below = self.with_person(depth - 1)
+        u = self.name()
+        texts = [name for name, kind in below.columns.items() if kind == "t"]
+        number = self.expression("i", below.columns, 1)
+        listed, kind = self.source.choice(
+            (
+                ("[1, 2, NULL]", "i"),
+                ("['a', 'north']", "t"),
+                (f"[{number}, 3]", "i"),
+                ("GENERATE_SERIES(1, 4)", "i"),
+                (f"STRING_SPLIT({self.source.choice(texts)}, 'o')[1:3]" if texts else "[TRUE, FALSE]", "t"),
+            )
+        )
+        kind = "b" if listed.startswith("[TRUE") else kind
+        word = self.source.choice((",", " CROSS JOIN"))
+        texts_of, kinds = self._chosen(below.columns)
+        text = (
+            f"SELECT {below.person} AS pid, {texts_of}, {u}.x AS x FROM {below.text}{word} UNNEST({listed}) AS {u}(x)"
+            f"{self.where(below, depth)}"
+        )
+        return self._wrapped(text, self.name(), kinds | {"x": kind}, ())
 
     def where(self, frame: Frame, depth: int) -> str:
         """Return a WHERE clause, or nothing."""

@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass
 from typing import Final
 
-from tools.grammar.rows import Frame, Rows
+from tools.grammar.rows import SETS, Frame, Rows
 from tools.grammar.words import spelled
 
 _SPREADS: Final = ("VAR_POP", "VAR_SAMP", "VARIANCE", "STDDEV_POP", "STDDEV_SAMP", "STDDEV")
@@ -22,6 +22,15 @@ _PAIRS: Final = (
     "REGR_AVGX",
     "REGR_AVGY",
 )
+#: What other systems say of privacy in a query.
+_CLAUSES: Final = (
+    "« WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, privacy_unit_column = id)¦»",
+    "« WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-6, max_rows_contributed = 3000)¦»",
+    "« WITH ANONYMIZATION OPTIONS (epsilon = 1, max_groups_contributed = 3000)¦»",
+    "« WITH DIFFERENTIAL_PRIVACY¦»",
+)
+#: Columns whose range can be found.
+_FOUND: Final = (".height", ".age", ".cost", ".change", ".value", ".paid", ".many")
 _OTHER_NAMES: Final = (("STD", "STDDEV"), ("VAR", "VARIANCE"), ("VARP", "VAR_POP"), ("STDDEVP", "STDDEV_POP"))
 
 
@@ -49,8 +58,20 @@ class Statements(Rows):
     def statement(self) -> Statement:
         """Return one of any form."""
         depth = self.source.randrange(4)
-        made = self.source.choice((self.totalled, self.grouped, self.grouped, self.listed, self.sets, self.report))
+        made = self.source.choice(
+            (
+                self.totalled,
+                self.grouped,
+                self.grouped,
+                self.listed,
+                self.sets,
+                self.report,
+                self.per_person,
+            )
+        )
         text, keys, ordered = made(depth)
+        if made in (self.totalled, self.grouped, self.per_person) and self.source.random() < 0.15:
+            text = f"SELECT{self.source.choice(_CLAUSES)} {text.removeprefix('SELECT ')}"
         if self.withs:
             # In the order in which they were begun: what a subquery reads was made before it.
             text = f"WITH {', '.join(self.withs)} {text}"
@@ -67,9 +88,16 @@ class Statements(Rows):
         day = self.source.choice(days) if days else None
         share = self.source.choice(("0.25", "0.9"))
         person = frame.person
+        found = [name for name in frame.bounded if name.endswith(_FOUND)]
+        auto = f"CLAMP({self.source.choice(found)}, AUTO)" if found else x
         return self.source.choice(
             (
                 "COUNT(*)",
+                f"{self.source.choice(('SUM', 'AVG', 'MAX'))}({auto})",
+                "«ANON_COUNT¦COUNT»(*)",
+                f"«ANON_SUM¦SUM»({x})",
+                f"«ANON_AVG¦AVG»({x})",
+                f"SUM(«{y}, contribution_bounds_per_row => (0, 50)¦CLAMP({y}, 0, 50)»)",
                 f"COUNT({value})",
                 f"COUNT(*) FILTER (WHERE {condition})",
                 f"COUNT_IF({condition})",
@@ -88,6 +116,8 @@ class Statements(Rows):
                 f"{pair}({z}, {y})",
                 f"«MEDIAN({y})¦QUANTILE_DISC({y}, 0.5)»",
                 f"«QUANTILE¦QUANTILE_DISC»({y}, {share})",
+                f"«APPROX_QUANTILES({y}, 8)[OFFSET(3)]¦QUANTILE_DISC({y}, 0.375)»",
+                f"«APPROX_QUANTILES({y}, 5)[4]¦QUANTILE_DISC({y}, 0.8)»",
                 f"«PERCENTILE_CONT¦PERCENTILE_DISC»({share}) WITHIN GROUP (ORDER BY {y})",
                 f"MIN({y})",
                 f"MAX({y})",
@@ -155,6 +185,23 @@ class Statements(Rows):
         if self.source.random() < 0.5:
             return f"SELECT DISTINCT {shown} {below}", len(keys), False
         return f"SELECT {shown} {below} GROUP BY {', '.join(keys)}", len(keys), False
+
+    def per_person(self, depth: int) -> tuple[str, int, bool]:
+        """Return totals whose bounds are those of a person in a group; nobody reaches them."""
+        # Reals are counted in steps of a millionth of the bounds: few rows of a person, so that these may be narrow.
+        frame = self.table(self.source.choice(("visits", "visits", "lab", "people")))
+        keys = self.keys(frame, self.source.randrange(2))
+        x, y = self.number(frame, small=True), self.number(frame, small=True)
+        wide = "contribution_bounds_per_group => (-50000, 50000)"
+        shown = [
+            *(f"{key} AS k{n}" for n, key in enumerate(keys)),
+            f"SUM({x}«, {wide}¦») AS a0",
+            f"«ANON_SUM({y} CLAMPED BETWEEN -50000 AND 50000)¦SUM({y})» AS a1",
+            "COUNT(*«, contribution_bounds_per_group => (0, 900)¦») AS a2",
+        ]
+        text = f"SELECT {', '.join(shown)} FROM {frame.text}{self.where(frame, depth)}"
+        group = f" GROUP BY {', '.join(keys)} HAVING COUNT(*«, contribution_bounds_per_group => (0, 900)¦») > 0"
+        return text + (group if keys else ""), len(keys), False
 
     def sets(self, depth: int) -> tuple[str, int, bool]:
         """Return totals of several groupings."""
@@ -235,7 +282,7 @@ class Statements(Rows):
                 (f"SELECT COUNT(*) * 1.0 / (SELECT SUM(n) FROM {again}) AS share FROM {frame.text}", 0, False),
                 (
                     f"SELECT n AS k, m FROM {below} "
-                    f"{self.source.choice(('UNION ALL', 'UNION', 'EXCEPT', 'INTERSECT'))} "
+                    f"{self.source.choice(SETS)} "
                     f"SELECT COUNT(*) AS k, COUNT(*) AS m FROM {frame.text}",
                     1,
                     False,
@@ -248,6 +295,13 @@ class Statements(Rows):
                     False,
                 ),
                 (f"SELECT l.k0, l.n, p.beds FROM {below} l, places p WHERE p.beds > l.n", 1, False),
+                (f"SELECT l.k0, u.x, l.n * u.x AS m FROM {below} l, UNNEST([2, 3]) AS u(x)", 2, False),
+                (
+                    f"SELECT v.w, SUM(n) AS s FROM {below} l, (VALUES (1, 'a'), (5, 'b')) AS v(y, w) WHERE n > y "
+                    "GROUP BY v.w",
+                    1,
+                    False,
+                ),
                 (f"SELECT DISTINCT n > 3 AS big FROM {below} ORDER BY ALL", 1, True),
                 (
                     f"SELECT EXISTS (SELECT 1 FROM {below} WHERE n > 4) AS some, (SELECT MAX(n) FROM {below}) AS x",

@@ -47,6 +47,9 @@ OF_PERSONS: Final = (
     f"SELECT {_ALL} FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.person = v.person AND w.cost > v.cost)",
     f"SELECT {_ALL} FROM visits v WHERE v.cost NOT IN (SELECT w.cost FROM visits w WHERE w.person = v.person "
     "AND w.drug <> v.drug)",
+    f"SELECT {_ALL} FROM visits v SEMI JOIN others o ON o.person = v.person AND o.cost < v.cost",
+    f"SELECT {_ALL} FROM visits v ANTI JOIN visits o ON o.person = v.person AND o.cost > v.cost",
+    "SELECT v.person, site, drug, r.rate AS cost, v.age FROM visits v NATURAL JOIN rates r",
     f"SELECT {_ALL} FROM visits v WHERE v.age > 50 OR v.person IN (SELECT person FROM visits WHERE cost < 0)",
     f"SELECT {_ALL} FROM visits v WHERE v.drug IN (SELECT drug FROM rates WHERE rate > 5) OR v.cost > 0",
     f"SELECT {_ALL} FROM visits v UNION ALL SELECT {_ALL} FROM visits v WHERE cost > 0 "
@@ -55,6 +58,8 @@ OF_PERSONS: Final = (
     # One row for each person, whose id is shown beside the totals; and a subquery tied by a name without its table.
     "SELECT person, MAX(site) AS site, MIN(drug) AS drug, SUM(CLAMP(cost, -7, 13)) AS cost, MAX(age) AS age "
     "FROM visits GROUP BY person",
+    "SELECT person, drug, MAX(site) AS site, COUNT(DISTINCT site) AS cost, AVG(CLAMP(age, 0, 100)) AS age "
+    "FROM visits GROUP BY person, drug HAVING COUNT(DISTINCT cost) FILTER (WHERE age > 5) < 3",
     "SELECT t.who AS person, v.site, v.drug, t.total AS cost, v.age FROM visits v JOIN (SELECT person, COUNT(*) "
     "FROM visits GROUP BY person) AS t (who, total) ON t.who = v.person",
     "SELECT person, site, drug, cost, age FROM visits WHERE cost >= (SELECT MAX(value) FROM (SELECT person AS p, "
@@ -62,8 +67,16 @@ OF_PERSONS: Final = (
     f"SELECT {_ALL} FROM visits v UNION SELECT {_ALL} FROM others v",
     f"SELECT {_ALL} FROM visits v EXCEPT SELECT {_ALL} FROM visits v WHERE age > 50",
     f"SELECT {_ALL} FROM visits v INTERSECT SELECT v.person, v.site, 'x', v.cost, v.age FROM visits v",
+    f"SELECT {_ALL} FROM visits v EXCEPT ALL SELECT v.person, v.site, 'x', v.cost, v.age FROM visits v",
+    "SELECT person, site, drug, 3 AS cost, 50.0 AS age FROM visits INTERSECT ALL "
+    "SELECT person, site, drug, 3, 50.0 FROM others",
     "SELECT person, site, drug, SUM(CLAMP(cost, -7, 13)) OVER (PARTITION BY person ORDER BY age) AS cost, "
     "LAG(age, 2, 100) OVER (PARTITION BY person, site ORDER BY cost) AS age FROM visits",
+    "SELECT person, site, drug, SUM(CLAMP(cost, -7, 13)) OVER (PARTITION BY person ORDER BY age "
+    "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS cost, MAX(age) OVER (PARTITION BY person, site ORDER BY cost "
+    "ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS age FROM visits",
+    "SELECT v.person, v.site, u.part AS drug, w.x AS cost, v.age FROM visits v, UNNEST([-7, 13, cost]) AS w(x) "
+    "CROSS JOIN UNNEST(STRING_SPLIT(drug || '-' || site, '-')[1:2]) AS u(part)",
     f"SELECT {_ALL} FROM visits v QUALIFY RANK() OVER (PARTITION BY person ORDER BY cost DESC) < 3",
 )
 #: Where every row is a unit of its own.

@@ -22,6 +22,8 @@ TEXTS: Final = (
     "SUM(BITAND(CLAMP(cost, 0, 13), 7)), COUNT(*) FROM visits GROUP BY k",
     "SELECT DECODE(drug, 'x', 1, 'y', 2, 3) AS k, COUNT(*), SUM(TRUNC(CLAMP(age, -2.5, 2.5))), "
     "COUNT(NULLIFZERO(cost)) FROM visits GROUP BY k",
+    "SELECT APPROX_QUANTILES(CLAMP(age, 0, 100), 4)[OFFSET(1)] AS a, APPROX_QUANTILES(CLAMP(cost, -7, 13), 2) AS q "
+    "FROM visits",
     "SELECT STRPOS(drug, 'y') > 0 AS k, COUNT(*), SUM(CLAMP(SAFE_DIVIDE(cost, age), -1.5, 1.5)) FROM visits GROUP BY k",
 )
 #: Where people are the unit.

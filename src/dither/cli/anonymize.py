@@ -233,4 +233,4 @@ def _condition(session: Session, table: str, asked: Asked, text: str) -> tuple[s
     try:
         return column, [int(word) for word in words]
     except ValueError:
-        raise InvalidParameter("ask", text, "texts, whole numbers, or terms of a column") from None
+        raise InvalidParameter("ask", text, "texts, integers, or terms of a column") from None

@@ -262,5 +262,5 @@ def _names(text: str | None) -> list[str] | None:
 def _numbers(name: str, text: str) -> list[str]:
     words = list(words_of(text) or ())
     if not words or not all(word.isdecimal() for word in words):
-        raise InvalidParameter(name, text, "whole numbers separated by commas")
+        raise InvalidParameter(name, text, "integers separated by commas")
     return words

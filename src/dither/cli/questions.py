@@ -219,7 +219,7 @@ class Answers:
             return ""
         if question.place == "contribution.rows":
             if not (typed.isascii() and typed.isdecimal() and int(typed) > 0):
-                return "not a whole number from 1"
+                return "not an integer from 1"
             self._rows = int(typed)
             return ""
         name, what = question.column, question.place.rpartition(".")[2]

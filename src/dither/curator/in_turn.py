@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from dither.curator.offers import answers, found_facts
 from dither.data.schema import DataSet
-from dither.errors import DitherError
+from dither.errors import DitherError, Unanswerable
 from dither.exact import Number, probability
 from dither.lift.offer import Offer
 from dither.privacy import Loss, compose, stated_loss
@@ -86,7 +86,7 @@ class InTurn:
             found_facts.bounds(dataset, *place, loss=each, key=_key(name, *place)) for place in clamps.places
         )
         # With clamps that are public: what is wrong with the query is found before anything costs something.
-        trial = make(clamps.filled(clamps.usual))
+        clamps, trial = _askable(clamps, make)
         asked = {**trial.asked, "auto": [list(place) for place in clamps.places]}
         asked["auto_share"] = str(probability("auto_share", auto_share))
         return cls(clamps, finding, make, asking, stated, asked, name)
@@ -129,6 +129,17 @@ class InTurn:
             return replace(shown, notes=(*shown.notes, *(said for _, said in told.values()))).to_stored().encode()
 
         return offer, present
+
+
+def _askable(clamps: FoundClamps, make: Callable[[str], Offer[QueryResult]]) -> tuple[FoundClamps, Offer[QueryResult]]:
+    """Return the first of the clamps with which the query can be asked, and its offer; else the first refusal."""
+    refused: DitherError | None = None
+    for wider in clamps.widened():
+        try:
+            return wider, make(wider.filled(wider.usual))
+        except Unanswerable as error:
+            refused = refused or error
+    raise refused or Unanswerable("the query cannot be asked with any clamp", "write CLAMP(x, low, high)")
 
 
 def _key(name: str, table: str, column: str) -> str:

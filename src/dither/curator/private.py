@@ -80,7 +80,7 @@ def private(
         person: the column that says whose a row is: all rows of one person are protected together.
         unit: ``"row"`` where every row is a person of its own; ``"row replaced"`` and ``"person replaced"`` compare
             data sets of the same size.
-        rows: for persons, how many rows of one person count in an answer. More is less biased and needs more noise.
+        rows: for people, how many rows of one person count in an answer. More is less biased and needs more noise.
         groups: for persons, with ``rows_per_group`` in place of ``rows``: in how many groups one person counts.
         rows_per_group: and how many of their rows in each.
         bounds: for columns that are added up, the least and the largest value: ``{"age": (0, 120)}``.
@@ -319,7 +319,7 @@ def _refuse_missing(columns: _Columns, *, said: Mapping[str, bool], is_person: b
     if not said["whose"]:
         missing.append(("person", 'the column that says whose a row is, or unit="row" where every row is a person'))
     if not has_limits and (is_person or not said["whose"]):
-        missing.append(("rows", "for persons, how many rows of one person count in an answer"))
+        missing.append(("rows", "for people, how many rows of one person count in an answer"))
     if not missing:
         return
     candidates = id_candidates(columns.stored)
@@ -335,7 +335,7 @@ def _unit(unit: str | None, *, is_person: bool) -> str:
     if not isinstance(unit, str) or unit not in _UNITS:
         raise InvalidParameter("unit", unit, f"one of {', '.join(_UNITS)}")
     if unit.startswith("person") != is_person:
-        rule = "that of persons where person= says whose a row is, and that of rows where it is left out"
+        rule = "that of people where person= says whose a row is, and that of rows where it is left out"
         raise InvalidParameter("unit", unit, rule)
     return unit
 

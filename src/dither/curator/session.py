@@ -33,7 +33,7 @@ from dither.curator.offers import (
     synthetic_tables,
 )
 from dither.curator.offers.rows import rows_of
-from dither.curator.offers.signatures import without_dataset
+from dither.curator.offers.signatures import check_arguments, without_dataset
 from dither.curator.pictures import spending
 from dither.curator.price import Price, affordable, saying_what_is_left
 from dither.curator.request import Request
@@ -83,6 +83,7 @@ def _released(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Con
 
     @wraps(make)
     def release(self: Session, /, *words: P.args, **options: P.kwargs) -> T:
+        check_arguments(make, words, options)
         with saying_what_is_left(self.balance):
             offer = make(self.dataset, *words, **options)
         return self._read(offer)

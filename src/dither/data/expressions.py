@@ -267,8 +267,8 @@ _RULES: Final[Mapping[str, Callable[[Value], bool]]] = MappingProxyType(
                 and (len(value) - len(value.rstrip("\\"))) % 2 == 0
             )
         ),
-        "a constant whole number from 1": lambda value: isinstance(value, int) and 1 <= value <= 2**31 - 1,
-        "a constant whole number from 0": lambda value: isinstance(value, int) and 0 <= value <= 2**31 - 1,
+        "a constant integer from 1": lambda value: isinstance(value, int) and 1 <= value <= 2**31 - 1,
+        "a constant integer from 0": lambda value: isinstance(value, int) and 0 <= value <= 2**31 - 1,
         f"one of {', '.join(_UNITS)}": lambda value: value in _UNITS,
         f"one of {', '.join(_TIMES)}": lambda value: value in _TIMES,
     }

@@ -206,7 +206,7 @@ def kind_of_person(relation: Relation) -> Kind:
         return holding.column(str(holding.person)).kind
     below = getattr(relation, "relation", None) or getattr(relation, "left", None)
     if below is None:
-        raise InvalidParameter("relation", type(relation).__name__, "one whose rows belong to persons")
+        raise InvalidParameter("relation", type(relation).__name__, "one whose rows belong to people")
     return kind_of_person(below)
 
 
@@ -376,6 +376,9 @@ def _window_values(relation: Window, rows: list[_Row], below: Mapping[str, Kind]
     if function in ("lag", "lead", "first", "last") and value is not None:
         values = [*map(evaluator(value, below), rows)]
         if function in ("first", "last"):
+            if relation.frame is not None:
+                framed = [values[start:end] for start, end in _frames(relation.frame, len(rows))]
+                return [part[0 if function == "first" else -1] if part else None for part in framed]
             return [values[0 if function == "first" else -1]] * len(rows)
         away, nothing = relation.offset or 1, [None] * len(rows)
         return [*nothing[:away], *values[:-away]] if function == "lag" else [*values[away:], *nothing[:away]]
@@ -383,6 +386,9 @@ def _window_values(relation: Window, rows: list[_Row], below: Mapping[str, Kind]
     if value is not None:
         measure = {"count": CountOf, "sum": Sum, "smallest": Smallest, "largest": Largest}[function](value)
     value_of = _value_of(measure, below)
+    if relation.frame is not None:
+        framed_rows = [rows[start:end] for start, end in _frames(relation.frame, len(rows))]
+        return [_fitting(_measure(measure, part, value_of)) for part in framed_rows]
     if relation.running is None:
         return [_fitting(_measure(measure, rows, value_of))] * len(rows)
     ends = list(range(1, len(rows) + 1))
@@ -390,6 +396,12 @@ def _window_values(relation: Window, rows: list[_Row], below: Mapping[str, Kind]
         last = dict(zip(_starts_of_peers(relation, rows, below), ends, strict=True))
         ends = [last[start] for start in _starts_of_peers(relation, rows, below)]
     return [_fitting(_measure(measure, rows[:end], value_of)) for end in ends]
+
+
+def _frames(frame: tuple[int | None, int], rows: int) -> list[tuple[int, int]]:
+    """Return the places where the frame of each row begins, and those behind its end."""
+    start, end = frame
+    return [(0 if start is None else max(place + start, 0), max(place + end + 1, 0)) for place in range(rows)]
 
 
 def _starts_of_peers(relation: Window, rows: list[_Row], below: Mapping[str, Kind]) -> list[int]:

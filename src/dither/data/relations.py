@@ -15,9 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
-from typing import Final
 
+from dither.data.base_relations import PERSON as PERSON
+from dither.data.base_relations import Over as _Over
+from dither.data.base_relations import Relation as Relation
+from dither.data.base_relations import distinct_columns as _columns
+from dither.data.base_relations import need_persons as _need_persons
 from dither.data.expressions import Call, Expression, Kind, Literal, Name, Value, kind_of, names_in
 from dither.data.measures import CountOf as CountOf
 from dither.data.measures import CountRows as CountRows
@@ -28,41 +31,13 @@ from dither.data.measures import Smallest as Smallest
 from dither.data.measures import Sum as Sum
 from dither.data.measures import kind_of_measure as kind_of_measure
 from dither.data.schema import FRAMES, Table
+from dither.data.windows import FARTHEST as FARTHEST
+from dither.data.windows import ORDERED as ORDERED
+from dither.data.windows import PEERS as PEERS
+from dither.data.windows import WIDEST_FRAME as WIDEST_FRAME
+from dither.data.windows import Window as Window
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
-
-#: The hidden column that holds the privacy id; no column of a schema may have this name.
-PERSON: Final = "__person"
-
-
-class Relation:
-    """Rows and their columns."""
-
-    @property
-    def columns(self) -> Mapping[str, Kind]:
-        """The visible columns, in order, and their kinds."""
-        raise NotImplementedError
-
-    @property
-    def has_persons(self) -> bool:
-        """Whether every row belongs to a person; otherwise every row is its own unit."""
-        raise NotImplementedError
-
-
-class _Over(Relation):
-    """A relation over another one, which keeps its columns and people by default."""
-
-    relation: Relation
-
-    @property
-    def columns(self) -> Mapping[str, Kind]:
-        """Those of the relation below."""
-        return self.relation.columns
-
-    @property
-    def has_persons(self) -> bool:
-        """As the relation below."""
-        return self.relation.has_persons
 
 
 @dataclass(frozen=True)
@@ -319,78 +294,6 @@ class PerPerson(_Over):
         return _columns([*keys, *((name, kind_of_measure(measure, below)) for name, measure in self.measures)])
 
 
-#: Functions of a window that follow from the order of its rows, and those that measure rows.
-ORDERED: Final = ("row_number", "rank", "dense_rank", "lag", "lead", "first", "last")
-MEASURED: Final = ("count", "sum", "smallest", "largest")
-_UNVALUED: Final = ("row_number", "rank", "dense_rank")
-#: Functions in which rows that the order leaves equal count as equal.
-PEERS: Final = ("rank", "dense_rank")
-#: The most rows that a lag reaches.
-FARTHEST: Final = 10_000
-
-
-@dataclass(frozen=True)
-@typed
-class Window(_Over):
-    """A further column computed within each person and each value of ``partition``.
-
-    ``function`` is one of
-
-    - 'row_number', 'rank', 'dense_rank'; 'lag' and 'lead' of ``value``, ``offset`` rows away (1 unless given); 'first'
-      and 'last', the ``value`` of the first and the last row. They need ``order``;
-    - 'count', 'sum' (of integers), 'smallest', 'largest' over the whole partition, or over the rows that ``running``
-      says: 'range' for those up to and including the rows that ``order`` leaves equal, 'rows' for those up to this one.
-      'count' counts rows, or with ``value`` as ``CountOf`` does; 'sum' is as in ``PerPerson``.
-
-    In an order NULL is less than every value: first, or last where large values come first. Rows that ``order`` leaves
-    equal follow each other by all their columns, ascending, so that the result does not depend on where rows are
-    stored; ranks are equal for them.
-    """
-
-    relation: Relation
-    name: str
-    function: str
-    value: Expression | None
-    partition: tuple[Expression, ...]
-    order: tuple[tuple[Expression, bool], ...]  # an expression, and whether large values come first
-    running: str | None = None
-    offset: int | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse windows over several people."""
-        _need_persons(self.relation, "a window")
-        if self.function not in (*ORDERED, *MEASURED):
-            raise InvalidParameter("window", self.function, f"one of {', '.join((*ORDERED, *MEASURED))}")
-        if (self.function in ORDERED or self.running is not None) and not self.order:
-            raise InvalidParameter("order", (), f"given for {self.function}")
-        if self.function != "count" and (self.value is None) != (self.function in _UNVALUED):
-            raise InvalidParameter("value", self.value, f"{'absent' if self.value else 'given'} for {self.function}")
-        if self.running is not None and (self.running not in ("range", "rows") or self.function not in MEASURED):
-            raise InvalidParameter("running", self.running, "range or rows, of a count, sum, smallest or largest")
-        if self.offset is not None:
-            if self.function not in ("lag", "lead"):
-                raise InvalidParameter("offset", self.offset, f"absent for {self.function}")
-            whole("offset", self.offset, least=2, most=FARTHEST)
-        below = self.relation.columns
-        for expression in (*self.partition, *(part for part, _ in self.order)):
-            kind_of(expression, below)
-        if self.value is not None and self.function == "sum":
-            kind_of_measure(Sum(self.value), below)
-
-    @property
-    def is_sorted_out(self) -> bool:
-        """Whether rows that the order leaves equal are told apart by all their columns."""
-        return (self.function in ORDERED and self.function not in PEERS) or self.running == "rows"
-
-    @cached_property
-    def columns(self) -> Mapping[str, Kind]:
-        """The columns below and the new one."""
-        below = self.relation.columns
-        is_count = self.function in (*_UNVALUED, "count") or self.value is None
-        kind = Kind.INTEGER if is_count else kind_of(self.value or Name(""), below)
-        return _columns([*below.items(), (self.name, kind)])
-
-
 @dataclass(frozen=True)
 @typed
 class Keep(_Over):
@@ -472,9 +375,9 @@ class Aggregation:
             kind_of(key, below)
         for measure in self.measures:
             if isinstance(measure, Smallest | Largest) or kind_of_measure(measure, below) is not Kind.INTEGER:
-                raise InvalidParameter("measure", measure, "a count, a number of persons or a sum of integers")
+                raise InvalidParameter("measure", measure, "a count, a number of people or a sum of integers")
             if isinstance(measure, Persons):
-                _need_persons(self.relation, "a number of persons")
+                _need_persons(self.relation, "a number of people")
         if isinstance(self.relation, Bounded):
             values = [measure.value for measure in self.measures if isinstance(measure, CountOf | Sum)]
             _need_ordered("keys and measures", (*self.keys, *values), self.relation)
@@ -571,20 +474,6 @@ def _read_by(relation: Relation) -> frozenset[tuple[str, str]]:
         return frozenset((("table", table.name), *source))
     below = [getattr(relation, name, None) for name in ("relation", "left", "right")]
     return frozenset[tuple[str, str]]().union(*(_read_by(part) for part in below if isinstance(part, Relation)))
-
-
-def _columns(pairs: list[tuple[str, Kind]]) -> Mapping[str, Kind]:
-    seen: dict[str, Kind] = {}
-    for name, kind in pairs:
-        if name in seen or name == PERSON:
-            raise InvalidParameter("column", name, "a name that occurs once")
-        seen[name] = kind
-    return MappingProxyType(seen)
-
-
-def _need_persons(relation: Relation, what: str) -> None:
-    if not relation.has_persons:
-        raise InvalidParameter("unit", "a row", f"a person for {what}: declare the privacy id of the table")
 
 
 def _need_ordered(parameter: str, expressions: tuple[Expression, ...], bounded: Bounded) -> None:

@@ -345,7 +345,7 @@ class DataSet:
             raise InvalidParameter("tables", names, "different names, at least one of them private")
         relations = (Relation.ADD_REMOVE, Relation.REPLACE)
         if self.unit.protects not in ("row", "person") or self.unit.relation not in relations:
-            raise InvalidParameter("unit", self.unit, "rows, rows replaced, or persons")
+            raise InvalidParameter("unit", self.unit, "rows, rows replaced, or people")
         for table in self.tables:
             if not table.is_public and bool(table.identifying) != self.protects_persons:
                 rule = "declared for every private table exactly when the unit is a person, unless it has an owner"

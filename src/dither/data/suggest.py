@@ -134,7 +134,7 @@ def _lines(table: str, location: str, engine: str, candidates: Sequence[str]) ->
     yield "  # decide: person (all rows of one person are protected together) or row (each row alone; only if no person"
     yield "  # has several). 'person replaced' and 'row replaced' compare data sets of the same size."
     yield f"contribution: {UNDECIDED}"
-    yield "  # decide, for persons: how many rows of one person count in an answer, such as {rows: 10}, or"
+    yield "  # decide, for people: how many rows of one person count in an answer, such as {rows: 10}, or"
     yield "  # {groups: 3, rows per group: 2}. More rows need more noise. For rows: remove this line."
     if has_secret(engine):
         yield f"engine: {UNDECIDED}"
@@ -267,7 +267,7 @@ def _frame(frame: Any) -> list[Found]:
     if kind == "pandas.DataFrame":
         names = labels(frame)
         if None in names:
-            rule = "a frame whose columns are called by texts or whole numbers: name them so, levels joined to one"
+            rule = "a frame whose columns are called by texts or integers: name them so, levels joined to one"
             raise InvalidParameter("source", "other labels", rule)
         types = zip(names, map(str, frame.dtypes), strict=True)
         # A column of Python objects declares nothing.

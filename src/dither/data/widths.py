@@ -52,6 +52,8 @@ PERSON_BYTES: Final = 2**30
 _EACH_ROW: Final = 2**14
 #: What sorting a row costs, however narrow it is.
 _SORTED_ROW: Final = 2**12
+#: What a row of a moving frame costs, which some engines read anew for each row.
+_FRAMED_ROW: Final = 16
 #: How many rows a person is taken to have where the request does not limit them.
 PERSON_ROWS: Final = 1000
 _REMEDY: Final = "compute fewer or shorter texts (SUBSTRING), or declare a shorter length of their columns"
@@ -312,7 +314,7 @@ def _over(relation: Relation, below: _Rows, place: _Sum, request: _Request) -> t
         place.hold(place.evaluate([*relation.partition, *(part for part, _ in relation.order)], below))
         if relation.is_sorted_out:
             place.hold(below.columns.values())  # what decides between rows that are equal in the order
-        place.work += _SORTED_ROW
+        place.work += _SORTED_ROW + (relation.most_framed or 0) * max([_FRAMED_ROW, *(one.bytes for one in value)])
         kind = relation.columns[relation.name]
         new = _Column(kind, value[0].longest if value and kind is Kind.TEXT else 0)
         columns = {**below.columns, relation.name: new}

@@ -52,7 +52,7 @@ _LATER: Final[Mapping[str, tuple[str, ...]]] = types.MappingProxyType(
         "Rows": ("categories", "as_codes"),
         "Scan": ("owners",),
         "Table": ("decimal", "rows", "owner", "rows_per_person", "stream"),
-        "Window": ("running", "offset"),
+        "Window": ("running", "offset", "frame"),
     }
 )
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")

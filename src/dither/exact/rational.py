@@ -78,7 +78,7 @@ def whole(name: str, value: int, *, least: int = 0, most: int | None = None) -> 
         number = int(value)
         if number >= least and (most is None or number <= most):
             return number
-    rule = f"a whole number of at least {least}" + ("" if most is None else f" and at most {most}")
+    rule = f"an integer of at least {least}" + ("" if most is None else f" and at most {most}")
     raise InvalidParameter(name, value, rule)
 
 

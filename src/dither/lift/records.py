@@ -55,7 +55,7 @@ def records_of(attributes: Attributes, data: Any) -> Records:
         return CodedRecords(attributes, data)
     if isinstance(data, Records) and data.attributes == attributes:
         return data
-    raise InvalidValue("data", data, "an array of whole numbers, or records, of the declared attributes")
+    raise InvalidValue("data", data, "an array of integers, or records, of the declared attributes")
 
 
 def counts_of(records: Records, axes: Axes) -> NDArray[np.int64]:

@@ -41,6 +41,8 @@ ALL_KEYS = "ROW or ROW_REPLACED, a row being all keys of one person"
 _MOST_THRESHOLD = 2**60
 # Groups up to this size have the exact delta; for larger ones it is bounded from above.
 _SINGLY = 256
+# A delta of more bits is rounded up to a multiple of 2^-4096: at a large epsilon it has more digits than a loss takes.
+_FINEST = 4096
 
 
 class KeyCounts(Domain):
@@ -118,6 +120,8 @@ class ThresholdedCounts(Primitive[Any, dict[str, int]]):
             keys = -(-self.max_keys * units // least)
             # The union bound is not worse where the power has no digits left.
             worst = max(worst, min(1 - _power_down(1 - shown, keys), keys * shown))
+        if worst.denominator.bit_length() > _FINEST:
+            worst = Fraction(math.ceil(worst * 2**_FINEST), 2**_FINEST)
         if worst >= 1:
             raise NoGuarantee(f"for {units} units at once the threshold says nothing: delta would be 1")
         return worst
@@ -195,12 +199,18 @@ class StabilitySelection(Composed[Any, dict[str, int]]):
             value_scale = scale if fresh else None
             return cls(unit=unit, max_keys=max_keys, scale=scale, threshold=threshold, value_scale=value_scale)
 
+        def fits(threshold: int) -> bool:
+            try:
+                return built(threshold).loss(1) <= within
+            except NoGuarantee:  # nearly every key would be published
+                return False
+
         # Enough for one key is not enough for all; more than enough for all at once is enough.
         low = 0
         high = threshold_for(scale, wanted.delta / (2 * draft.max_keys * draft.unit.touched)) + draft.unit.touched
         while high - low > 1:
             between = (low + high) // 2
-            low, high = (low, between) if built(between).loss(1) <= within else (between, high)
+            low, high = (low, between) if fits(between) else (between, high)
         return built(high)
 
     @property
@@ -223,7 +233,7 @@ class StabilitySelection(Composed[Any, dict[str, int]]):
         """Return the number of people from which a key is published with that probability."""
         wanted = probability("confidence", confidence, open_below=True)
         reach = discrete_laplace_reach(self.scale, share_of_failure(wanted))
-        return Bound(float(self.threshold + reach), wanted, "the number of persons of a key that stays hidden")
+        return Bound(float(self.threshold + reach), wanted, "the number of people of a key that stays hidden")
 
     def interval(self, out: dict[str, int], confidence: Number) -> Interval:
         """Return intervals for the numbers of people of all published keys at once, given that these were published."""

@@ -177,7 +177,7 @@ class Derived(Use):
 
     def __post_init__(self) -> None:
         if isinstance(self.part.distance, Unit) and exact("stability", self.stability).denominator != 1:
-            raise InvalidParameter("stability", self.stability, f"a whole number of {self.part.distance}")
+            raise InvalidParameter("stability", self.stability, f"an integer number of {self.part.distance}")
 
     def check(self, unit: Distance) -> None:
         """Accept any unit: the stability says how many of the part's own units it moves."""
@@ -495,5 +495,5 @@ def _count(d_in: Number) -> int:
     """Return an integer number of units: fractions of a unit cannot be spread, sampled or filtered."""
     distance = exact("d_in", d_in)
     if distance.denominator != 1 or distance < 0:
-        raise InvalidParameter("d_in", d_in, "a whole number of units")
+        raise InvalidParameter("d_in", d_in, "an integer number of units")
     return int(distance)

@@ -37,7 +37,7 @@ from dither.data import (
 )
 from dither.data.engines import Engine
 from dither.data.engines.emit_duckdb import DuckDBEmitter
-from dither.data.engines.emit_expressions import Scope
+from dither.data.engines.emit_expressions import ExpressionEmitter, Scope
 from dither.data.evaluation import evaluate, evaluator
 from dither.data.expressions import FUNCTIONS, kind_of, names_in
 from dither.data.reference import rows_of
@@ -546,6 +546,32 @@ def test_nested_expressions_mean_the_same_over_hostile_cells(engine: Engine, exp
     assert mismatches(engine, expressions)[:3] == []
 
 
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@given(expressions=st.lists(NESTED, min_size=8, max_size=12))
+def test_parts_that_are_computed_once_mean_the_same(engine: Engine, expressions: list[Expression]) -> None:
+    """Every part that is not a column or a constant counts as long here."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ExpressionEmitter, "longest_part", 12)
+        assert mismatches(engine, expressions)[:3] == []
+
+
+def doubled(times: int) -> Expression:
+    """Return a tree that reads itself twice at each level, and days that are moved by months again and again."""
+    number: Expression = Name("i")
+    day: Expression = Name("d")
+    for _ in range(times):
+        number = Case(((Call("less", (number, Literal(3, Kind.INTEGER))), number),), Call("negate", (number,)))
+        day = Call("add_months", (Call("add_days", (day, Call("day", (day,)))), Literal(1, Kind.INTEGER)))
+    return Call("add", (number, Call("month", (day,))))
+
+
+def test_nesting_does_not_multiply_the_sql(engine: Engine) -> None:
+    """Seven levels of it were millions of characters, and were refused after a quote that had accepted them."""
+    asked = Aggregation(Scan(TABLE), (doubled(7),), (CountRows(),))
+    assert len(engine.statement(asked).text) < 120_000  # type: ignore[attr-defined]
+    assert mismatches(engine, [doubled(4)])[:3] == []
+
+
 def test_an_expression_nested_deeply_is_answered_or_refused_before_its_sql_grows(
     engine: Engine, engine_name: str, factories: dict[str, Any]
 ) -> None:
@@ -559,12 +585,12 @@ def check_deep_expression(engine: Engine) -> None:
     expression: Expression = Name("r")
     for _ in range(60):
         expression = Call("power", (expression, Literal(1, Kind.INTEGER)))
-    refusal, wrong = "nested less deeply", []
+    refusal, wrong = "nest fewer functions", []
     try:
         wrong = mismatches(engine, [expression], exact=False)
     except InvalidParameter as refused:
         refusal = str(refused)
-    assert "nested less deeply" in refusal
+    assert "nest fewer functions" in refusal
     assert wrong[:3] == []
 
 

@@ -325,5 +325,5 @@ def test_labels_of_pandas_that_are_no_names_match_nothing():
         for name in ("cost", "True", "None", "nan", "('cost', 'a')"):
             with pytest.raises(EngineUnavailable, match=r"no such column|no column names"):
                 DuckDBEngine(dataset_of("frames", names=[name]), frames={"odd": frame}).check()
-        with pytest.raises(InvalidParameter, match="called by texts or whole numbers"):
+        with pytest.raises(InvalidParameter, match="called by texts or integers"):
             suggest(frame)

@@ -257,7 +257,10 @@ def one_more(draw: st.DrawFn, relation: Relation, step: int, operators: tuple[st
         order = tuple((Name(name), draw(st.booleans())) for name in draw(st.permutations(columns))[:2])
         running = draw(st.sampled_from(["range", "rows"])) if what == "running" else None
         offset = draw(st.sampled_from([None, 2, 3])) if function in ("lag", "lead") else None
-        return Window(relation, f"w_{step}", function, value, draw(keys(relation, 1)), order, running, offset)
+        frame = None
+        if running is None and function in (*listed[3:7], "first", "last"):
+            frame = draw(st.sampled_from([None, (-2, 0), (-1, 1), (None, -1), (1, 2), (None, 2)]))
+        return Window(relation, f"w_{step}", function, value, draw(keys(relation, 1)), order, running, offset, frame)
     if what == "keep":
         wanted = draw(keys(relation))
         kinds = [relation.columns[key.name] for key in wanted if isinstance(key, Name)]

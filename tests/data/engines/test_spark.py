@@ -170,8 +170,7 @@ def test_an_expression_nested_deeply_is_answered_or_refused_before_its_sql_grows
     doubling: Expression = Name("i")
     for _ in range(14):
         doubling = Case(((Call("less", (doubling, Literal(3, Kind.INTEGER))), doubling),), Literal(1, Kind.INTEGER))
-    with pytest.raises(InvalidParameter, match="nested less deeply"):
-        cells.aggregate(Aggregation(Scan(hostile.TABLE), (doubling,), (CountRows(),)))
+    assert hostile.mismatches(cells, [doubling])[:3] == []
 
 
 @settings(

@@ -259,7 +259,7 @@ def test_the_winner_of_a_search_among_forests_is_scored() -> None:
 def test_what_repeated_tuning_is_given_is_checked_before_it_is_reckoned_with() -> None:
     learners = [MomentClassifier.calibrated(PureDP("1/3"), classes=2, **BOX) for _ in range(2)]
     for shape in ("x", None, 0.5, 2, -1, 10**400, [1]):
-        with pytest.raises(InvalidParameter, match=r"^shape must be a whole number of at least 0 and at most 1"):
+        with pytest.raises(InvalidParameter, match=r"^shape must be an integer of at least 0 and at most 1"):
             RepeatedTuning.calibrated(ONE, candidates=learners, classes=2, shape=shape)  # type: ignore[arg-type]
     for given in (None, 7, "learners", learners[0]):
         with pytest.raises(InvalidParameter, match=r"^candidates must be two to"):

@@ -22,6 +22,8 @@ from dither.publish.queries import loss_for_error, plan_query, present, quote, q
 from dither.publish.queries.examples import clinic_query
 from dither.publish.queries.query import Key
 from dither.publish.queries.split import Need, divide
+from dither.publish.queries.sql import parse_sql
+from tests.publish.queries.exact import CLINIC, tables
 
 PERSON = person_unit("person")
 
@@ -52,7 +54,7 @@ def test_a_quote_says_what_the_answer_costs_and_protects() -> None:
 def test_discovered_groups_are_quoted_with_their_threshold() -> None:
     found = quote(clinic_query("count", unit=PERSON, groups="discovered"), ApproxDP(1, "1e-6"))
     assert found.rows is None
-    assert "discovered: shown if a noisy number of persons reaches" in str(found)
+    assert "discovered: shown if a noisy number of people reaches" in str(found)
     assert 0 < found.loss.delta <= Fraction("1e-6")
     limited = dataclasses.replace(clinic_query("count"), limit=1)
     assert quote(limited, PureDP(1)).rows == 1
@@ -145,3 +147,30 @@ def test_the_best_split_within_a_column_beats_others() -> None:
     best = sum(load / share for load, share in zip(loads, shares, strict=True))
     others = [loads[0] / (share / 100) + loads[1] / (1 - share / 100) for share in range(1, 100)]
     assert best <= min(others) * (1 + 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("clause", "said"),
+    [
+        ("GROUP BY region", "rows with NULL or a value that is not declared in region are in no group"),
+        ("GROUP BY smoker", None),  # NULL is one of its declared values
+        ("GROUP BY YEAR(day)", "rows with NULL in key_1 are in no group"),
+        ("WHERE age > 3 GROUP BY region", "rows with NULL or a value that is not declared in region are in no group"),
+        ("WHERE region IN ('north', 'south') GROUP BY region", None),  # the query itself leaves them out
+        ("GROUP BY CASE WHEN age < 18 THEN 'child' ELSE 'adult' END", None),
+        ("GROUP BY COALESCE(region, 'north')", None),
+        ("GROUP BY note", None),
+        ("", None),
+    ],
+)
+def test_rows_that_are_in_no_group_are_spoken_of(clause: str, said: str | None) -> None:
+    """From the schema and the text alone: NULL in a column that may not have it was dropped without a word."""
+    plan = plan_query(parse_sql(f"SELECT COUNT(*) AS n FROM visits {clause}", CLINIC), ApproxDP(1, "1e-6"))  # noqa: S608
+    quoted = str(quote_of(plan))
+    result = present(plan, Runner(Use(plan), system_noise())(plan, ReferenceEngine(CLINIC, tables())))
+    if said is None:
+        assert "in no group" not in quoted
+        assert not any("in no group" in note for note in result.notes)
+    else:
+        assert said in quoted
+        assert said in result.notes

@@ -136,7 +136,7 @@ def test_what_an_interval_is_about_is_said_beside_it() -> None:
     assert texts["site"] == ""
     assert texts["sum"].startswith("sum of cost clamped to [0, 10], at most 3 rows a person")
     assert texts["quantile"].startswith("median of cost")
-    assert texts["persons"].startswith("number of different persons")
+    assert texts["persons"].startswith("number of different people")
     assert all("do not count" in column.bias for column in result.columns if not column.is_key)
     assert "nearest end" in result.columns[1].bias
 

@@ -279,3 +279,11 @@ def test_keys_of_different_people_that_agree_where_they_are_cut_are_not_one_key(
     frames = {name: pandas.DataFrame(rows) for name, rows in tables.items()}
     with DuckDBEngine(dataset, frames=frames, threads=1) as opened:
         assert opened.aggregate(counted).measures == ((1,),)
+
+
+def test_bounds_per_group_over_an_owned_table_alone_name_the_join_that_is_missing() -> None:
+    total = "SELECT SUM(l_quantity, contribution_bounds_per_group => (0, 9)) AS s FROM lineitem"
+    with pytest.raises(Unanswerable) as refused:
+        parse_sql(total, SHOP)
+    assert refused.value.instead == "add JOIN orders ON lineitem.l_orderkey = orders.o_orderkey"
+    assert parse_sql(f"{total} {refused.value.instead.removeprefix('add ')}", SHOP).aggregates

@@ -87,11 +87,28 @@ def test_no_person_within_the_limits_is_clamped(visits: list[dict[str, object]])
         ("ROW_NUMBER() OVER (PARTITION BY id ORDER BY day)", (1, 6)),
         ("COUNT(*) OVER (PARTITION BY id)", (0, 6)),
         ("SUM(cost) OVER (PARTITION BY id)", (0, 6000)),
+        ("AVG(cost) OVER (PARTITION BY id)", (0, 1000)),
+        ("AVG(age) OVER (PARTITION BY id ORDER BY day)", (0, 100)),
+        ("SUM(change) OVER (PARTITION BY id ORDER BY day ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)", (-60, 60)),
+        ("SUM(cost) OVER (PARTITION BY id ORDER BY day ROWS BETWEEN 9 PRECEDING AND 9 FOLLOWING)", (0, 6000)),
+        ("AVG(change) OVER (PARTITION BY id ORDER BY day ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING)", (-20, 20)),
+        ("COUNT(*) OVER (PARTITION BY id ORDER BY day ROWS 1 PRECEDING)", (0, 2)),
+        ("MAX(age) OVER (PARTITION BY id ORDER BY day ROWS 1 PRECEDING)", (0, 100)),
     ],
 )
 def test_windows_within_a_person_are_bounded_too(window: str, bounds: tuple[int, int]) -> None:
     (aggregate,) = parse_sql(f"SELECT AVG(t) FROM (SELECT id, {window} AS t FROM visits)", CLINIC).aggregates  # noqa: S608
     assert aggregate.bounds == (pytest.approx(bounds),)
+
+
+def test_a_frame_of_some_rows_bounds_a_condition_too() -> None:
+    """A frame of three rows has three at most by its form: that is a fact, unlike how many rows of a person count."""
+    over = "OVER (PARTITION BY id ORDER BY day ROWS 2 PRECEDING)"
+    query = parse_sql(f"SELECT n, COUNT(*) FROM (SELECT COUNT(*) {over} AS n FROM visits) GROUP BY n", CLINIC)  # noqa: S608
+    assert query.keys[0].values == (0, 1, 2, 3)
+    never = f"SELECT COUNT(*) FROM (SELECT SUM(age) {over} AS s FROM visits) WHERE s > 300"  # noqa: S608
+    with pytest.raises(Unanswerable, match="can never be true"):
+        parse_sql(never, CLINIC)
 
 
 def test_the_builder_bounds_totals_as_sql_does() -> None:

@@ -82,6 +82,13 @@ JOINS = [
     "WITH a AS (SELECT COUNT(*) AS n FROM visits), b AS (SELECT COUNT(*) AS m FROM visits WHERE smoker) "
     "SELECT m * 1.0 / n AS s FROM a CROSS JOIN b",
 ]
+LISTS = [
+    f"SELECT region, n * x AS much FROM {BY_REGION} r, UNNEST([1, 10]) AS u(x)",
+    f"SELECT x, SUM(n) AS s FROM {BY_REGION} r CROSS JOIN UNNEST(GENERATE_SERIES(1, 3)) AS u(x) GROUP BY x ORDER BY x",
+    f"SELECT w.place, r.n FROM (VALUES ('north', 1), ('nowhere', 2)) AS w(place, rank) LEFT JOIN {BY_REGION} r "
+    "ON r.region = w.place",
+    "SELECT x + 1 AS y FROM UNNEST([1, 2, NULL]) AS u(x) WHERE x > 1",
+]
 SETS = [
     f"SELECT region, n FROM {BY_REGION} UNION ALL SELECT 'all', COUNT(*) FROM visits ORDER BY n DESC LIMIT 2",
     "SELECT 'old' AS k, COUNT(*) AS n FROM visits WHERE age > 50 UNION SELECT 'young', COUNT(*) FROM visits "
@@ -165,7 +172,9 @@ LISTED = [
     "SELECT COUNT(*), MAX(a) FROM (SELECT region, people FROM places UNION ALL SELECT country, people FROM places) "
     "AS t (a, b) WHERE b > 1",
 ]
-TEXTS = [*AGGREGATES, *SCALARS, *JOINS, *SETS, *WINDOWS, *CUTS, *PUBLIC, *GROUPINGS, *TIED, *HAVING, *LISTED]
+TEXTS = [
+    *(*AGGREGATES, *SCALARS, *JOINS, *SETS, *WINDOWS, *CUTS, *PUBLIC, *GROUPINGS, *TIED, *HAVING, *LISTED, *LISTS),
+]
 
 
 def asked(text: str, loss: Loss = HUGE, dataset: Any = LOOSE) -> ReportAnswer:

@@ -134,3 +134,12 @@ def test_where_rows_are_units_any_column_has_different_values() -> None:
     assert LOOSE.unit == ROW
     (aggregate,) = parse_sql("SELECT COUNT(DISTINCT id) FROM visits", LOOSE).aggregates
     assert aggregate.function == "distinct"
+
+
+@pytest.mark.parametrize("epsilon", [9_000, 10_000, 20_000, 100_000])
+def test_groups_are_discovered_at_a_large_loss_too(epsilon: int) -> None:
+    """The delta of a threshold had more digits than a loss takes, and the query failed with a text about a fraction."""
+    for text in ("SELECT note, COUNT(*) AS n FROM visits GROUP BY note", "SELECT DISTINCT note FROM visits"):
+        plan = plan_query(parse_sql(text, CLINIC), ApproxDP(epsilon, "1e-6"))
+        assert plan.loss(1) <= ApproxDP(epsilon, "1e-6")
+        assert plan.design.discovery.threshold <= 3

@@ -137,6 +137,13 @@ SELECTED = [
     "SELECT many, COUNT(*) FROM (SELECT id, COUNT(*) FROM visits GROUP BY id) AS t (person, many) GROUP BY many",
     "WITH t (who, old) AS (SELECT id, age > 50 FROM visits) SELECT old, COUNT(*) FROM t GROUP BY old",
     "SELECT (SELECT COUNT(*) FROM lab l WHERE l.person = v.id) AS tests, COUNT(*) FROM visits v GROUP BY tests",
+    "SELECT d, n, COUNT(*) FROM (SELECT id, COUNT(DISTINCT region) AS d, COUNT(*) AS n, SUM(age) AS a FROM visits "
+    "GROUP BY id) WHERE a > 20 GROUP BY d, n",
+    "SELECT a, b, c, COUNT(*) FROM (SELECT id, smoker, COUNT(DISTINCT region) AS a, COUNT(DISTINCT note) AS b, "
+    "COUNT(DISTINCT age // 20) FILTER (WHERE cost > 300) AS c FROM visits GROUP BY id, smoker "
+    "HAVING COUNT(DISTINCT smoker) < 2 AND MAX(age) > 10) GROUP BY a, b, c",
+    "SELECT SUM(d) FROM (SELECT id, COUNT(DISTINCT smoker) FILTER (WHERE age > 30) + COUNT(cost) AS d FROM visits "
+    "GROUP BY id)",
     "SELECT SUM(CLAMP((SELECT COUNT(*) FROM lab l WHERE l.person = v.id), 0, 9)) FROM visits v",
     "SELECT id IN (SELECT person FROM lab) AS tested, COUNT(*) FROM visits GROUP BY tested",
     "SELECT COUNT(*) FILTER (WHERE EXISTS (SELECT 1 FROM lab l WHERE l.person = v.id)) AS n FROM visits v",
@@ -155,11 +162,36 @@ SETS = [
     "SELECT COUNT(*) FROM (SELECT id, smoker FROM visits EXCEPT SELECT id, smoker FROM visits WHERE age > 30) t",
     "SELECT COUNT(*) FROM (SELECT id, cost FROM visits INTERSECT SELECT id, cost FROM visits WHERE age > 30) t",
     "SELECT COUNT(*) FROM (SELECT id FROM visits EXCEPT SELECT person FROM lab INTERSECT SELECT id FROM visits) t",
+    "SELECT COUNT(*) FROM (SELECT id, smoker FROM visits EXCEPT ALL SELECT id, smoker FROM visits WHERE age > 30) t",
+    "SELECT smoker, COUNT(*) FROM (SELECT id, smoker FROM visits INTERSECT ALL SELECT person, value > 2 FROM lab) t "
+    "GROUP BY smoker",
+    "SELECT COUNT(*) FROM (SELECT id FROM visits EXCEPT ALL SELECT person FROM lab) t",
+    "SELECT COUNT(*), COUNT(cost) FROM (SELECT id, cost FROM visits INTERSECT ALL SELECT id, cost FROM visits "
+    "WHERE age > 30 EXCEPT ALL SELECT id, NULL FROM visits WHERE smoker) t",
     "WITH w AS (SELECT id, day FROM visits UNION ALL (SELECT person, taken FROM lab)) SELECT COUNT(*) FROM w "
     "WHERE day > DATE '2023-06-01'",
     "SELECT COUNT(*) FROM (WITH l AS (SELECT person FROM lab) SELECT person FROM l UNION SELECT id FROM visits) t",
     "SELECT COUNT(DISTINCT id) FROM (SELECT id, age FROM visits WHERE age < 30 UNION ALL SELECT id, age FROM visits "
     "WHERE age > 60 UNION ALL SELECT person, 1 FROM lab) t",
+]
+LISTS = [
+    "SELECT x, COUNT(*), SUM(age) FROM visits, UNNEST([1, 2, 3]) AS u(x) GROUP BY x",
+    "SELECT COUNT(*), SUM(x) FROM visits, UNNEST([1, 2.5, NULL]) AS x WHERE x < age",
+    "SELECT x, COUNT(*) FROM UNNEST(['a', 'b']) AS u(x), visits v JOIN lab l ON l.person = v.id GROUP BY x",
+    "SELECT COUNT(*) FROM visits v CROSS JOIN UNNEST([v.age, v.change]) AS u(x) WHERE u.x > 3",
+    "SELECT COUNT(*) FROM visits, LATERAL UNNEST([age, 2]) AS u(y), UNNEST([1, 7]) AS w(z) WHERE y > z",
+    "SELECT u.w, COUNT(*), AVG(age) FROM visits v JOIN (VALUES ('north', 1), ('south', 2)) AS u(region, w) "
+    "ON u.region = v.region AND v.age > 10 * w GROUP BY u.w",
+    "SELECT COUNT(*) FROM visits, (VALUES (1, 2), (3, 4)) t WHERE col0 + col1 < age",
+    "SELECT SUM(CLAMP(x, -5, 9)) FROM visits, UNNEST(GENERATE_SERIES(-3, 9, 4)) AS u(x) WHERE x <> change",
+    "SELECT COUNT(*) FROM visits, UNNEST(RANGE(2, 0, -1)) AS u(x)",
+    "SELECT part, COUNT(*) FROM visits v, UNNEST(STRING_SPLIT(note, ' ')[1:3]) AS u(part) GROUP BY part",
+    "SELECT part, COUNT(*) FROM visits v CROSS JOIN UNNEST(SPLIT(v.note, 'b')[2:4]) AS u(part) GROUP BY part",
+    "SELECT part, COUNT(*) FROM visits v, UNNEST(STRING_SPLIT(note || 'aaa' || note, 'aa')[:5]) AS u(part) "
+    "GROUP BY part",
+    "SELECT COUNT(*), COUNT(y) FROM (SELECT id, UNNEST(['a', NULL]) AS y, age FROM visits WHERE age > 30) t",
+    "SELECT COUNT(*) FROM (SELECT id, y, COUNT(*) AS n FROM visits, UNNEST([1, 2]) AS u(y) WHERE age > 20 * y "
+    "GROUP BY id, y) t WHERE n > 1",
 ]
 WINDOWS = [
     "SUM(age) OVER (PARTITION BY id ORDER BY day)",
@@ -183,6 +215,24 @@ WINDOWS = [
     "SUM(age) OVER (PARTITION BY id ORDER BY day, age ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
     "SUM(age) OVER (PARTITION BY id ORDER BY region RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
     "SUM(age) OVER (PARTITION BY id ORDER BY day ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
+    "SUM(age) OVER (PARTITION BY id ORDER BY day, age ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)",
+    "AVG(cost) OVER (PARTITION BY id ORDER BY day DESC, age ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)",
+    "COUNT(*) OVER (PARTITION BY id, region ORDER BY day, age ROWS BETWEEN 3 PRECEDING AND 2 PRECEDING)",
+    "COUNT(cost) OVER (PARTITION BY id ORDER BY day, age ROWS 1 PRECEDING)",
+    "SUM(cost) OVER (PARTITION BY id ORDER BY day, age ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING)",
+    "SUM(age) OVER (PARTITION BY id ORDER BY day, age ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING)",
+    "MIN(age) OVER (PARTITION BY id ORDER BY day, age ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING)",
+    "MAX(day) OVER (PARTITION BY id ORDER BY age, day ROWS BETWEEN 2 FOLLOWING AND 3 FOLLOWING)",
+    "MAX(cost) OVER (PARTITION BY id ORDER BY day, age ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)",
+    "SUM(age) OVER (PARTITION BY id ORDER BY day, age ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
+    "SUM(cost) OVER (PARTITION BY id ORDER BY cost, age, day ROWS BETWEEN 1 PRECEDING AND UNBOUNDED FOLLOWING)",
+    "MIN(smoker) OVER (PARTITION BY id ORDER BY day DESC, age ROWS BETWEEN 2 FOLLOWING AND UNBOUNDED FOLLOWING)",
+    "FIRST_VALUE(age) OVER (PARTITION BY id ORDER BY day, age ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING)",
+    "LAST_VALUE(cost) OVER (PARTITION BY id ORDER BY day, age ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING)",
+    "LAST_VALUE(age) OVER (PARTITION BY id ORDER BY day, age ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
+    "FIRST_VALUE(age) OVER (PARTITION BY id ORDER BY day, age ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)",
+    "LAST_VALUE(age) OVER (PARTITION BY id ORDER BY day, age ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)",
+    "FIRST_VALUE(cost) OVER (PARTITION BY id ORDER BY day, age ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
     "SUM(age) OVER w",
     "LAG(age) OVER (w ORDER BY day, age)",
 ]
@@ -192,7 +242,7 @@ WINDOWED = [
     for window in WINDOWS
 ]
 ANSWERED = [
-    *(*FROM, *PUBLIC, *SELECTED, *SETS, *WINDOWED),
+    *(*FROM, *PUBLIC, *SELECTED, *SETS, *LISTS, *WINDOWED),
     *(f"SELECT COUNT(*), SUM(v.age) FROM visits v WHERE {condition}" for condition in (*CONDITIONS, *TOTALS)),
 ]
 
@@ -392,3 +442,42 @@ def test_one_row_counts_once_where_rows_are_units() -> None:
             visits = [row for index, row in enumerate(tables()["visits"]) if index != place]
             less = rows_of(query.relation, {**tables(), "visits": visits})
             assert len(whole) - 1 <= len(less) <= len(whole), sql
+
+
+@pytest.mark.parametrize(
+    ("window", "expected"),
+    [
+        ("AVG(change) OVER (PARTITION BY id ORDER BY day ROWS 1 PRECEDING)", [-5, -5, -5, -5]),
+        ("AVG(change) OVER (PARTITION BY id ORDER BY day ROWS UNBOUNDED PRECEDING)", [-5, -5, -5, -5]),
+        ("AVG(change) OVER (PARTITION BY id ORDER BY day ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)", [-5] * 3),
+        ("SUM(change) OVER (PARTITION BY id ORDER BY day ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING)", [-10, -10, -5]),
+        ("LEAD(change, 1, 9) OVER (PARTITION BY id ORDER BY day)", [-5, -5, -5, 9]),
+        ("LAG(change, 2, 9) OVER (PARTITION BY id ORDER BY day)", [-5, -5, 9, 9]),
+    ],
+)
+def test_windows_that_are_read_together_agree_on_equal_rows(window: str, expected: list[int]) -> None:
+    """Rows that are equal in all columns had the sum of one place, and the number of values of another."""
+    row = next(row for row in tables()["visits"] if row["id"] == 7)
+    data = {**tables(), "visits": [{**row, "change": -5}] * 4}
+    query = parse_sql(f"SELECT COUNT(*) FROM (SELECT id, {window} AS x FROM visits) t", CLINIC)
+    found = sorted(value["x"] for value in rows_of(query.relation, data) if value["x"] is not None)
+    assert found == sorted(expected)
+
+
+def test_windows_beside_each_other_agree_on_equal_rows() -> None:
+    """Whatever is computed from several of them: each of four equal rows has a place, and all windows know which."""
+    over = "OVER (PARTITION BY id ORDER BY day {})"
+    rows, place = over.format("ROWS UNBOUNDED PRECEDING"), over.format("")
+    row = next(row for row in tables()["visits"] if row["id"] == 7)
+    data = {**tables(), "visits": [{**row, "change": -5}] * 4}
+    inner = f"SELECT id, SUM(change) {rows} AS s, COUNT(*) {rows} AS n, ROW_NUMBER() {place} AS p, "
+    inner += f"LAG(change, 2) {place} AS before, LEAD(change) {place} AS after FROM visits"
+    query = parse_sql(f"SELECT COUNT(*) FROM ({inner}) t WHERE s = -5 * n AND p = n", CLINIC)
+    found = rows_of(query.relation, data)
+    assert len(found) == 4
+    assert {(row["p"], row["before"], row["after"]) for row in found} == {
+        (1, None, -5),
+        (2, None, -5),
+        (3, -5, -5),
+        (4, -5, None),
+    }

@@ -72,6 +72,18 @@ def test_rows_of_the_page_are_understood(example: str) -> None:
     assert same_rows(exact(query), answer_of_duckdb(text))
 
 
+def lists_of_the_page() -> list[str]:
+    """Return the lists of the second table about rows."""
+    section = PAGE.split("| list, after")[1].split("\n\n")[0]
+    return [example for line in section.splitlines()[2:] for example in CODE.findall(line.split(" | ")[0])]
+
+
+@pytest.mark.parametrize("example", lists_of_the_page())
+def test_lists_of_the_page_are_understood(example: str) -> None:
+    text = f"SELECT COUNT(*) FROM visits{'' if example.startswith(',') else ' '}{example}"
+    assert same_rows(exact(parse_sql(text, CLINIC)), answer_of_duckdb(text))
+
+
 @pytest.mark.parametrize("example", examples("Joins"))
 def test_a_join_of_the_page_is_understood(example: str) -> None:
     assert parse_sql(f"SELECT COUNT(*) {example}", WARDS).aggregates

@@ -21,7 +21,7 @@ from dither.curator.offers import (
     streams,
     synthetic_tables,
 )
-from dither.curator.offers.signatures import without_dataset
+from dither.curator.offers.signatures import check_arguments, without_dataset
 from dither.data.schema import DataSet
 from dither.lift.offer import Offer
 
@@ -32,6 +32,7 @@ T = TypeVar("T")
 def _offered(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Concatenate[Offers, P], Offer[T]]:
     @wraps(make)
     def offer(self: Offers, /, *words: P.args, **options: P.kwargs) -> Offer[T]:
+        check_arguments(make, words, options)
         made = make(self.dataset, *words, **options)
         self._made[id(made)] = made
         return made

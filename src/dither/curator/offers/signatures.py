@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
+
+from dither.errors import InvalidParameter
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,3 +32,26 @@ def without_dataset(verb: F, make: Callable[..., Any], *, first_word: str = "Off
     verb.__annotations__ = {name: kind for name, kind in make.__annotations__.items() if name != "dataset"}
     verb.__annotations__["return"] = given
     return verb
+
+
+def check_arguments(make: Callable[..., Any], words: Sequence[Any], options: Mapping[str, Any]) -> None:
+    """Refuse arguments that a verb does not have, and say which it has: before anything is planned or charged.
+
+    Args:
+        make: makes the verb's offer; takes the data set first.
+        words: arguments by their place.
+        options: arguments by their name.
+
+    """
+    signature = inspect.signature(make)
+    try:
+        signature.bind(None, *words, **options)
+    except TypeError as error:
+        wrong = str(error)
+    else:
+        return
+    _, *named = signature.parameters
+    given = [*(type(word).__name__ for word in words), *(f"{name}=" for name in options)]
+    stated = "" if "epsilon" in named else "; what is lost is stated by the estimator" if "estimator" in named else ""
+    rule = f"called with {', '.join(named)} ({wrong}{stated})"
+    raise InvalidParameter(make.__name__, ", ".join(given) or "nothing", rule)

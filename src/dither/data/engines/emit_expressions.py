@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import ClassVar, Final
 
 from dither.data.engines.emit_portable import Levels
+from dither.data.engines.long_parts import LongParts
 from dither.data.expressions import (
     Call,
     Case,
@@ -137,8 +138,12 @@ class ExpressionEmitter(Levels):
     #: Functions whose template makes a real value finite or NULL for all arguments.
     finite_functions: ClassVar[frozenset[str]] = frozenset()
 
+    #: A part of an expression whose SQL is longer is computed by itself, once.
+    longest_part: ClassVar[int] = 4_000
+
     #: Whether functions are printed such that all engines agree to the last bit.
     portable: bool = False
+    _long: LongParts | None = None
 
     # Names and constants.
 
@@ -208,15 +213,38 @@ class ExpressionEmitter(Levels):
 
     def expression(self, expression: Expression, scope: Scope) -> str:
         """Return the SQL of an expression, which is never NaN or infinite and never raises."""
+        if self._long is not None:
+            return self._tested(expression, scope)
+        self._long = parts = LongParts(expression)
+        try:
+            return self._short(parts.around(self._tested(expression, scope), self))
+        finally:
+            self._long = None
+
+    def _tested(self, expression: Expression, scope: Scope) -> str:
         sql, is_tested = self._print(expression, scope)
         return sql if is_tested else self._short(self.finite(sql))
 
     def _print(self, expression: Expression, scope: Scope) -> tuple[str, bool]:
-        """Return the SQL, and whether a real in it is known to be finite."""
+        """Return the SQL, and whether a real in it is known to be finite; a long part is computed once."""
         if isinstance(expression, Name):
             return scope.names[expression.name], True
         if isinstance(expression, Literal):
             return self.literal(expression.value, expression.kind), True
+        parts = self._long
+        if parts is None or expression is parts.root:
+            return self._print_new(expression, scope)
+        known = parts.read(expression)
+        if known is not None:
+            return known, True
+        outside, parts.deepest = parts.deepest, 0
+        sql, is_tested = self._print_new(expression, scope)
+        if len(sql) > self.longest_part:
+            sql, is_tested = parts.compute(expression, sql if is_tested else self.finite(sql), self), True
+        parts.deepest = max(parts.deepest, outside)
+        return sql, is_tested
+
+    def _print_new(self, expression: Expression, scope: Scope) -> tuple[str, bool]:
         if isinstance(expression, Case):
             return self._case(expression, scope), True
         if isinstance(expression, Cast):
@@ -383,7 +411,7 @@ class ExpressionEmitter(Levels):
 
     def _short(self, sql: str) -> str:
         if len(sql) > LONGEST_EXPRESSION:
-            raise InvalidParameter("expression", f"SQL of {len(sql):,} characters", "nested less deeply")
+            raise too_long(sql)
         return sql
 
     # What is known of integers before any row is read.
@@ -403,6 +431,12 @@ class ExpressionEmitter(Levels):
             known = [part for part in parts if part is not None]
             return (min(low for low, _ in known), max(high for _, high in known)) if len(known) == len(parts) else None
         return None
+
+
+def too_long(sql: str) -> InvalidParameter:
+    """Return the refusal of an expression whose SQL an engine would not take."""
+    rule = "of shorter expressions: compute a part of them in a subquery, or nest fewer functions"
+    return InvalidParameter("query", f"an expression of {len(sql):,} characters, written out", rule)
 
 
 _CONSTANT_METHODS: Final = frozenset(

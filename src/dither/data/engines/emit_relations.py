@@ -361,7 +361,7 @@ class RelationEmitter(ExpressionEmitter):
             *(self.group_key(self.expression(part, scope), kind_of(part, scope.columns)) for part in window.partition),
         ]
         over = f" OVER (PARTITION BY {', '.join(partition)}"
-        if window.function in ORDERED or window.running is not None:
+        if window.function in ORDERED or window.running is not None or window.frame is not None:
             order = [
                 self.order_key(self.expression(part, scope), kind_of(part, scope.columns), descending=is_descending)
                 for part, is_descending in window.order
@@ -369,6 +369,8 @@ class RelationEmitter(ExpressionEmitter):
             over += f" ORDER BY {', '.join([*order, *([self._by_all_columns(below)] if window.is_sorted_out else [])])}"
         if window.running is not None:
             over += f" {window.running.upper()} BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+        elif window.frame is not None:
+            over += f" ROWS BETWEEN {' AND '.join(map(_end_of_frame, window.frame))}"
         elif window.function in ("first", "last"):
             over += " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
         over += ")"
@@ -519,6 +521,13 @@ class RelationEmitter(ExpressionEmitter):
         """Return the rows for which a condition is true, with their hidden columns."""
         listed = ", ".join([rows.listed, *hidden])
         return replace(rows, text=f"SELECT {listed} FROM ({rows.text}) AS {self.fresh('t')} WHERE {condition}")
+
+
+def _end_of_frame(rows: int | None) -> str:
+    """Return where a frame starts or ends, given as a number of rows after the one at hand."""
+    if rows is None:
+        return "UNBOUNDED PRECEDING"
+    return f"{abs(rows)} {'PRECEDING' if rows < 0 else 'FOLLOWING'}" if rows else "CURRENT ROW"
 
 
 def _beside(left: Scope, right: Scope, columns: Mapping[str, Kind], prefix: str) -> Scope:

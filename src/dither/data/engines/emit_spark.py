@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, Final
 
+from dither.data.engines.emit_expressions import too_long
 from dither.data.engines.emitter import Emitter
 from dither.data.engines.postgresql_texts import DAY_PATTERN, TIME_PATTERN
 from dither.data.expressions import Grid, Kind, Value
 from dither.data.patterns import atomic
 from dither.data.schema import Table
-from dither.errors import InvalidParameter
 
 _CAPITAL, _SMALL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 _LEAST: Final = "CAST('-9223372036854775808' AS BIGINT)"
@@ -76,6 +76,7 @@ class SparkEmitter(Emitter):
     types: ClassVar[Mapping[Kind, str]] = MappingProxyType(
         {**Emitter.types, Kind.TEXT: "STRING", Kind.TIMESTAMP: "TIMESTAMP_NTZ"}
     )
+    longest_part: ClassVar[int] = 3_000
     templates: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             **Emitter.templates,
@@ -186,7 +187,7 @@ class SparkEmitter(Emitter):
 
     def _short(self, sql: str) -> str:
         if len(sql) > _LONGEST_EXPRESSION:
-            raise InvalidParameter("expression", f"SQL of {len(sql):,} characters", "nested less deeply")
+            raise too_long(sql)
         return sql
 
     def clamped(self, sql: str, lower: str, upper: str) -> str:

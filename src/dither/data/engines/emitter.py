@@ -175,7 +175,7 @@ class Emitter(RelationEmitter):
         if isinstance(measure, Persons):
             return [f"count(DISTINCT {rows.person})"]
         if not isinstance(measure, CountOf | Sum):
-            raise InvalidParameter("measure", type(measure).__name__, "a count, a number of persons or a sum")
+            raise InvalidParameter("measure", type(measure).__name__, "a count, a number of people or a sum")
         sql = self.expression(measure.value, rows.scope)
         name = self.fresh("m")
         if isinstance(measure, CountOf):

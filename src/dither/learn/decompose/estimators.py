@@ -88,7 +88,7 @@ class PCA(TransformerMixin, _Moments):  # type: ignore[misc]
         """Return the mechanism that ``fit`` will run."""
         kept = self.n_components
         if not (kept is None or (isinstance(kept, int | np.integer) and 1 <= kept <= columns)):
-            raise InvalidParameter("n_components", kept, f"a whole number from 1 to {columns}, or None")
+            raise InvalidParameter("n_components", kept, f"an integer from 1 to {columns}, or None")
         if self.solver == "moments":
             return super().mechanism(columns)
         if self.solver != "chosen":

@@ -79,7 +79,7 @@ class Transactions:
                 raise InvalidParameter("items", items, f"{data.items}, as the transactions have")
             return data
         if not isinstance(data, list | tuple):
-            raise InvalidValue("data", data, "Transactions, or a list of collections of whole numbers")
+            raise InvalidValue("data", data, "Transactions, or a list of collections of integers")
         flat, sizes = _flattened(data, universe)
         return cls._of_pairs(universe, np.repeat(np.arange(len(data)), sizes), flat, len(data))
 

@@ -174,7 +174,7 @@ class UniformBinner(OneToOneFeatureMixin, PublicTransformer):  # type: ignore[mi
 def checked_bins(bins: Any) -> int:
     """Return a number of bins, or refuse it."""
     if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or not 2 <= bins <= 2**16:
-        raise InvalidParameter("n_bins", bins, "a whole number from 2 to 65536")
+        raise InvalidParameter("n_bins", bins, "an integer from 2 to 65536")
     return int(bins)
 
 

@@ -35,7 +35,7 @@ FAMILIES: Final = ("points", "thresholds", "intervals", "conjunctions", "table")
 def _check_whole(**given: Any) -> None:
     for name, value in given.items():
         if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**63:
-            raise InvalidParameter(name, value, "a whole number of at most 64 bits")
+            raise InvalidParameter(name, value, "an integer of at most 64 bits")
 
 
 class Concept(Model):
@@ -331,7 +331,7 @@ def most_labellings(vc: int, points: int) -> int:
 def _points(points: ArrayLike) -> Whole64:
     given = np.asarray(points)
     if given.dtype.kind not in "iu":
-        raise InvalidParameter("points", points, "whole numbers")
+        raise InvalidParameter("points", points, "integers")
     return given.astype(np.int64)
 
 

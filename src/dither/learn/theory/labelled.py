@@ -21,7 +21,7 @@ def pairs_of(data: Any) -> NDArray[np.int64]:
     """Return private rows of a point and a label. Refuses types and widths alone; values beyond int64 are cut off."""
     is_pairs = isinstance(data, np.ndarray) and data.dtype.kind in "iu" and data.ndim == 2 and data.shape[1] == 2
     if not is_pairs:
-        raise InvalidValue("data", data, "an array of whole numbers, two a row: a point and a label")
+        raise InvalidValue("data", data, "an array of integers, two a row: a point and a label")
     most = np.iinfo(np.int64).max
     found: NDArray[np.int64] = np.where(data > most, most, data).astype(np.int64) if data.dtype.kind == "u" else data
     return found.astype(np.int64)

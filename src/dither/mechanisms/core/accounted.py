@@ -83,7 +83,7 @@ class Accounted(Plan):
         """Return epsilon at delta for data ``d_in`` rows apart."""
         rows = exact("d_in", d_in)
         if rows.denominator != 1 or rows < 0:
-            raise InvalidParameter("d_in", d_in, "a whole number of units")
+            raise InvalidParameter("d_in", d_in, "an integer number of units")
         return (
             ApproxDP(_epsilon(self.draws, self.unit.relation, int(rows), self.delta), self.delta) if rows else NOTHING
         )

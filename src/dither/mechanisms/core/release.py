@@ -306,7 +306,7 @@ def _stated(mechanism: Mechanism[Any, Any], unit: Unit | None, stability: Number
         is_counted = isinstance(distance, Unit) and distance.relation is not Relation.METRIC
         if is_counted and (stated < 1 or stated.denominator != 1):
             # The mechanism counts units itself: a part of one cannot change.
-            raise InvalidParameter("stability", stability, f"a whole number of {distance}")
+            raise InvalidParameter("stability", stability, f"an integer number of {distance}")
         return stated
     own = distance if isinstance(distance, Unit) else unit
     derived = None if own is None else distance.moved_by(own)

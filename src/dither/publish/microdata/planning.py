@@ -99,7 +99,7 @@ class PlannedTable:
         if isinstance(method, PrivFuzzy):
             said = "found, and paid for" if method.groups is None else "public"
             return (f"groups of columns are {said}; what belongs to different groups is taken as independent",)
-        return ("sets of items that few persons have are not found",)
+        return ("sets of items that few people have are not found",)
 
     def present(self, released: Any, receipt: str = "unledgered") -> AnonymizedTable:
         """Return what was released with the meaning of its codes."""

@@ -30,7 +30,7 @@ def figures_of(table: AnonymizedTable) -> tuple[Figure, ...]:
         counts.update(dict.fromkeys(names, count))
     figures = [
         Figure("sets", float(len(sets.sets)), "different sets of items that were found", True),
-        Figure("persons", float(sets.total), "persons whose set was found, as far as is known", True),
+        Figure("persons", float(sets.total), "people whose set was found, as far as is known", True),
     ]
     for item, count in counts.most_common(_MOST_ITEMS):
         figures.append(Figure(f"persons with {item}", float(count), "in the sets that were found", True))

@@ -154,7 +154,7 @@ def _threshold(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advic
     design = answer.design
     if design.discovery is None or not answer.query.aggregates:
         return
-    units, before = "persons" if design.has_persons else "rows", float(design.discovery.threshold)
+    units, before = "people" if design.has_persons else "rows", float(design.discovery.threshold)
     query = answer.query
     if len(query.aggregates) > 1:
         light = _lightest(query.aggregates)

@@ -302,11 +302,11 @@ def make_aggregate(
     """
     columns = relation.columns
     if function == "persons" and not relation.has_persons:
-        raise Unanswerable("every row is a unit of its own, so that persons cannot be counted", "ask for COUNT(*)")
+        raise Unanswerable("every row is a unit of its own, so that people cannot be counted", "ask for COUNT(*)")
     label = name or default_name(function, arguments, share)
     if where is not None and function == "persons":
         raise Unanswerable(
-            "a number of persons under a FILTER is another set of rows", "put the condition into WHERE or GROUP BY"
+            "a number of people under a FILTER is another set of rows", "put the condition into WHERE or GROUP BY"
         )
     if function == "count":
         return Aggregate(label, "count") if where is None else Aggregate(label, "count_of", (where,))

@@ -326,9 +326,9 @@ def _of_window(window: Window) -> Interval | None:
     if window.function in ("row_number", "rank", "dense_rank"):
         return of_count(1, window.relation)
     if window.function == "count":
-        return of_count(0, window.relation)
+        return of_count(0, window.relation, window.most_framed)
     value = ALL if window.value is None else _bounds(window.value, window.relation, {})
-    return of_sum(value, window.relation) if window.function == "sum" else value
+    return of_sum(value, window.relation, window.most_framed) if window.function == "sum" else value
 
 
 def _of_declared(column: Column) -> Interval:

@@ -83,7 +83,7 @@ class FoundBounds:
         """Both ends, to declare or to clamp to."""
         if self.lower is None or self.upper is None:
             raise Unanswerable(
-                f"no magnitude of {self.column} has more than about {self.reach} persons, so that no range is known",
+                f"no magnitude of {self.column} has more than about {self.reach} people, so that no range is known",
                 "spend more on it, or declare bounds",
             )
         return self.lower, self.upper
@@ -106,7 +106,7 @@ class FoundBounds:
     def __str__(self) -> str:
         if self.lower is None or self.upper is None:
             return (
-                f"{self.column}: no magnitude has more than about {self.reach} persons, so that no range is known; "
+                f"{self.column}: no magnitude has more than about {self.reach} people, so that no range is known; "
                 f"{self.loss}; {self.unit}"
             )
         share = f"{float(self.confidence) * 100:g} %"

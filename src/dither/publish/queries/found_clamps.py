@@ -7,8 +7,8 @@ query depends on the rows through what was released alone, so that the losses ad
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -23,6 +23,8 @@ from dither.publish.queries.finding import FoundBounds
 USUAL_SHARE: Final = Fraction(1, 10)
 #: The clamp where no range was found and none is declared: whatever it gives, it is stated beside the answer.
 _NO_RANGE: Final = (-1, 1)
+#: And powers of ten for wider ones, where the query cannot be asked with it.
+_WIDER: Final = (3, 6, 9, 12, 15)
 _INSTEAD: Final = "write CLAMP(x, AUTO) with a column x of a private table"
 #: A column, as its table and its declared name.
 Place = tuple[str, str]
@@ -37,17 +39,29 @@ class FoundClamps:
         text: of the query.
         spans: where AUTO stands, and the column that it is about.
         usual: of each column the clamp that counts where no range is found: declared bounds, or [-1, 1].
+        undeclared: the columns of which no bounds are declared.
 
     """
 
     text: str
     spans: tuple[tuple[int, int, Place], ...]
     usual: Mapping[Place, Range]
+    undeclared: frozenset[Place] = frozenset()
 
     @property
     def places(self) -> tuple[Place, ...]:
         """The columns, each once."""
         return tuple(self.usual)
+
+    def widened(self) -> Iterator[FoundClamps]:
+        """Yield the query with the clamps that count where no range is found, those that nobody declared ever wider.
+
+        Within [-1, 1] ``WHERE CLAMP(x, AUTO) > 35`` can never be true, and within [-1000, 1000] it can.
+        """
+        yield self
+        for power in _WIDER if self.undeclared else ():
+            reach = {place: (-type(low)(10**power), type(low)(10**power)) for place, (low, _) in self.usual.items()}
+            yield replace(self, usual={**self.usual, **{place: reach[place] for place in self.undeclared}})
 
     def filled(self, found: Mapping[Place, Range]) -> str:
         """Return the query with ranges in the places of AUTO; the rest of the text is as it was.
@@ -102,7 +116,7 @@ def found_clamps(text: str, dataset: DataSet) -> FoundClamps | None:
     if not isinstance(text, str) or "auto" not in text.lower():
         return None
     tokens = _tokens(text)
-    spans, usual = [], {}
+    spans, usual, undeclared = [], {}, set()
     for at, token in enumerate(tokens):
         if token.token_type.name != "VAR" or token.text.upper() != "AUTO" or at < 1 or at + 1 >= len(tokens):
             continue
@@ -115,8 +129,10 @@ def found_clamps(text: str, dataset: DataSet) -> FoundClamps | None:
             continue
         place, column = _column(dataset, tokens[at - 2].text)
         spans.append((token.start, token.end + 1, place))
-        usual[place] = _usual(column)
-    return FoundClamps(text, tuple(spans), usual) if spans else None
+        declared = _declared(column)
+        usual[place] = _no_range(column) if declared is None else declared
+        undeclared |= {place} if declared is None else set()
+    return FoundClamps(text, tuple(spans), usual, frozenset(undeclared)) if spans else None
 
 
 def split_loss(stated: Loss, share: Number, columns: int) -> tuple[Loss, Loss]:
@@ -177,7 +193,11 @@ def _column(dataset: DataSet, word: str) -> tuple[Place, Column]:
     raise InvalidParameter("column of CLAMP(x, AUTO)", word, "a column of one private table")
 
 
-def _usual(column: Column) -> Range:
+def _declared(column: Column) -> Range | None:
     if isinstance(column.lower, int | float) and isinstance(column.upper, int | float) and column.lower < column.upper:
         return column.lower, column.upper
+    return None
+
+
+def _no_range(column: Column) -> Range:
     return _NO_RANGE if column.kind is Kind.INTEGER else (float(_NO_RANGE[0]), float(_NO_RANGE[1]))

@@ -282,7 +282,8 @@ def _of_new_column(name: str, relation: Relation) -> _Values | None:
         if relation.value is None or relation.function in ("count", "sum"):
             return _of_integer(name, relation)
         values = _public_values(relation.value, relation.relation)
-        return values if relation.function in ("smallest", "largest", "first", "last") else _with_null(values)
+        is_there = relation.function in ("smallest", "largest", "first", "last") and not relation.may_be_empty
+        return values if is_there else _with_null(values)
     return _of_column(name, getattr(relation, "relation"))  # noqa: B009 - all the others stand over one relation
 
 
@@ -389,7 +390,6 @@ def _is_new_nullable(name: str, relation: Relation) -> bool:
         measure = measures[name]
         return isinstance(measure, Smallest | Largest) and _may_be_null(measure.value, relation.relation)
     if isinstance(relation, Window) and name == relation.name:
-        return relation.function in ("lag", "lead") or (
-            relation.value is not None and _may_be_null(relation.value, relation.relation)
-        )
+        is_missing = relation.function in ("lag", "lead") or relation.may_be_empty
+        return is_missing or (relation.value is not None and _may_be_null(relation.value, relation.relation))
     return _is_nullable(name, getattr(relation, "relation"))  # noqa: B009 - all the others stand over one relation

@@ -36,6 +36,7 @@ from dither.data import (
     Scan,
     Smallest,
     Sum,
+    Window,
 )
 from dither.data.lengths import largest_text
 from dither.data.relations import rows_per_person
@@ -82,18 +83,22 @@ def most_rows(relation: Relation) -> int | None:
     return known if known is not None or not _applied.get() else _declared.get()
 
 
-def of_count(least: int, relation: Relation) -> Interval:
-    """Return the bounds of a number of rows."""
-    rows = most_rows(relation)
+def of_count(least: int, relation: Relation, most: int | None = None) -> Interval:
+    """Return the bounds of a number of rows, of which there are at most ``most`` if it is given."""
+    rows = _fewer(most_rows(relation), most)
     return Fraction(least), math.inf if rows is None else Fraction(max(rows, least))
 
 
-def of_sum(value: Interval | None, relation: Relation) -> Interval:
-    """Return the bounds of a sum over one person's rows, of which there may be none."""
+def of_sum(value: Interval | None, relation: Relation, most: int | None = None) -> Interval:
+    """Return the bounds of a sum over one person's rows, of which there may be none, and at most ``most``."""
     low, high = (Fraction(0), Fraction(0)) if value is None else value
-    rows = most_rows(relation)
+    rows = _fewer(most_rows(relation), most)
     ends = (-math.inf if rows is None else rows * low), (math.inf if rows is None else rows * high)
     return (Fraction(0) if low >= 0 else ends[0]), (Fraction(0) if high <= 0 else ends[1])
+
+
+def _fewer(one: int | None, other: int | None) -> int | None:
+    return min((size for size in (one, other) if size is not None), default=None)
 
 
 def of_ratio(
@@ -103,9 +108,11 @@ def of_ratio(
 
     They are those of the values themselves; None if the quotient is not of that form.
     """
-    grouping, divisor = _grouping(relation), expression.arguments[1]
-    dividend = _scaled(expression.arguments[0])
-    if grouping is None or dividend is None or not isinstance(divisor, Name):
+    dividend, divisor = _scaled(expression.arguments[0]), expression.arguments[1]
+    if dividend is None or not isinstance(divisor, Name):
+        return None
+    grouping = _grouping(relation) or _same_rows(relation, dividend[0], divisor.name)
+    if grouping is None:
         return None
     measures = dict(grouping.measures)
     above, below = measures.get(dividend[0]), measures.get(divisor.name)
@@ -164,6 +171,25 @@ def _grouping(relation: Relation) -> PerPerson | None:
     while isinstance(relation, Filter):
         relation = relation.relation
     return relation if isinstance(relation, PerPerson) else None
+
+
+def _same_rows(relation: Relation, total: str, number: str) -> PerPerson | None:
+    """Return a sum and a count over the same rows of a window, as measures of these rows; None if they are not that."""
+    found: dict[str, Window] = {}
+    while isinstance(relation, Filter | Window):
+        if isinstance(relation, Window):
+            found.setdefault(relation.name, relation)
+        relation = relation.relation
+    above, below = found.get(total), found.get(number)
+    if above is None or below is None or (above.function, below.function) != ("sum", "count"):
+        return None
+    if _rows_of(above) != _rows_of(below) or above.value is None or below.value is None:
+        return None
+    return PerPerson(above.relation, (), ((total, Sum(above.value)), (number, CountOf(below.value))))
+
+
+def _rows_of(window: Window) -> tuple[object, ...]:
+    return window.partition, window.order, window.running, window.frame
 
 
 def _scaled(expression: Expression) -> tuple[str, Fraction] | None:

@@ -37,6 +37,7 @@ from dither.publish.queries.believable import believable
 from dither.publish.queries.design import Design
 from dither.publish.queries.intervals import Range, days_enclosed, enclose
 from dither.publish.queries.measures import Measured
+from dither.publish.queries.outside_groups import outside_groups
 from dither.publish.queries.query import Aggregate
 from dither.publish.queries.result import Cell, End, QueryResult, ResultColumn
 from dither.publish.queries.sharper import sharp
@@ -103,7 +104,7 @@ def estimand_of(design: Design, aggregate: Aggregate) -> tuple[str, str]:
         )
         text = f"{name} of {search.scaled.clamped(describe(aggregate.arguments[0]))}"
         return text + limited, "; ".join(filter(None, ("values outside the range count as its nearest end", clipped)))
-    units = "persons" if design.has_persons else "rows"
+    units = "people" if design.has_persons else "rows"
     many = "commonest public value" if aggregate.function == "mode" else f"{aggregate.many} commonest public values"
     return f"{many} of {describe(aggregate.arguments[0])}, by the number of {units}{limited}", clipped
 
@@ -376,8 +377,9 @@ class _Presentation:
 
     def _notes(self) -> tuple[str, ...]:
         if self.design.discovery is None:
-            return ()
-        units = "persons" if self.design.has_persons else "rows"
+            outside = outside_groups(self.query)
+            return () if outside is None else (outside,)
+        units = "people" if self.design.has_persons else "rows"
         threshold = self.design.discovery.threshold
         return (f"only groups whose noisy number of {units} reached {threshold} are shown",)
 

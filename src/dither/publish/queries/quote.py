@@ -25,6 +25,7 @@ from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 from dither.publish.queries.advice import Advice, advice_for
 from dither.publish.queries.answer import Answer, plan_query
 from dither.publish.queries.design import Design
+from dither.publish.queries.outside_groups import outside_groups
 from dither.publish.queries.present import estimand_of, is_selected
 from dither.publish.queries.query import Aggregate, Query
 from dither.publish.queries.work import planning, step
@@ -208,7 +209,7 @@ class Quote:
             scale = ", ".join(f"{scale:.4g}" for scale in column.scale)
             share = f"{100 * float(column.share):.1f} % of the loss"
             lines.append(f"{column.name}")
-            lines.append(f"  {column.mechanism}, scale {scale} steps, {share}")
+            lines.append(f"  {column.mechanism}, scale {scale} {'step' if scale == '1' else 'steps'}, {share}")
             lines.append(f"  off by at most {column.error:.4g} {column.error_unit} (95 %)")
             lines.append(f"  {column.estimand}{'; ' if column.bias else ''}{column.bias}")
         if self.left is not None and self.affordable is not None:
@@ -260,11 +261,13 @@ def plain_quote(answer: Answer) -> Quote:
     design, query = answer.design, answer.query
     errors = design.errors(_each_failure(answer))
     if design.groups is None:
-        units = "persons" if design.has_persons else "rows"
+        units = "people" if design.has_persons else "rows"
         threshold = design.discovery.threshold if design.discovery is not None else 0
         keys = f"discovered: shown if a noisy number of {units} reaches {threshold}"
     else:
         keys = "public: every one is shown, empty or not" if query.keys else "none"
+        outside = outside_groups(query)
+        keys += "" if outside is None else f"; {outside}"
     rows = None if design.groups is None or query.having is not None else len(design.groups)
     return Quote(
         query.dataset.name,
@@ -356,7 +359,7 @@ def _each_failure(answer: Answer) -> float:
 def _error(design: Design, aggregate: Aggregate, relative: float) -> tuple[float, str]:
     """Return a column's error bound, and its unit."""
     statistic = design.statistics.get(aggregate.name)
-    units = "persons" if design.has_persons else "rows"
+    units = "people" if design.has_persons else "rows"
     if statistic is None:
         return relative, "rows of rank" if aggregate.name in design.searched else f"{units} fewer than the commonest"
     size = float(statistic.unit_of_error)

@@ -445,7 +445,7 @@ def statistic_of(aggregate: Aggregate, columns: Mapping[str, Kind], *, has_perso
         "count": lambda: Counted(aggregate, COUNT, "number of rows"),
         "count_of": lambda: Counted(aggregate, count_of(aggregate.arguments[0]), _counted(aggregate, columns)),
         # Where every row is a separate unit, it counts as a separate person.
-        "persons": lambda: Counted(aggregate, UNITS if has_persons else COUNT, "number of different persons"),
+        "persons": lambda: Counted(aggregate, UNITS if has_persons else COUNT, "number of different people"),
         "distinct": lambda: Counted(
             aggregate, distinct_of(aggregate.arguments[0], aggregate.values), _different(aggregate)
         ),

@@ -66,9 +66,9 @@ class Families:
         tables = [np.asarray(given) for given in (parents, children, owners)]
         for name, table, sides in zip(("parents", "children", "owners"), tables, (2, 2, 1), strict=True):
             if table.ndim != sides or table.dtype.kind not in "iu":
-                raise InvalidValue(name, table, f"an array of whole numbers with {sides} axes")
+                raise InvalidValue(name, table, f"an array of integers with {sides} axes")
         if len(tables[1]) != len(tables[2]):
-            raise InvalidValue("owners", tables[2], "as many whole numbers as there are children")
+            raise InvalidValue("owners", tables[2], "as many integers as there are children")
         own = (tables[2] >= 0) & (tables[2] < len(tables[0]))
         self.parents, self.children, self.owners = tables[0], tables[1][own], tables[2][own].astype(np.int64)
 

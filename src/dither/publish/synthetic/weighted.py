@@ -48,7 +48,7 @@ class WeightedRecords(Model):
     ) -> None:
         given = np.asarray(records)
         if given.ndim != 2 or given.shape[1] != len(attributes.sizes) or given.dtype.kind not in "iu" or not len(given):
-            raise InvalidParameter("records", f"an array of shape {given.shape}", "whole numbers, at least one record")
+            raise InvalidParameter("records", f"an array of shape {given.shape}", "integers, at least one record")
         if not ((given >= 0) & (given < np.array(attributes.sizes))).all() or len(given) > _MOST_WEIGHTED:
             raise InvalidParameter("records", f"{len(given)} records", f"values in range, at most {_MOST_WEIGHTED}")
         counted = np.ones(len(given)) if weights is None else finite_vector("weights", weights)
@@ -86,7 +86,7 @@ class WeightedRecords(Model):
     def read(cls, attributes: Attributes, total: float, record: Mapping[str, Any]) -> Self:
         """Return the model that ``write`` wrote, or reject a damaged record."""
         records, weights = record.get("records"), record.get("weights")
-        rule = "records of as many whole numbers as there are attributes, and a weight for each"
+        rule = "records of as many integers as there are attributes, and a weight for each"
         if not isinstance(records, list) or not isinstance(weights, list) or len(records) != len(weights):
             raise InvalidParameter("records", "a record", rule)
         wide = len(attributes.sizes)

@@ -58,7 +58,7 @@ def in_rows_of(workload: Workload, matrix: Floats, bits: int = BITS) -> Strategy
         return on_grid(values, bits)
     basis = row_basis(workload)
     if not np.array_equal(basis, np.rint(basis)):
-        raise InvalidParameter("workload", workload.matrix.kind, "whole numbers where it does not determine all counts")
+        raise InvalidParameter("workload", workload.matrix.kind, "integers where it does not determine all counts")
     coefficients = np.asarray(np.linalg.lstsq(basis.T, values.T, rcond=None)[0].T, dtype=np.float64)
     whole_rows = _rounded(coefficients, bits) @ basis.astype(np.int64)
     return Strategy(Dense(PublicArray(whole_rows)))

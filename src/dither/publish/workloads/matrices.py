@@ -358,11 +358,9 @@ class Dense(Matrix):
                 "matrix", f"an array of shape {values.shape}", "a table: a row a query, a column a cell"
             )
         if values.dtype.kind not in "biuf" or values.dtype.itemsize > 8:
-            raise InvalidParameter("matrix", str(values.dtype), "whole numbers or floats")
+            raise InvalidParameter("matrix", str(values.dtype), "integers or floats")
         if values.dtype.kind == "u" and int(values.max()) >= 2**63:
-            raise InvalidParameter(
-                "matrix", "a number of 2^63 or more", "whole numbers that fit into 64 bits with a sign"
-            )
+            raise InvalidParameter("matrix", "a number of 2^63 or more", "integers that fit into 64 bits with a sign")
         if values.dtype.str not in ("<i8", "<f8"):
             object.__setattr__(
                 self, "entries", PublicArray(values.astype(np.float64 if values.dtype.kind == "f" else np.int64))

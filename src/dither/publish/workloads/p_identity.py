@@ -38,9 +38,7 @@ class PIdentity(Matrix):
                 "more", f"shapes {diagonal.shape} and {more.shape}", "rows of int64 as long as the diagonal"
             )
         if not (diagonal.min() >= 1 and more.min() >= 0 and max(diagonal.max(), more.max()) <= _LARGEST_ENTRY):
-            raise InvalidParameter(
-                "diagonal", "entries out of range", "whole numbers up to 2^26, above 0 on the diagonal"
-            )
+            raise InvalidParameter("diagonal", "entries out of range", "integers up to 2^26, above 0 on the diagonal")
 
     @property
     def domain(self) -> tuple[int, ...]:

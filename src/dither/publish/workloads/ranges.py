@@ -169,7 +169,7 @@ class Ranges(_Intervals):
         for name in ("first", "last"):
             values = getattr(self, name).values
             if values.dtype.str != "<i8" or values.ndim != 1:
-                raise InvalidParameter(name, f"{values.dtype} of shape {values.shape}", "a list of whole numbers")
+                raise InvalidParameter(name, f"{values.dtype} of shape {values.shape}", "a list of integers")
         first, last = self.first.values, self.last.values
         if first.shape != last.shape or not bool(((first >= 0) & (first <= last) & (last < self.size)).all()):
             raise InvalidParameter(

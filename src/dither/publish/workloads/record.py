@@ -111,7 +111,7 @@ def _read(value: Any, depth: int) -> Any:
         return _matrix(value, depth)
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    raise InvalidParameter("matrix", value, "plain JSON data of whole numbers, fractions, arrays and matrices")
+    raise InvalidParameter("matrix", value, "plain JSON data of integers, fractions, arrays and matrices")
 
 
 def _array(value: Mapping[str, Any]) -> PublicArray:

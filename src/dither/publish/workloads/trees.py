@@ -173,10 +173,10 @@ class Hierarchy(_OneAxis):
         super().__post_init__()
         object.__setattr__(self, "branching", whole("branching", self.branching, least=2, most=2**20))
         if not isinstance(self.weights, tuple | list):
-            raise InvalidParameter("weights", self.weights, "a tuple of whole numbers")
+            raise InvalidParameter("weights", self.weights, "a tuple of integers")
         weights = tuple(self.weights) or (1,) * len(self._widths)
         if len(weights) != len(self._widths) or not any(weights):
-            raise InvalidParameter("weights", self.weights, f"{len(self._widths)} whole numbers, not all 0")
+            raise InvalidParameter("weights", self.weights, f"{len(self._widths)} integers, not all 0")
         object.__setattr__(self, "weights", tuple(whole("weights", weight, most=2**30) for weight in weights))
 
     @property

@@ -164,7 +164,7 @@ class WeightedMarginals(Composed[Any, Any]):
         # An array has one type whatever it holds; a list of numbers too long for 64 bits would not.
         is_table = isinstance(data, np.ndarray) and data.dtype.kind in "iu" and data.ndim == 2
         if not is_table or data.shape[1] != len(shape) or len(data) > _MOST_ROWS:
-            raise InvalidValue("data", data, f"an array of whole numbers, a row a record, {len(shape)} columns")
+            raise InvalidValue("data", data, f"an array of integers, a row a record, {len(shape)} columns")
         return np.asarray(np.clip(data, 0, np.array(shape) - 1), dtype=np.int64)
 
     @cached_property

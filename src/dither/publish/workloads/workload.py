@@ -105,7 +105,7 @@ class Strategy(_Wrapped):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.matrix.is_integer:
-            raise InvalidParameter("strategy", self.matrix.kind, "a matrix of whole numbers; see on_grid")
+            raise InvalidParameter("strategy", self.matrix.kind, "a matrix of integers; see on_grid")
         if self.matrix.norm(1) == 0:
             raise InvalidParameter("strategy", "zeros", "a matrix with an entry other than 0")
 
@@ -163,7 +163,7 @@ class Workload(_Wrapped):
             raise InvalidParameter("ranges", ranges, "at least one range")
         ends = np.array(ranges)
         if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
-            raise InvalidParameter("ranges", ranges, "pairs of whole numbers, first and last cell")
+            raise InvalidParameter("ranges", ranges, "pairs of integers, first and last cell")
         return cls(Ranges(cells, PublicArray(ends[:, 0].astype(np.int64)), PublicArray(ends[:, 1].astype(np.int64))))
 
     @classmethod

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from dither.data import Call, Expression, Kind, Literal, Name, Relation
 from dither.data.relations import person_columns
 from dither.publish.queries.sql.expressions import Scalars
+from dither.publish.queries.sql.numbers import whole_number
 from dither.publish.queries.sql.refused_aggregates import REGRESSIONS, is_refused, refused
 
 if TYPE_CHECKING:
@@ -203,6 +204,12 @@ def _within_group(scalars: Scalars, node: exp.Expression) -> Asked:
 
 
 def _share(scalars: Scalars, node: exp.Expression, given: exp.Expression | None) -> Fraction:
+    if given is not None and given.key == "div":
+        # A third is not a decimal number.
+        sides = (given.this, given.expression)
+        above, below = (whole_number(str(side.this), 10**9) if side.key == "literal" else None for side in sides)
+        if above is not None and below and above <= below:
+            return Fraction(above, below)
     constant = None if given is None or given.key == "array" else scalars.constant(given)
     if isinstance(constant, bool) or not isinstance(constant, int | float) or not 0 <= constant <= 1:
         scalars.refuse(node, "a quantile without one share from 0 to 1", "write QUANTILE(x, 0.9), once for each share")

@@ -206,7 +206,7 @@ class Scalars:
         """Return a public integer constant, or reject the node."""
         found = self.constant(node)
         if isinstance(found, bool) or not isinstance(found, int):
-            self.refuse(node, "this must be a whole number", "write one, such as 2")
+            self.refuse(node, "this must be an integer", "write one, such as 2")
         return found
 
     # Constants.

@@ -29,6 +29,7 @@ from dither.data.relations import person_columns
 from dither.errors import InvalidParameter
 from dither.publish.queries.assemble import conjunction, filtered, free_name
 from dither.publish.queries.owned import references
+from dither.publish.queries.sql.lists import with_list, without_lists
 from dither.publish.queries.sql.predicates import bare
 from dither.publish.queries.sql.scope import Scope, Source
 from dither.publish.queries.sql.sources import (
@@ -57,10 +58,15 @@ def from_clause(
     """Return the rows of FROM, and the parts of WHERE that are still to be applied."""
     reader = Reader(rows, known, lambda steps: _From(rows).joined(steps, [])[0])
     every = [*(first.args.get("joins") or ()), *joins]
+    first, every, lists = without_lists(rows, first, every)
     halves = [join for join in every if str(join.args.get("kind") or "").upper() in ("SEMI", "ANTI")]
     steps = reader.steps(first, [join for join in every if all(join is not half for half in halves)])
     parts = [] if where is None else parts_of_condition(where)
-    return _From(rows).joined(steps, [*parts, *(half_join(rows, join) for join in halves)])
+    scope, rest = _From(rows).joined(steps, [*parts, *(half_join(rows, join) for join in halves)])
+    for one, conditions in lists:
+        scope = with_list(rows, scope, one)
+        rest += conditions
+    return scope, rest
 
 
 class _From:

@@ -15,6 +15,7 @@ from dither.data.owners import names_person
 from dither.errors import InvalidParameter
 from dither.publish.queries.sql.aggregates import is_aggregate
 from dither.publish.queries.sql.grouping import group_keys
+from dither.publish.queries.sql.lists import is_list
 from dither.publish.queries.sql.parse import Parsed
 from dither.publish.queries.sql.rows import Environment, Rows
 
@@ -138,6 +139,8 @@ class Natures:
     def _has_people(self, node: exp.Expression, environment: Environment) -> bool:
         if node.key == "subquery":
             return self.has_people(node.this, environment)
+        if is_list(node):
+            return False  # made of constants, and of the columns of what else stands in FROM
         if node.key != "table" or node.this.key != "identifier":
             return True  # refused where rows are read
         cte = environment.get(node.name.lower())

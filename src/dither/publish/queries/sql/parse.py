@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.sql.column_lists import with_column_lists
 from dither.publish.queries.sql.decimals import with_exact_constants
+from dither.publish.queries.sql.quantile_lists import with_quantile_lists
+from dither.publish.queries.sql.shown_lists import lists_to_from
 from dither.publish.queries.sql.spelling import KEPT, nearest, word_of
 from dither.publish.queries.sql.words import plain_names, read_words
 
@@ -105,6 +107,8 @@ class Parsed:
         try:
             self.tree = self._parse()
             self._check_depth(self.tree)
+            with_quantile_lists(self, self.tree)
+            lists_to_from(self.tree)
             with_column_lists(self.tree)
             with_exact_constants(self.tree)
         except RecursionError:

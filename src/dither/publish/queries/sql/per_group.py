@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from dither.data import Scan
+from dither.data.own_tables import parts_of
 from dither.data.relations import person_columns
 from dither.publish.queries.assemble import free_name
 from dither.publish.queries.sql.aggregates import is_aggregate
@@ -90,9 +92,23 @@ class _Rewritten:
                 if inner in columns:
                     person: exp.Expression = self.exp.column(shown, table=source.alias, quoted=True)
                     return person
-        raise self.rows.parsed.refusal(
-            self.old, "bounds per group over rows without the privacy id", "select the privacy id in the subquery"
-        )
+        reason = "bounds per group over rows without the privacy id"
+        raise self.rows.parsed.refusal(self.old, reason, self._with_person())
+
+    def _with_person(self) -> str:
+        """Return how the privacy id gets beside the rows: by a subquery that shows it, or by joins to its table."""
+        scans = [part for part in parts_of(self.scope.relation) if isinstance(part, Scan)]
+        found: list[str] = []
+        below = next((scan for scan in scans if scan.owners), None)
+        while below is not None and not person_columns(below):
+            parent, owner = below.parent, below.table.owner
+            if parent is None or owner is None:
+                break
+            pairs = zip(owner.columns, owner.keys, strict=True)
+            same = " AND ".join(f"{below.table.name}.{mine} = {owner.table}.{key}" for mine, key in pairs)
+            found.append(f"JOIN {owner.table} ON {same}")
+            below = parent
+        return f"add {' '.join(found)}" if found else "select the privacy id in the subquery"
 
     def _column(self, name: str) -> exp.Expression:
         column: exp.Expression = self.exp.column(name)

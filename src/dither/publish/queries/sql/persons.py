@@ -6,6 +6,7 @@ and number or compare rows within a person. What would mix people is refused.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dither.data import Call, Expression, Kind, Name, PerPerson, Relation
@@ -15,6 +16,7 @@ from dither.data.relations import person_columns
 from dither.publish.queries.assemble import (
     PersonGrouping,
     conjunction,
+    default_name,
     filtered,
     free_name,
     only_where,
@@ -24,6 +26,7 @@ from dither.publish.queries.sql.aggregates import Asked, aggregates_in, read_agg
 from dither.publish.queries.sql.expressions import Typed
 from dither.publish.queries.sql.grouping import group_keys, is_grouped, over_groups
 from dither.publish.queries.sql.kept import refuse_kept
+from dither.publish.queries.sql.person_values import value_of, with_first_rows
 from dither.publish.queries.sql.rows import AcrossPersons, Environment, Rows, named_outputs, shown_names
 from dither.publish.queries.sql.scope import Scope
 from dither.publish.queries.sql.sources import has_subquery
@@ -94,7 +97,12 @@ def _grouped(rows: Rows, select: exp.Expression, scope: Scope, environment: Envi
             f"add {shown} to its GROUP BY to get one row for each person, or ask it as a query of its own",
         )
     _refuse_choice(rows, select)
-    relation, distinct = scope.relation, _distinct(rows, select, scope)
+    asked_for = _asked(rows, select, scope)
+    relation, distinct = scope.relation, _distinct(asked_for)
+    counted: Mapping[Expression, Expression] = {}
+    if distinct is None:
+        values = [value_of(one, relation) for one in asked_for if one.distinct is not None]
+        relation, counted = with_first_rows(relation, keys, values)
     if distinct is not None:
         name = free_name("value", [name for name, _ in keys])
         relation = PerPerson(relation, (*keys, (name, distinct)), ())
@@ -111,7 +119,11 @@ def _grouped(rows: Rows, select: exp.Expression, scope: Scope, environment: Envi
             known = Call("not", (Call("is_null", (Name(name),)),)) if is_truth else Name(name)
             return Typed(grouping.add("count_of", known, wanted[0]), Kind.INTEGER)
         if asked.function == "persons":
-            rows.parsed.refuse(node, "the number of persons within one person is 1", "leave it out")
+            rows.parsed.refuse(node, "the number of people within one person is 1", "leave it out")
+        if asked.distinct is not None:
+            first = counted[value_of(asked, scope.relation)]
+            label = wanted[0] or default_name("count", asked.arguments)
+            return Typed(grouping.add("count_of", first, label), Kind.INTEGER)
         value = _argument(asked, scope.relation)
         function = "count_of" if asked.function == "count" and value is not None else asked.function
         made = grouping.add(function, value, wanted[0])
@@ -154,22 +166,19 @@ def _argument(asked: Asked, relation: Relation) -> Expression | None:
     return value if asked.where is None else only_where(asked.where, value, relation.columns)
 
 
-def _distinct(rows: Rows, select: exp.Expression, scope: Scope) -> Expression | None:
-    """Return x if every aggregate is COUNT(DISTINCT x) with one x, None if none is; reject mixtures."""
+def _asked(rows: Rows, select: exp.Expression, scope: Scope) -> list[Asked]:
+    """Return all aggregates of SELECT and HAVING."""
     below = rows.scalars(scope)
     having = select.args.get("having")
     nodes = [node for item in select.expressions for node in aggregates_in(item)]
     nodes += list(aggregates_in(having)) if having is not None else []
-    asked = [read_aggregate(below, node, scope.relation) for node in nodes]
-    if all(one.distinct is None for one in asked):
-        return None
-    if len({(one.distinct, one.where) for one in asked}) > 1 or asked[0].where is not None:
-        rows.parsed.refuse(
-            nodes[0],
-            "COUNT(DISTINCT ...) beside other aggregates in one subquery",
-            "compute it in a subquery of its own, and join the two on the privacy id",
-        )
-    return asked[0].distinct
+    return [read_aggregate(below, node, scope.relation) for node in nodes]
+
+
+def _distinct(asked: Sequence[Asked]) -> Expression | None:
+    """Return x if every aggregate is COUNT(DISTINCT x) with one x: then values are made different first."""
+    first = asked[0] if asked else Asked("count")
+    return first.distinct if first.where is None and len({(one.distinct, one.where) for one in asked}) == 1 else None
 
 
 def _plain(rows: Rows, select: exp.Expression, scope: Scope) -> Relation:

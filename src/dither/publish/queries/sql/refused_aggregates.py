@@ -37,11 +37,6 @@ _REASONS: Final = {
     **dict.fromkeys(("product", "geomean", "geometric_mean"), _UNBOUNDED),
     **dict.fromkeys(("skewness", "kurtosis", "entropy", "mad", "favg", "fsum", "histogram"), _OTHER),
     **dict.fromkeys(("ignorenulls", "respectnulls", "regrsxx", "regrsyy", "regrsxy", "checksum"), _OTHER),
-    "approxquantiles": (
-        "gives a list, and an answer has numbers",
-        "write QUANTILE(x, 0.25), QUANTILE(x, 0.5) and so on: all quantiles of one column are found together, and cost "
-        "as much as the dearest of them",
-    ),
 }
 
 

@@ -112,8 +112,8 @@ class Rows:
             if shown in ("UNNEST", "EXPLODE", "FLATTEN", "LATERAL"):
                 self.parsed.refuse(
                     node,
-                    f"{shown} in FROM: a declared column holds one value, not a list",
-                    "declare a table with a row for each element, and join it on the privacy id",
+                    f"{shown} in FROM without rows of people before it",
+                    "write FROM visits, UNNEST([1, 2]) AS u (x), or declare a table with a row for each element",
                 )
             self.parsed.refuse(node, f"{shown} in FROM is no declared table", "read a table of the data set")
         self.only(node, "this", "alias", "db", "joins")

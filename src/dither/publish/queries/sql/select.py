@@ -235,7 +235,7 @@ class Outermost:
         scalars = Scalars(self.parsed, self._no_column, lambda node: None)
         limit = scalars.whole_constant(node)
         if not 1 <= limit <= 10**9:
-            raise InvalidParameter("LIMIT", limit, "a whole number from 1 to 1000000000")
+            raise InvalidParameter("LIMIT", limit, "an integer from 1 to 1000000000")
         return limit
 
     def _no_column(self, node: exp.Column) -> Typed:

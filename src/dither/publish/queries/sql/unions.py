@@ -1,7 +1,8 @@
 """UNION ALL, UNION, EXCEPT and INTERSECT of subqueries: rows of one person beside rows of the same person.
 
 UNION ALL puts rows side by side. The others compare rows, so both sides show the privacy id at the same place: then
-rows that are equal are one person's, and each person is decided by their own rows.
+rows that are equal are one person's, and each person is decided by their own rows. EXCEPT ALL and INTERSECT ALL count
+equal rows: they compare rows that are numbered.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dither.data import (
     Relation,
     Smallest,
     UnionAll,
+    Window,
 )
 from dither.data.relations import person_columns
 from dither.errors import InvalidParameter
@@ -42,7 +44,7 @@ def rows_of_set(rows: Rows, node: exp.Expression, environment: Environment) -> R
     left, right = (rows.subquery(side, known) for side in (node.this, node.expression))
     left, right = _alike(rows, node, left, right)
     is_all = not node.args.get("distinct")
-    word = node.key.upper()
+    word = f"{node.key.upper()}{' ALL' if is_all else ''}"
     if left.has_persons != right.has_persons:
         raise InvalidParameter("union", "people and rows", "of one unit on both sides")
     if not left.has_persons and not is_all:
@@ -51,8 +53,6 @@ def rows_of_set(rows: Rows, node: exp.Expression, environment: Environment) -> R
         )
     if is_all and node.key == "union":
         return _together(rows, node, left, right)
-    if is_all:
-        rows.parsed.refuse(node, f"{word} ALL counts equal rows", f"write {word}, or number the rows of a person")
     ids = person_columns(left)
     pairs = list(zip(left.columns, right.columns, strict=True))
     if not any(name in ids and other in person_columns(right) for name, other in pairs):
@@ -61,15 +61,18 @@ def rows_of_set(rows: Rows, node: exp.Expression, environment: Environment) -> R
             f"{word} compares rows of different people, unless both sides show the privacy id in the same place",
             "select the privacy id on both sides, or write UNION ALL",
         )
-    keys = tuple((name, Name(name)) for name in left.columns)
+    shown = tuple((name, Name(name)) for name in left.columns)
     if node.key == "union":
-        return PerPerson(UnionAll(left, right), keys, ())
+        return PerPerson(UnionAll(left, right), shown, ())
+    if is_all:
+        left, right = _numbered(left), _numbered(right)
+    keys = tuple((name, Name(name)) for name in left.columns)
     mark = free_name("side", left.columns)
     sides = [_marked(side, mark, number) for number, side in enumerate((left, right))]
     first, last = (free_name(name, left.columns) for name in ("first_side", "last_side"))
     grouped = PerPerson(UnionAll(*sides), keys, ((first, Smallest(Name(mark))), (last, Largest(Name(mark)))))
     wanted = [_is(first, 0), _is(last, 1 if node.key == "intersect" else 0)]
-    return projected(Filter(grouped, conjunction(wanted)), keys)
+    return projected(Filter(grouped, conjunction(wanted)), shown)
 
 
 def _check(rows: Rows, node: exp.Expression) -> None:
@@ -105,13 +108,13 @@ def _alike(rows: Rows, node: exp.Expression, left: Relation, right: Relation) ->
     for names in zip(left.columns, right.columns, strict=True):
         values = [_value(side, name) for side, name in zip((left, right), names, strict=True)]
         kinds = {kind for _, kind in values if kind is not None}
-        wanted = next(iter(kinds)) if len(kinds) == 1 else _wider(kinds)
+        wanted = next(iter(kinds)) if len(kinds) == 1 else wider(kinds)
         if wanted is None:
             shown = " and ".join(sorted(kind.value for kind in kinds))
             place = f"{node.key.upper()} at {rows.parsed.place(node)}"
             raise InvalidParameter(place, names[0], f"of one kind on both sides, not {shown}: write CAST")
         for made, name, (value, kind) in zip(outputs, names, values, strict=True):
-            made.append((name, value if kind is wanted else _converted(value, kind, wanted)))
+            made.append((name, value if kind is wanted else converted(value, kind, wanted)))
     return projected(left, outputs[0]), projected(right, outputs[1])
 
 
@@ -122,7 +125,8 @@ def _value(side: Relation, name: str) -> tuple[Expression, Kind | None]:
     return Name(name), None if is_null else side.columns[name]
 
 
-def _wider(kinds: set[Kind]) -> Kind | None:
+def wider(kinds: set[Kind]) -> Kind | None:
+    """Return the kind to which values of different kinds are made alike; None if there is none."""
     if not kinds:
         return Kind.TEXT
     if kinds == {Kind.INTEGER, Kind.REAL}:
@@ -130,8 +134,19 @@ def _wider(kinds: set[Kind]) -> Kind | None:
     return Kind.TIMESTAMP if kinds == {Kind.DATE, Kind.TIMESTAMP} else None
 
 
-def _converted(value: Expression, kind: Kind | None, wanted: Kind) -> Expression:
+def converted(value: Expression, kind: Kind | None, wanted: Kind) -> Expression:
+    """Return a value of another kind; NULL alone has none."""
     return Literal(None, wanted) if kind is None else Cast(value, wanted)
+
+
+def _numbered(side: Relation) -> Relation:
+    """Return rows with a number that tells equal ones apart: l and r equal rows become 1 to l and 1 to r.
+
+    So of rows with numbers those on the left alone are max(l - r, 0), as in EXCEPT ALL, and those on both sides
+    min(l, r), as in INTERSECT ALL. The numbers of a person's rows follow from these rows alone.
+    """
+    alike = tuple(map(Name, side.columns))
+    return Window(side, free_name("equal_row", side.columns), "row_number", None, alike, ((alike[0], False),))
 
 
 def _marked(side: Relation, mark: str, number: int) -> Relation:

@@ -12,6 +12,7 @@ from dither.errors import InvalidParameter
 from dither.publish.queries.assemble import conjunction
 from dither.publish.queries.reports.views import View, ViewJoin, ViewOne, ViewPublic, ViewSelect
 from dither.publish.queries.sql.expressions import Scalars, Typed
+from dither.publish.queries.sql.lists import is_list, list_as_select
 from dither.publish.queries.sql.parse import Parsed
 from dither.publish.queries.sql.rows import Environment
 from dither.publish.queries.sql.scope import plain_alias
@@ -154,6 +155,9 @@ def read_sources(parsed: Parsed, dataset: DataSet, select: exp.Expression, known
 def _table(
     parsed: Parsed, dataset: DataSet, node: exp.Expression, known: Environment, read: Read, number: int
 ) -> tuple[str, View, dict[str, str]]:
+    if is_list(node):
+        alias, select = list_as_select(parsed, node)
+        return alias, read(select, known, alias), {}
     given = node.args.get("alias")
     if given is not None and given.args.get("columns"):
         parsed.refuse(node, "a list of columns after an alias", "name the columns with AS inside a subquery")

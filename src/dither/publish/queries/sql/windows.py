@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Final
 from dither.data import Call, Case, Cast, Expression, Kind, Literal, Name, Window
 from dither.data.expressions import kind_of
 from dither.data.owners import names_person
-from dither.data.relations import FARTHEST, person_columns
+from dither.data.relations import FARTHEST, ORDERED, PEERS, person_columns
 from dither.errors import InvalidParameter
 from dither.publish.queries.assemble import free_name, only_where, person_sum, sorted_by
 from dither.publish.queries.keys import may_be_null
 from dither.publish.queries.sql.aggregates import read_aggregate
 from dither.publish.queries.sql.expressions import Scalars, Typed
+from dither.publish.queries.sql.frames import Frame, Order, backwards, frame_of
 from dither.publish.queries.sql.rows import Rows
 from dither.publish.queries.sql.scope import Scope
 
@@ -29,8 +30,8 @@ _ENDS: Final = {"firstvalue": "first", "lastvalue": "last", "first": "first", "l
 _KNOWN: Final = (
     "ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD, FIRST_VALUE, LAST_VALUE, COUNT, SUM, AVG, MIN and MAX are understood"
 )
+_ALL: Final = Frame()
 _ALL_ROWS: Final = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
-_Order = tuple[tuple[Expression, bool], ...]
 
 
 class Windows:
@@ -42,6 +43,8 @@ class Windows:
         self.wanted: str | None = None
         self._scope = scope
         self._below = rows.scalars(scope)
+        self._placed: dict[tuple[tuple[Expression, ...], Order], Order] = {}
+        self._are_several = sum(node.key == "window" for node in select.walk()) > 1
         self._named = {part.this.name.lower(): part for part in select.args.get("windows") or ()}
         self.scalars = Scalars(rows.parsed, self._below.column, self._special)
 
@@ -71,7 +74,10 @@ class Windows:
                 f"add {shown} to PARTITION BY",
             )
         order = tuple(part for one in parts["order"] for part in self._ordered(one))
-        return self._function(node, inside, order, self._frame(node, parts["spec"], bool(order)))
+        frame = frame_of(self._below, node, parts["spec"], ordered=bool(order))
+        if frame.is_reversed and node.this.key in (*_MEASURED, *_ENDS):
+            order = backwards(order, self.relation)
+        return self._function(node, inside, order, frame)
 
     def _parts(self, node: exp.Expression) -> dict[str, list[exp.Expression]]:
         """Return partition, order and frame, those of a named window where the window itself has none."""
@@ -91,29 +97,7 @@ class Windows:
             found["spec"] = found["spec"] or ([one.args["spec"]] if one.args.get("spec") is not None else [])
         return found
 
-    def _frame(self, node: exp.Expression, given: list[exp.Expression], ordered: bool) -> str:
-        """Return which rows count: 'all' of the partition, or 'range' and 'rows' up to this one."""
-        if not given:
-            return "range" if ordered else "all"
-        (spec,) = given
-        kind, start, end = (str(spec.args.get(part) or "").upper() for part in ("kind", "start", "end"))
-        is_whole = start == "UNBOUNDED" and str(spec.args.get("start_side") or "").upper() == "PRECEDING"
-        if is_whole and end == "UNBOUNDED":
-            return "all"
-        if not is_whole or end not in ("", "CURRENT ROW") or kind not in ("ROWS", "RANGE") or spec.args.get("exclude"):
-            self.rows.parsed.refuse(
-                node,
-                "a frame of some of the rows before and after",
-                "write ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW, use LAG and LEAD, or join on the privacy id",
-            )
-        if not ordered:
-            return "all" if kind == "RANGE" else self._unordered(node)
-        return kind.lower()
-
-    def _unordered(self, node: exp.Expression) -> str:
-        self.rows.parsed.refuse(node, "a frame of rows without ORDER BY", "say by what rows are ordered")
-
-    def _ordered(self, node: exp.Expression) -> _Order:
+    def _ordered(self, node: exp.Expression) -> Order:
         if node.args.get("nulls_first"):
             self.rows.parsed.refuse(node, "NULLS FIRST is not understood", "leave it out, or order by COALESCE")
         value = self._below.value(node.this).expression
@@ -124,16 +108,34 @@ class Windows:
         function: str,
         value: Expression | None,
         partition: tuple[Expression, ...],
-        order: _Order,
+        order: Order,
         *,
-        running: str | None = None,
+        frame: Frame = _ALL,
         offset: int | None = None,
         name: str | None = None,
     ) -> Name:
-        """Return a new column of the relation."""
+        """Return a new column of the relation; where several windows tell equal rows apart, all do it alike."""
+        is_told_apart = function in ORDERED and function not in PEERS
+        if self._are_several and (is_told_apart or frame.running == "rows" or frame.rows is not None):
+            order = self._places(partition, order)
+            if function == "row_number" and isinstance(order[0][0], Name):
+                return order[0][0]
+        return self._new(function, value, partition, order, frame=frame, offset=offset, name=name)
+
+    def _new(
+        self,
+        function: str,
+        value: Expression | None,
+        partition: tuple[Expression, ...],
+        order: Order,
+        *,
+        frame: Frame = _ALL,
+        offset: int | None = None,
+        name: str | None = None,
+    ) -> Name:
         label = free_name(name or self.wanted or "window", self.relation.columns)
         try:
-            made = Window(self.relation, label, function, value, partition, order, running, offset)
+            made = Window(self.relation, label, function, value, partition, order, frame.running, offset, frame.rows)
             made.columns  # noqa: B018 - kinds are checked where they are first asked for
         except InvalidParameter as error:
             raise InvalidParameter("window", error.offender, error.rule) from None
@@ -141,7 +143,7 @@ class Windows:
         return Name(label)
 
     def _function(
-        self, node: exp.Expression, partition: tuple[Expression, ...], order: _Order, frame: str
+        self, node: exp.Expression, partition: tuple[Expression, ...], order: Order, frame: Frame
     ) -> Expression:
         inner, name = node.this, node.this.key
         if name in _NUMBERED:
@@ -160,18 +162,17 @@ class Windows:
         asked = read_aggregate(self._below, inner, self.relation)
         if asked.distinct is not None or asked.function == "persons":
             self.rows.parsed.refuse(node, "DISTINCT in a window", "group by the privacy id in a subquery")
-        running = None if frame == "all" else frame
         if not asked.arguments:
-            return self._add("count", None, partition, order, running=running)
-        return self._measured(_MEASURED[name], asked.arguments[0], partition, order, running)
+            return self._add("count", None, partition, order, frame=frame)
+        return self._measured(_MEASURED[name], asked.arguments[0], partition, order, frame)
 
     def _measured(
         self,
         function: str,
         value: Expression,
         partition: tuple[Expression, ...],
-        order: _Order,
-        running: str | None,
+        order: Order,
+        frame: Frame,
     ) -> Expression:
         is_truth = kind_of(value, self.relation.columns) is Kind.BOOLEAN
         if is_truth and function == "count":
@@ -180,20 +181,33 @@ class Windows:
         elif is_truth and function in ("sum", "mean"):
             value = Cast(value, Kind.INTEGER)
         if function not in ("sum", "mean"):
-            return self._add(function, value, partition, order, running=running)
+            return self._add(function, value, partition, order, frame=frame)
         steps, restore = person_sum(value, self.relation)
-        is_nullable = may_be_null(value, self.relation)
-        total = restore(self._add("sum", steps, partition, order, running=running))
+        is_nullable = may_be_null(value, self.relation) or frame.rows is not None
+        if (frame.running == "rows" or frame.rows is not None) and (is_nullable or function == "mean"):
+            order = self._places(partition, order)
+        total = restore(self._add("sum", steps, partition, order, frame=frame))
         if function == "sum" and not is_nullable:
             return total
-        many = self._add("count", value, partition, order, running=running, name="values")
+        many = self._add("count", value, partition, order, frame=frame, name="values")
         if function == "mean":
             return Call("divide", (total, many))
         # The sum of no values is NULL.
         none = Call("equal", (many, Literal(0, Kind.INTEGER)))
         return Case(((none, Literal(None, kind_of(total, self.relation.columns))),), total)
 
-    def _neighbour(self, node: exp.Expression, partition: tuple[Expression, ...], order: _Order) -> Expression:
+    def _places(self, partition: tuple[Expression, ...], order: Order) -> Order:
+        """Return the order of the places of rows: for windows that are read together, so that equal rows keep theirs.
+
+        Each window puts rows that are equal in order by all columns, and what another one has added is among these.
+        """
+        if order in self._placed.values():
+            return order
+        if (partition, order) not in self._placed:
+            self._placed[partition, order] = ((self._new("row_number", None, partition, order, name="place"), False),)
+        return self._placed[partition, order]
+
+    def _neighbour(self, node: exp.Expression, partition: tuple[Expression, ...], order: Order) -> Expression:
         """Return LAG or LEAD, over one row or several, with a value where there is no such row."""
         inner, name = node.this, node.this.key
         self.rows.only(inner, "this", "offset", "default")
@@ -204,11 +218,13 @@ class Windows:
         if not 1 <= away <= FARTHEST:
             self.rows.parsed.refuse(node, f"{name.upper()} over {away} rows", f"write a number from 1 to {FARTHEST}")
         value = self._below.settled(self._below.value(inner.this), Kind.TEXT)
-        found = self._add(name, value.expression, partition, order, offset=None if away == 1 else away)
         default = inner.args.get("default")
+        if default is not None:
+            order = self._places(partition, order)
+        found = self._add(name, value.expression, partition, order, offset=None if away == 1 else away)
         if default is None:
             return found
-        place: Expression = self._add("row_number", None, partition, order, name="place")
+        place: Expression = order[0][0]
         if name == "lead":
             rows = self._add("count", None, partition, (), name="rows")
             place = Call("add", (Call("subtract", (rows, place)), Literal(1, Kind.INTEGER)))
@@ -216,16 +232,20 @@ class Windows:
         other = self._below.value(default)
         return self._below.choice(node, [is_none], [other, Typed(found, value.kind)]).expression
 
-    def _end(self, node: exp.Expression, partition: tuple[Expression, ...], order: _Order, frame: str) -> Expression:
+    def _end(self, node: exp.Expression, partition: tuple[Expression, ...], order: Order, frame: Frame) -> Expression:
         function = _ENDS[node.this.key]
         self.rows.only(node.this, "this")
         if not order:
             self.rows.parsed.refuse(node, f"{function.upper()}_VALUE without ORDER BY", "say by what rows are ordered")
-        if function == "last" and frame != "all":
+        if function == "last" and frame.running == "range":
             self.rows.parsed.refuse(
                 node,
                 "LAST_VALUE ends at the row at hand unless the window says otherwise",
                 f"add {_ALL_ROWS}, or take the value itself",
             )
         value = self._below.settled(self._below.value(node.this.this), Kind.TEXT)
-        return self._add(function, value.expression, partition, order)
+        if frame.is_reversed:
+            function = "last" if function == "first" else "first"
+        if frame.running == "rows" and function == "last":
+            frame = Frame(None, (None, 0))
+        return self._add(function, value.expression, partition, order, frame=Frame(None, frame.rows))
