@@ -981,3 +981,19 @@ def test_which_values_occur_and_how_many_are_priced_charged_and_stored(folder: P
         counted = asked(opened, "SELECT COUNT(DISTINCT note) AS n, MIN(waited) AS least FROM visits", epsilon=60)
         assert counted.loss.pure == 60
         assert counted.interval("n")[0][0] <= 4 <= counted.interval("n")[0][1]  # type: ignore[operator]
+
+
+def test_quantiles_are_found_as_the_caller_says(session: Session) -> None:
+    text = "SELECT MEDIAN(waited) AS m FROM visits"
+    assert "exponential" in session.quote(text, epsilon=1).columns[0].mechanism
+    assert "tree" in session.quote(text, epsilon=1, quantiles="tree").columns[0].mechanism
+    for quantiles in ("tree", "exponential", "auto"):
+        ((median,),) = asked(session, text, epsilon=1, quantiles=quantiles).rows
+        assert 0 <= median <= 100
+    spent = session.balance().spent
+    report = "SELECT MEDIAN(waited) / (SELECT COUNT(*) FROM visits WHERE ward = 'skin') AS m FROM visits"
+    for wrong, how in ((text, "forest"), (report, "exponential")):
+        for verb in (session.sql, session.quote):
+            with pytest.raises(InvalidParameter, match="quantiles"):
+                verb(wrong, epsilon=1, quantiles=how)
+    assert session.balance().spent == spent

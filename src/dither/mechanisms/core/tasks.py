@@ -50,6 +50,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
             "dither sql with MEDIAN or QUANTILE, session.sql",
             {
                 "query": "For medians, quantiles, smallest and largest values of a column, in groups.",
+                "exponential-quantiles": "For your own numbers: one or few quantiles on a fine grid, in the library.",
                 "smooth-laplace": "For your own statistic with a smooth bound on its local sensitivity, with a delta.",
                 "smooth-cauchy": "The same without a delta; tails are heavy, and there are no error bars.",
                 "smooth-gaussian": "The same for vectors whose coordinates move together.",
