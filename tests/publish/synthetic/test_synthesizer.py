@@ -116,7 +116,7 @@ def test_constant_columns_and_a_single_column() -> None:
 )
 def test_contradictory_facts_are_refused(facts: list[Any], said: str) -> None:
     with pytest.raises(InvalidParameter, match=said):
-        synthesizer(constraints=facts)
+        synthesizer(constraints=facts, bins={"age": 20})
 
 
 @pytest.mark.parametrize("method", sorted(TINY))

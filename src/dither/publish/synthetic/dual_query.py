@@ -45,7 +45,7 @@ _FOR_TOTAL: Final = Fraction(1, 20)
 #: The scale of the law, as a share of the records, at which few rounds lose least: found on tables that are public.
 _LEAST_SCALE: Final = Fraction(4, 5)
 #: More rounds than these gain little, and take long.
-_USUAL_ROUNDS: Final = 48
+_USUAL_ROUNDS: Final = 32
 
 
 def _examples() -> Iterator[Example]:
@@ -125,8 +125,8 @@ class DualQuery(Composed[Any, WeightedRecords]):
             within: the loss not to exceed.
             attributes: names and sizes.
             workload: marginals, whose cells are the queries; None for all pairs.
-            rounds: the number of records that are found; None for as many, up to 48, as leave a scale of four fifths
-                of ``records``. With 48 it is not made smaller than that, and what is left of the loss is not spent:
+            rounds: the number of records that are found; None for as many, up to 32, as leave a scale of four fifths
+                of ``records``. With 32 it is not made smaller than that, and what is left of the loss is not spent:
                 a law that draws the worst query alone finds records that answer no other.
             samples: the number of queries by which a record is found; None for a twelfth of the rounds' square.
             records: about how many records there are, where that is public.
