@@ -1004,3 +1004,19 @@ def test_arguments_that_a_verb_does_not_have_are_refused_in_words(
             getattr(owner, verb)(*words, **options)
         assert said in str(refused.value)
     assert [entry.kind for entry in session.curator.ledger.entries(session.dataset.name)] == ["register"]
+
+
+def test_quantiles_are_found_as_the_caller_says(session: Session) -> None:
+    text = "SELECT MEDIAN(waited) AS m FROM visits"
+    assert "exponential" in session.quote(text, epsilon=1).columns[0].mechanism
+    assert "tree" in session.quote(text, epsilon=1, quantiles="tree").columns[0].mechanism
+    for quantiles in ("tree", "exponential", "auto"):
+        ((median,),) = asked(session, text, epsilon=1, quantiles=quantiles).rows
+        assert 0 <= median <= 100
+    spent = session.balance().spent
+    report = "SELECT MEDIAN(waited) / (SELECT COUNT(*) FROM visits WHERE ward = 'skin') AS m FROM visits"
+    for wrong, how in ((text, "forest"), (report, "exponential")):
+        for verb in (session.sql, session.quote):
+            with pytest.raises(InvalidParameter, match="quantiles"):
+                verb(wrong, epsilon=1, quantiles=how)
+    assert session.balance().spent == spent

@@ -8,12 +8,16 @@ is compared with the stability that the plan charges for. How much of it was att
 from __future__ import annotations
 
 import itertools
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dither.audit.query_words import word_query
 from dither.data import Aggregation, Call, Column, CountRows, DataSet, Kind, Limits, Literal, Name, Scan, Table
@@ -24,13 +28,16 @@ from dither.data.relations import Relation
 from dither.data.returned import Group
 from dither.data.schema import person_unit
 from dither.exact import sqrt_up
+from dither.mechanisms.line_choice import SUM_OF_LARGEST
 from dither.noise import Noise, system_noise
 from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, Loss, PureDP, Unit
-from dither.publish.queries.answer import Answer, plan_query
+from dither.publish.queries.answer import Answer, cell_rows, plan_query
 from dither.publish.queries.design import Part, Pick
 from dither.publish.queries.distinct import exact_table
 from dither.publish.queries.groups import persons_by_text
+from dither.publish.queries.quantiles import Search
 from dither.publish.queries.query import AGGREGATES, Aggregate, Key, Query
+from dither.publish.queries.rank_search import RankPart, RankSearch
 from dither.publish.queries.reports.mechanism import plan_report
 from dither.publish.queries.reports.report import Report
 from dither.publish.queries.sql import parse_request
@@ -106,7 +113,8 @@ def hostile_answers(noise: Noise) -> Iterator[Answer]:
             loss: Loss = ApproxDP(1, "1e-6")
             yield plan_query(_query(unit, limits, groups_are), loss, noise="laplace" if is_pure else "gaussian")
         else:
-            yield plan_query(_query(unit, limits, groups_are), PureDP(1) if is_pure else ZCDP("1/2"))
+            found = "exponential" if noise.uniform_below(2, 1)[0] else "tree"
+            yield plan_query(_query(unit, limits, groups_are), PureDP(1) if is_pure else ZCDP("1/2"), quantiles=found)
 
 
 def neighbours(dataset: DataSet, noise: Noise) -> tuple[list[Row], list[Row]]:
@@ -149,6 +157,7 @@ class Comparison:
             sides = [_counted(engine, counted) for engine in (here, there)]
             changes = [change for key, change in _changes(*sides) if key[-1] is not None]
             found.append(Found("level of a search", _length(changes, part.is_gaussian), part.stability))
+        found += [self._ranked(search, part, here, there) for search, part in self._searches]
         for pick, counted in self._choices:
             sides = [_counted(engine, counted) for engine in (here, there)]
             changed = [(key, change) for key, change in _changes(*sides) if change]
@@ -175,13 +184,42 @@ class Comparison:
 
     @cached_property
     def _levels(self) -> list[tuple[Part, Aggregation]]:
-        """The first and the last level of every search."""
+        """The first and the last level of every search in a tree."""
         design, levels = self.answer.design, []
         for search, part in zip(design.searches, design.levels, strict=True):
+            if not isinstance(search, Search) or not isinstance(part, Part):
+                continue
             for level in (0, search.levels - 1):
                 cell = Call("shift_right", (search.scaled.expression, Literal(search.shift(level), Kind.INTEGER)))
                 levels.append((part, Aggregation(self._relation, (*design.key_values, cell), (CountRows(),))))
         return levels
+
+    @cached_property
+    def _searches(self) -> list[tuple[RankSearch, RankPart]]:
+        """The searches by choices."""
+        found = zip(self.answer.design.searches, self.answer.design.levels, strict=True)
+        return [(one, part) for one, part in found if isinstance(one, RankSearch) and isinstance(part, RankPart)]
+
+    def _ranked(self, search: RankSearch, part: RankPart, here: Engine, there: Engine) -> Found:
+        """Return the draw of a search that moves most for what is declared, on one path that both sides take."""
+        design, seen = self.answer.design, list[list[tuple[Any, Fraction]]]()
+        draws = list(search.draws(part, len(self._groups)))
+        # Candidates near the ends and in the middle, the same ones for both.
+        lots = [_spread(choice.candidates, choice.shape) for choice, _ in draws]
+        for engine in (here, there):
+            mine: list[tuple[Any, Fraction]] = []
+
+            def run(_: Any, lines: Any, stability: Fraction, mine: list[tuple[Any, Fraction]] = mine) -> Any:
+                mine.append((lines, stability))
+                return lots[len(mine) - 1]
+
+            search.choose(part, cell_rows(design, engine, self._relation, self._groups, search), run)
+            seen.append(mine)
+        moved = [
+            Found("choice of a search", SUM_OF_LARGEST.measure(one, other) or Fraction(0), allowed)
+            for (one, allowed), (other, _) in zip(*seen, strict=True)
+        ]
+        return max(moved, key=lambda found: found.tightness)
 
     @cached_property
     def _choices(self) -> list[tuple[Pick, Aggregation]]:
@@ -191,6 +229,12 @@ class Comparison:
             keys = (*design.key_values, *pick.aggregate.arguments)
             choices.append((pick, Aggregation(rows, keys, (design.one_unit.measure,))))
         return choices
+
+
+def _spread(candidates: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Return candidates, drawn evenly over their whole range."""
+    drawn = system_noise().uniform_below(candidates, math.prod(shape))
+    return np.asarray(drawn, dtype=np.int64).reshape(shape)
 
 
 def brute_force(pairs: int, *, shaped: bool = False) -> dict[str, list[Found]]:

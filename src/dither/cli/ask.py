@@ -26,6 +26,7 @@ from dither.cli.options import (
     Json,
     Key,
     Noise,
+    Quantiles,
     Quoted,
     Rho,
     ThresholdShare,
@@ -133,6 +134,7 @@ def sql(
     key: Key = None,
     noise: Noise = "auto",
     threshold_share: ThresholdShare = None,
+    quantiles: Quantiles = "auto",
     auto_share: AutoShare = "0.1",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Also write CSV, Parquet, JSON or HTML (a plot).")
@@ -157,7 +159,7 @@ def sql(
     outputs = () if out is None else (table_output("out", out, _SUFFIXES),)
     charged = Charged(epsilon, delta, rho, None, analyst, key, home, as_json, is_quoted, force)
     how: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "noise": noise}
-    how |= {"threshold_share": threshold_share, "auto_share": auto_share}
+    how |= {"threshold_share": threshold_share, "quantiles": quantiles, "auto_share": auto_share}
     with charged_session(charged, dataset, outputs) as asked:
         if is_quoted:
             show(asked.quote(query, **how), as_json=as_json)
@@ -191,6 +193,7 @@ def quote(
     ] = None,
     noise: Noise = "auto",
     threshold_share: ThresholdShare = None,
+    quantiles: Quantiles = "auto",
     auto_share: AutoShare = "0.1",
     home: Home = None,
     as_json: Json = False,
@@ -198,6 +201,7 @@ def quote(
     """Say what a query would cost and how far it would err; the data stays closed."""
     check_figures(epsilon=epsilon, rho=rho)
     how: dict[str, Any] = {"noise": noise, "threshold_share": threshold_share, "auto_share": auto_share}
+    how["quantiles"] = quantiles
     with session(home, dataset, "curator", key="") as asked:
         if target is not None:
             column, _, error = target.partition("=")

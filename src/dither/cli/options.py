@@ -34,6 +34,13 @@ def dataset_names(ctx: typer.Context, incomplete: str) -> list[str]:
     return sorted(path.stem for path in (folder / "datasets").glob("*.yaml") if path.stem.startswith(incomplete))
 
 
+def known_search(value: str) -> str:
+    """Return the way to find quantiles that was typed, if there is such."""
+    if value not in ("tree", "exponential", "auto"):
+        raise InvalidParameter("--quantiles", value, "tree, exponential or auto")
+    return value
+
+
 def known_noise(value: str) -> str:
     """Return the noise that was typed, if there is such."""
     if value not in ("laplace", "gaussian", "auto"):
@@ -64,6 +71,14 @@ Delta = Annotated[
 Rho = Annotated[str | None, typer.Option(help="A zero-concentrated loss instead of epsilon and delta.")]
 Analyst = Annotated[str, typer.Option(help="On whose quota the release is made.")]
 Noise = Annotated[str, typer.Option(callback=known_noise, help="laplace, gaussian, or auto for whichever errs less.")]
+Quantiles = Annotated[
+    str,
+    typer.Option(
+        "--quantiles",
+        callback=known_search,
+        help="tree, exponential, or auto for whichever has the shorter intervals of quantiles.",
+    ),
+]
 ThresholdShare = Annotated[
     str | None,
     typer.Option(

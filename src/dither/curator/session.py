@@ -190,6 +190,7 @@ class Session(Closing):
         noise: str = "auto",
         shares: Mapping[str, Number] | None = None,
         threshold_share: Number | None = None,
+        quantiles: str = "auto",
         auto_share: Number = USUAL_SHARE,
         confidence: Number = "0.95",
     ) -> QueryResult:
@@ -210,12 +211,13 @@ class Session(Closing):
                 are equal shares of the declared ranges.
             threshold_share: where groups are discovered, the share of the loss that decides which are shown; in SQL
                 ``OPTION (THRESHOLD_SHARE = 0.4)`` at the end.
+            quantiles: "tree", "exponential", or "auto" for whichever has the shorter intervals.
             auto_share: where the text says ``CLAMP(x, AUTO)``, the share of the loss that finds the ranges first.
             confidence: the level of the intervals.
 
         """
         how: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss, "noise": noise}
-        how |= {"shares": shares, "threshold_share": threshold_share}
+        how |= {"shares": shares, "threshold_share": threshold_share, "quantiles": quantiles}
         statement = parse_statement(text)
         if statement.is_explained:
             priced: Any = self.quote(text, **how, auto_share=auto_share)
@@ -378,6 +380,7 @@ class Session(Closing):
         noise: str = "auto",
         shares: Mapping[str, Number] | None = None,
         threshold_share: Number | None = None,
+        quantiles: str = "auto",
         auto_share: Number = USUAL_SHARE,
     ) -> Quote: ...
     def quote(
@@ -392,6 +395,7 @@ class Session(Closing):
         noise: str = "auto",
         shares: Mapping[str, Number] | None = None,
         threshold_share: Number | None = None,
+        quantiles: str = "auto",
         auto_share: Number = USUAL_SHARE,
     ) -> Quote | Price:
         """Return what a query would cost and how far it would err, or what any offer would cost.
@@ -407,6 +411,7 @@ class Session(Closing):
             noise: of a query: "laplace", "gaussian", or "auto".
             shares: of a query: how the loss is divided among the aggregates.
             threshold_share: of a query whose groups are discovered: the share of the loss that decides which are shown.
+            quantiles: of a query: "tree", "exponential", or "auto".
             auto_share: of a query with ``CLAMP(x, AUTO)``: the share of the loss that finds the ranges. Its price is
                 that of all its releases together; its error follows once the ranges are found.
 
@@ -425,6 +430,7 @@ class Session(Closing):
             clamps = found_clamps(text, self.dataset)
             threshold_share = answers.one_share(statement, threshold_share)
         ways: dict[str, Any] = {"noise": noise, "shares": shares, "threshold_share": threshold_share}
+        ways["quantiles"] = quantiles
         if clamps is not None:
             with saying_what_is_left(self.balance):
                 stated = agreed_loss(text, **said)

@@ -156,6 +156,40 @@ def _even(column: Column, bins: int | None, outside: str | None) -> Axis:
     return Axis(column.name, decided, None, (*shown, high), is_numbered=True, is_ordered=True)
 
 
+def even_runs(column: Column, runs: Sequence[tuple[int, int]], outside: str | None) -> Axis:
+    """Return bins of equal width within each of some runs of integers or days.
+
+    Args:
+        column: with declared bounds.
+        runs: where each run begins, counted from the lower end, and its number of bins; the first begins at 0.
+        outside: as for ``axis_of``.
+
+    >>> even_runs(Column("gain", Kind.INTEGER, lower=-1, upper=9), [(0, 1), (1, 2), (9, 1)], ENDS).edges
+    (-1, 0, 4, 8, 9)
+
+    """
+    low, high = _bounds(column)
+    value, lowest, highest = _as_number(column, low, high)
+    offset = Call("subtract", (value, _whole(int(lowest))))
+    stops = [*(start for start, _ in runs[1:]), int(highest) - int(lowest) + 1]
+    shown: list[int] = []
+    numbers: list[Expression] = []
+    for (start, bins), stop in zip(runs, stops, strict=True):
+        span = stop - start
+        if not 1 <= bins <= span:
+            raise InvalidParameter(f"bins of {column.name}", bins, f"1 to {span} in a run of {span} values")
+        within = Call("subtract", (offset, _whole(start)))
+        each = Call("quotient", (Call("multiply", (within, _whole(bins))), _whole(span)))
+        numbers.append(_whole(len(shown)) if bins == 1 else Call("add", (_whole(len(shown)), each)))
+        shown += [start - (-k * span // bins) for k in range(bins)]
+    branches = zip((Call("less", (offset, _whole(stop))) for stop in stops), numbers[:-1], strict=False)
+    inside = Case(tuple(branches), numbers[-1]) if len(numbers) > 1 else numbers[0]
+    decided = _held(Name(column.name), low, high, inside, len(shown), outside, column.kind)
+    first = low if isinstance(low, datetime.date) else int(lowest)
+    edges = (*(_later(first, start) for start in shown), high)
+    return Axis(column.name, decided, None, edges, is_numbered=True, is_ordered=True)
+
+
 def _between(column: Column, edges: tuple[Any, ...], outside: str | None) -> Axis:
     """Bins with these edges."""
     first, last = edges[0], edges[-1]

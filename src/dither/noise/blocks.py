@@ -23,13 +23,17 @@ LARGEST_MULTIPLICITY = 2**512
 
 
 def select_block(
-    entropy: Entropy, scores: Integers, multiplicities: Sequence[int], rate: Fraction, count: int
+    entropy: Entropy, scores: Integers, multiplicities: Sequence[int] | Integers, rate: Fraction, count: int
 ) -> Integers:
     """Return ``count`` independent indices, each i with probability proportional to m_i * e^(rate * scores[i])."""
     gaps = _gaps(scores)
     # Rounding a multiplicity and multiplying by it add two units of 2^-53 to a weight's error, which is below 2^-40.
     # An exponent cut off at 800 leaves an error of at most 2^512 e^-800 < 2^-640 in a weight; the total is at least 1.
-    weights = _weights(gaps, rate) * np.array([float(m) for m in multiplicities])
+    if isinstance(multiplicities, np.ndarray):
+        members = multiplicities.astype(np.float64)
+    else:
+        members = np.array([float(m) for m in multiplicities])
+    weights = _weights(gaps, rate) * members
     cumulative, sum_error = _running_sums(weights)
     total = float(cumulative[-1])
     bits = _WORDS * entropy.word_bits
@@ -40,7 +44,8 @@ def select_block(
     high = np.searchsorted(cumulative, point + (total * 2.0**-bits + margin), side="left")
     chosen = np.minimum(high, scores.size - 1).astype(np.int64)
     for index in np.flatnonzero(low != chosen):
-        chosen[index] = _select_exactly(entropy, gaps, multiplicities, rate, int(prefixes[index]), bits)
+        exactly = [int(m) for m in multiplicities]
+        chosen[index] = _select_exactly(entropy, gaps, exactly, rate, int(prefixes[index]), bits)
     return chosen
 
 

@@ -155,13 +155,24 @@ class Noise:
         added = self.discrete_laplace(wide, size)
         return np.where(flip(self._entropy, shaped.unchanged(narrow, wide), _size(size)), 0, added)
 
-    def select_block(self, scores: ArrayLike, multiplicities: Sequence[int], rate: Number, size: int) -> Integers:
+    def select_block(
+        self, scores: ArrayLike, multiplicities: Sequence[int] | Integers, rate: Number, size: int
+    ) -> Integers:
         """Return indices i with probability proportional to multiplicities[i] * e^(rate * scores[i])."""
         vector, step = _scores(scores), non_negative("rate", rate)
-        counts = [whole("multiplicities", m, least=1, most=blocks.LARGEST_MULTIPLICITY) for m in multiplicities]
+        counts = _multiplicities(multiplicities)
         if len(counts) != vector.size:
             raise InvalidParameter("multiplicities", f"{len(counts)} numbers", f"one for each of {vector.size} scores")
         return blocks.select_block(self._entropy, vector, counts, step, _size(size))
+
+
+def _multiplicities(given: Sequence[int] | Integers) -> Sequence[int] | Integers:
+    """Return how many members each block has; an array of integers is checked as a whole."""
+    if isinstance(given, np.ndarray) and given.dtype == np.int64:
+        if given.size:
+            whole("multiplicities", int(given.min()), least=1)
+        return given
+    return [whole("multiplicities", m, least=1, most=blocks.LARGEST_MULTIPLICITY) for m in given]
 
 
 def discrete_scale(name: str, value: Number) -> Fraction:

@@ -84,7 +84,6 @@ _EVERY: Final = (
     Method(
         "noise-first", lambda loss, shape: histograms.MergedHistogram.calibrated(loss, cells=shape[0]), 1, True, 2**13
     ),
-    Method("php", lambda loss, shape: histograms.BisectedHistogram.calibrated(loss, cells=shape[0]), 1, True, 2**13),
     Method(
         "most-likely",
         lambda loss, shape: histograms.MostLikelyHistogram.calibrated(loss, cells=shape[0]),
@@ -96,7 +95,6 @@ _EVERY: Final = (
     Method("uniform-grid", lambda loss, shape: histograms.UniformGrid.calibrated(loss, shape=shape), 2, True),
     Method("adaptive-grid", lambda loss, shape: histograms.AdaptiveGrid.calibrated(loss, shape=shape), 2, True),
     Method("priv-tree", lambda loss, shape: histograms.PrivTree.calibrated(loss, side=_square(shape)), 2, True),
-    Method("median-tree", lambda loss, shape: histograms.MedianTree.calibrated(loss, shape=shape), 2, True),
 )
 METHODS: Final[Mapping[str, Method]] = MappingProxyType({method.name: method for method in _EVERY})
 

@@ -67,6 +67,12 @@ def _weighted_marginals(mechanism: Any, data: Any) -> Made:
     return (replace(mechanism, workload=workload, strategy=strategy), data[:, np.arange(5) % data.shape[1]])
 
 
+def _quantiles(mechanism: Any, data: Any) -> Made:
+    """Return many quantiles on many cells."""
+    shares = tuple(f"{place}/16" for place in range(17))
+    return (replace(mechanism, shares=shares, cells=_MANY), np.resize(np.asarray(data), _ROWS))
+
+
 def _most_likely(mechanism: Any, data: Any) -> Made:
     tree = mechanism.tree
     levels = (tree.levels[0],) * (_MANY.bit_length())
@@ -256,6 +262,7 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("threshold-learner", "threshold-descent"), _thresholds),
     "ticked-answer": _ticked,
     **dict.fromkeys(("poisson-sample", "sample-and-aggregate"), _blocks),
+    "exponential-quantiles": _quantiles,
     "lifted": _lifted,
     "two-phase": _two_phases,
     "weighted-marginals": _weighted_marginals,

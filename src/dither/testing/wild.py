@@ -19,6 +19,7 @@ from dither.mechanisms.core.mechanism import InteractivePrimitive, Mechanism, Pr
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.core.values import Category, IntegerArray, RealArray
 from dither.mechanisms.floored_choice import Floored
+from dither.mechanisms.line_choice import Line, Lines
 from dither.noise import Noise
 from dither.privacy import Plan, Repeats
 from dither.testing.entropy import SeededEntropy
@@ -80,6 +81,12 @@ def other_value(part: Mechanism[Any, Any], value: Any, turn: int, number: int = 
     if isinstance(value, Counter):
         # Cells have numbers. What a key may be is known to the data alone, so that of keys there are none.
         return Counter() if turn % 2 == 0 else Counter({0: _LARGE, 1: _LARGE, 2: _LARGE})
+    if isinstance(domain, Lines):
+        # A step at the end of each line, large or small, or nothing but steps that are alike.
+        return tuple(
+            Line([0, 1 + (number + place) % 3], [0, height])
+            for place, height in enumerate(_pattern(domain.count, turn, number).tolist())
+        )
     if isinstance(value, Floored):
         return Floored(0, {} if turn % 2 == 0 else {number % 3: _LARGE})
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], int):

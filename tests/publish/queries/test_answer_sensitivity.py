@@ -34,7 +34,7 @@ def test_brute_force_never_exceeds_and_attains_the_declared_sensitivity() -> Non
             tightest[name] = max(tightest.get(name, 0.0), found.tightness)
         if all(share == 1 for share in tightest.values()):
             break
-    assert len(tightest) == 38, "a kind of vector, or a unit, was never tried"
+    assert len(tightest) == 42, "a kind of vector, or a unit, was never tried"
     assert set(tightest.values()) == {1.0}, tightest
 
 

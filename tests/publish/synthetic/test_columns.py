@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import datetime
 from typing import Any
 
@@ -10,11 +11,13 @@ import pytest
 
 from dither.data import Column, DataSet, Kind, Table
 from dither.data.engines import connect
+from dither.data.evaluation import evaluator
 from dither.data.reference import ReferenceEngine
 from dither.errors import InvalidParameter
 from dither.estimate.public_randomness import public_generator
 from dither.lift.margins import Margins
-from dither.privacy import ROW
+from dither.privacy import ROW, PureDP
+from dither.publish.synthetic import Synthesizer, plan_synthesis
 from dither.publish.synthetic.columns import Coding, attributes_of, cells_for, codings_of
 
 COLUMNS = (
@@ -131,3 +134,65 @@ def test_listed_whole_numbers_with_and_without_gaps(categories: tuple[int, ...],
         elif value is not None:
             expected[-1] += 1
     assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(0, 255), (0, 256), (0, 99_999), (-500, 500), (-1, 700), (-700, 1), (-700, -3), (1, 4356), (-2, 600)],
+)
+def test_integers_of_wide_ranges_have_cells_where_heaps_are(low: int, high: int) -> None:
+    """Every value against the edges, one by one; the least value and 0 are by themselves, the two largest together."""
+    dataset = DataSet("d", (Table("rows", (Column("x", Kind.INTEGER, low, high),), source="rows"),), ROW)
+    cells, (coding,) = codings_of(dataset, "rows", is_merged=True)
+    number = evaluator(cells.axes[0].value, {"x": Kind.INTEGER})
+    if high - low < 256:
+        assert coding.labels == tuple(range(low, high + 1))
+        return
+    assert coding.edges is not None
+    edges = [int(str(edge)) for edge in coding.edges]
+    assert edges == sorted(set(edges))
+    assert 250 <= coding.size <= 262
+    singles = {low} | ({0} if low < 0 < high - 2 else set())
+    near = {*range(low, low + 300), *range(high - 300, high + 1), *range(-300, 300)}
+    some = {x for x in near if low <= x <= high}
+    for x in sorted(some | {edge + step for edge in edges for step in (-1, 0, 1) if low <= edge + step <= high}):
+        expected = min(bisect.bisect_right(edges, x) - 1, len(edges) - 2)
+        assert number({"x": x}) == expected
+        if x in singles:
+            assert edges[expected : expected + 2] == [x, x + 1]
+    assert edges[-2:] == [high - 1, high]
+    assert [number({"x": x}) for x in (low - 5, high + 5, None)] == [0, coding.size - 1, None]
+    # Codes that exist are found again, and a drawn value lies in its cell.
+    assert cells_for(dataset, "rows", (coding,)) == cells
+    drawn = coding.values(np.arange(coding.size), public_generator())
+    assert [number({"x": int(x)}) for x in drawn] == list(range(coding.size))
+
+
+def test_cells_are_fine_for_methods_that_merge_alone() -> None:
+    columns = (
+        Column("gain", Kind.INTEGER, 0, 99_999),
+        Column("hours", Kind.INTEGER, 1, 99),
+        Column("y", Kind.REAL, 0.0, 1.0),
+    )
+    dataset = DataSet("d", (Table("rows", columns, source="rows"),), ROW)
+    for method, sizes in (("auto", [257, 99, 32]), ("mst", [257, 99, 32]), ("privbayes", [32, 32, 32])):
+        made = plan_synthesis(dataset, "rows", PureDP(1), method=method)
+        found = [coding.size for coding in made.codings]
+        assert found[1:] == sizes[1:]
+        assert abs(found[0] - sizes[0]) <= 4
+    said = plan_synthesis(dataset, "rows", PureDP(1), bins={"gain": 10})
+    assert said.codings[0].size == 10
+    wide = DataSet("d", (Table("rows", (Column("x", Kind.INTEGER, -(2**61), 2**61),), source="rows"),), ROW)
+    assert codings_of(wide, "rows", is_merged=True)[1][0].size == 32
+
+
+def test_heaps_stay_heaps_by_default() -> None:
+    """Nine rows in ten are 0: with cells of equal width alone hardly any of them would be."""
+    pytest.importorskip("pandas")
+    rows = [{"gain": 0 if n % 10 else 5000 + n, "hours": 40 if n % 2 else n % 90 + 1} for n in range(4000)]
+    columns = [Column("gain", Kind.INTEGER, 0, 99_999), Column("hours", Kind.INTEGER, 1, 99)]
+    drawn = Synthesizer(columns, epsilon=10_000).fit(rows).sample(2000)
+    table = drawn.to_pandas()
+    shares = [float(np.mean(table[name].to_numpy() == value)) for name, value in (("gain", 0), ("hours", 40))]
+    assert 0.85 < shares[0] < 0.95
+    assert 0.45 < shares[1] < 0.6

@@ -74,6 +74,23 @@ def test_price_and_calibration() -> None:
         DualQuery.calibrated(PureDP(1), attributes=Attributes.of({"a": 2**10, "b": 2**10}))
 
 
+def test_more_budget_buys_rounds_and_samples_and_no_sharper_law() -> None:
+    """With all of a large loss in the scale the worst query alone would be drawn: worse tables for more budget."""
+    losses = [PureDP(epsilon) for epsilon in ("0.01", "0.1", 1, 10, 100, 10_000)]
+    found = [DualQuery.calibrated(loss, attributes=TABLE, records=1000) for loss in losses]
+    assert [one.rounds for one in found] == sorted(one.rounds for one in found)
+    assert [one.samples for one in found] == sorted(one.samples for one in found)
+    assert found[0].rounds < found[2].rounds < found[-1].rounds
+    for one, loss in zip(found, losses, strict=True):
+        assert one.loss(1) <= loss
+        assert one.scale > 400 or one.rounds == 2
+    assert found[-1].scale == 800
+    # What is asked for is given, whatever the law.
+    assert DualQuery.calibrated(PureDP(10_000), attributes=TABLE, rounds=5, samples=2).scale < 1
+    wide = DualQuery.calibrated(ZCDP(1), attributes=TABLE, records=10**6)
+    assert wide.rounds > DualQuery.calibrated(ZCDP(1), attributes=TABLE, records=1000).rounds
+
+
 class Watching:
     """A run without noise that keeps all scores, and chooses what it is told to."""
 

@@ -116,7 +116,7 @@ def test_constant_columns_and_a_single_column() -> None:
 )
 def test_contradictory_facts_are_refused(facts: list[Any], said: str) -> None:
     with pytest.raises(InvalidParameter, match=said):
-        synthesizer(constraints=facts)
+        synthesizer(constraints=facts, bins={"age": 20})
 
 
 @pytest.mark.parametrize("method", sorted(TINY))
@@ -204,3 +204,34 @@ def test_no_rounding_passes_the_target(method: str, width: int) -> None:
     attributes = Attributes(tuple(f"a{number}" for number in range(width)), (2,) * width)
     for target in (ZCDP("1/2"), ZCDP("1/7"), ApproxDP(1, "1e-9")):
         assert METHODS[method].calibrated(target, attributes=attributes).loss(1) <= target
+
+
+def test_classifiers_are_tested_on_rows_that_the_model_has_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The half that a model was made of, and the half that a classifier is tested on, share no row and miss none."""
+    made = synthesizer().fit(people(60)).table
+    real, age = made.codes(40), [coding.column for coding in made.codings].index("age")
+    real[:, age] = np.arange(40)
+    seen: list[Any] = []
+    halves: list[Any] = []
+
+    def refit(codes: Any) -> Any:
+        seen.append(set(codes[:, age].tolist()))
+        return made.model
+
+    def learning(half: Any, *_: Any) -> list[Any]:
+        halves.append(half)
+        return []
+
+    monkeypatch.setattr("dither.publish.synthetic.quality._learning", learning)
+    compare_with_real(made, real, refit=refit)
+    (half,) = halves
+    tested = set(half.outside[:, age].tolist())
+    assert half.is_unseen
+    assert len(seen) == 1
+    assert not seen[0] & tested
+    assert seen[0] | tested == set(range(40))
+    # Without a way to make another model the figure says that its rows were seen.
+    monkeypatch.undo()
+    pytest.importorskip("sklearn")
+    told = {figure.name: figure.meaning for figure in compare_with_real(made, made.codes(40)).figures}
+    assert "that the table was made of" in told["train on synthetic, test on real"]

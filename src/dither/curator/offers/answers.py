@@ -37,6 +37,7 @@ def sql(
     noise: str = "auto",
     shares: Mapping[str, Number] | None = None,
     threshold_share: Number | None = None,
+    quantiles: str = "auto",
     confidence: Number = "0.95",
 ) -> Offer[QueryResult]:
     """Offer the private answer to a query.
@@ -54,6 +55,7 @@ def sql(
             equal shares of the declared ranges.
         threshold_share: where groups are discovered, the share of the loss that decides which are shown; by default
             what keeps threshold and error together least. In SQL: ``OPTION (THRESHOLD_SHARE = 0.4)`` at the end.
+        quantiles: "tree", "exponential", or "auto" for whichever has the shorter intervals.
         confidence: the level of the intervals.
 
     """
@@ -70,6 +72,7 @@ def sql(
         noise=noise,
         shares=shares,
         threshold_share=one_share(statement, threshold_share),
+        quantiles=quantiles,
         confidence=confidence,
         description=text,
     )
@@ -87,6 +90,7 @@ def ask(
     noise: str = "auto",
     shares: Mapping[str, Number] | None = None,
     threshold_share: Number | None = None,
+    quantiles: str = "auto",
     confidence: Number = "0.95",
     description: str = "",
 ) -> Offer[QueryResult]:
@@ -103,6 +107,7 @@ def ask(
         noise: "laplace", "gaussian", or "auto" for whichever errs less.
         shares: how the loss is divided among the aggregates, by output name.
         threshold_share: where groups are discovered, the share of the loss that decides which are shown.
+        quantiles: "tree", "exponential", or "auto" for whichever has the shorter intervals.
         confidence: the level of the intervals.
         description: one line for people.
 
@@ -111,13 +116,15 @@ def ask(
         stated = loss if query.is_free and loss is not None and loss.is_zero else None
         stated = stated or loss_of(query, epsilon=epsilon, delta=delta, rho=rho, loss=loss)
         how: dict[str, Any] = {"key": key, "noise": noise, "shares": shares, "threshold_share": threshold_share}
+        how["quantiles"] = quantiles
         return report(dataset, query, stated, **how, confidence=confidence, description=description)
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     built = query.build(dataset) if isinstance(query, Groups) else query
     level = probability("confidence", confidence, open_below=True)
     if built.dataset != dataset:
         raise InvalidParameter("query", built.dataset.name, f"about {dataset.name} as it is declared now")
-    answer = plan_query(built, stated, noise=noise, shares=shares, threshold_share=threshold_share)
+    how = {"noise": noise, "shares": shares, "threshold_share": threshold_share, "quantiles": quantiles}
+    answer = plan_query(built, stated, **how)
     rehearse(answer, confidence=level)
     asked: dict[str, Any] = {
         "query": wire.encode(built),
@@ -128,6 +135,8 @@ def ask(
     if answer.threshold_share is not None:
         # Left out where nothing is said, so that requests of before read as they did.
         asked["threshold_share"] = str(answer.threshold_share)
+    if quantiles != "auto":
+        asked["quantiles"] = quantiles
 
     once = WrittenOnce(lambda out: present(answer, out, confidence=level))
     return Offer("query", description, answer, asked, stated, once.write, once.read, key, once.forget)

@@ -29,6 +29,7 @@ def report(
     noise: str = "auto",
     shares: Mapping[str, Number] | None = None,
     threshold_share: Number | None = None,
+    quantiles: str = "auto",
     confidence: Number = "0.95",
     description: str = "",
 ) -> Offer[QueryResult]:
@@ -42,6 +43,7 @@ def report(
         noise: "laplace", "gaussian", or "auto" for whichever errs less.
         shares: how the loss is divided among the queries, by their names.
         threshold_share: of a single query; refused here.
+        quantiles: of a single query; here a tree finds them.
         confidence: the level of the intervals.
         description: one line for people.
 
@@ -49,7 +51,7 @@ def report(
     level = probability("confidence", confidence, open_below=True)
     if built.dataset != dataset:
         raise InvalidParameter("query", built.dataset.name, f"about {dataset.name} as it is declared now")
-    answer = planned(built, stated, noise=noise, shares=shares, threshold_share=threshold_share)
+    answer = planned(built, stated, noise=noise, shares=shares, threshold_share=threshold_share, quantiles=quantiles)
     rehearse_report(answer, confidence=level)
     asked: dict[str, Any] = {
         "report": wire.encode(built),
@@ -63,20 +65,27 @@ def report(
 
 
 def planned(
-    built: Report, stated: Loss, *, noise: str, shares: Mapping[str, Number] | None, threshold_share: Number | None
+    built: Report,
+    stated: Loss,
+    *,
+    noise: str,
+    shares: Mapping[str, Number] | None,
+    threshold_share: Number | None,
+    quantiles: str = "auto",
 ) -> ReportAnswer:
     """Return the mechanism of a report."""
     if threshold_share is not None:
         rule = "left out: the text needs several private queries, and this is a share of one"
         raise InvalidParameter("threshold_share", threshold_share, rule)
+    if quantiles not in ("auto", "tree"):
+        rule = "'auto' or 'tree': the text needs several private queries, whose quantiles are found by trees"
+        raise InvalidParameter("quantiles", quantiles, rule)
     return plan_report(built, stated, noise=noise, shares=shares)
 
 
-def quoted(
-    built: Report, stated: Loss, *, noise: str, shares: Mapping[str, Number] | None, threshold_share: Number | None
-) -> Quote:
-    """Return the price of a report, from public facts alone."""
-    return quote_report(planned(built, stated, noise=noise, shares=shares, threshold_share=threshold_share))
+def quoted(built: Report, stated: Loss, **how: Any) -> Quote:
+    """Return the price of a report, from public facts alone; ``how`` is as for ``planned``."""
+    return quote_report(planned(built, stated, **how))
 
 
 def loss_of(

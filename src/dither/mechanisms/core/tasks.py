@@ -50,6 +50,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
             "dither sql with MEDIAN or QUANTILE, session.sql",
             {
                 "query": "For medians, quantiles, smallest and largest values of a column, in groups.",
+                "exponential-quantiles": "For your own numbers: one or few quantiles on a fine grid, in the library.",
                 "smooth-laplace": "For your own statistic with a smooth bound on its local sensitivity, with a delta.",
                 "smooth-cauchy": "The same without a delta; tails are heavy, and there are no error bars.",
                 "smooth-gaussian": "The same for vectors whose coordinates move together.",
@@ -102,7 +103,6 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "most-likely-histogram": "For small counts that must not be negative, read one by one.",
                 "noise-first": "When single cells matter and neighbours are alike.",
                 "ahp": "When many cells are empty or alike and a few stand out, in any order.",
-                "php": "For a few sharp steps.",
                 "structure-first": "For few cells in few buckets, with a small known bound.",
                 "equi-width-histogram": "When cells are finer than anybody needs.",
                 "uniform-histogram": "As a yardstick, or when there are hardly any rows.",
@@ -130,7 +130,6 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "priv-tree": "For points that are dense in few places.",
                 "quad-tree": "When errors must be known beforehand.",
                 "uniform-grid": "For a quick map; adaptive-grid is nearly always better.",
-                "median-tree": "When questions are about shares of the points and not about places.",
                 "function-release": "For a density at public points about a radius apart.",
                 "gaussian-process": "For a density at many close points.",
                 "median-cuts": "As a part: boxes with about equally many points.",

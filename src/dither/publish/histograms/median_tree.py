@@ -141,6 +141,7 @@ class MedianCuts(Primitive[Any, Any]):
     examples=_examples,
     source="Differentially Private Spatial Decompositions (Cormode et al. 2012), sections 5 and 6; Differential "
     "Privacy and Applications (Zhu et al. 2017), section 12.2",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class MedianTree(Composed[Any, NDArray[np.float64]]):

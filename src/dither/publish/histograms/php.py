@@ -47,6 +47,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Differentially Private Histogram Publishing through Lossy Compression (Acs, Castelluccia, Chen 2012), "
     "section 5",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class BisectedHistogram(Composed[Any, NDArray[np.float64]]):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -26,13 +26,15 @@ from dither.exact import Field, Number, Of, OneOf
 from dither.lift.over_data import OverData
 from dither.mechanisms import DiscreteGaussian, Geometric, Numerics, PublicArray, Runner, register
 from dither.mechanisms.core.spec import Codec, register_codec
+from dither.mechanisms.exponential_quantiles import Rows
 from dither.privacy import ZCDP, ApproxDP, InOrder, Loss, Parallel, Plan, PureDP, Unit, Use, Within
-from dither.publish.queries.design import GAUSSIAN, LAPLACE, Design, Part
+from dither.publish.queries.design import EXPONENTIAL, GAUSSIAN, LAPLACE, RANKED, TREE, Design
 from dither.publish.queries.distinct import exact_table, requests
 from dither.publish.queries.examples import answer_examples
 from dither.publish.queries.groups import from_texts, persons_by_text, positions
 from dither.publish.queries.quantiles import Search
 from dither.publish.queries.query import Aggregate, Key, Query
+from dither.publish.queries.rank_search import MOST_CELLS, MOST_GROUPS, RankSearch
 from dither.publish.queries.sizes import check_query
 from dither.publish.queries.split import check_shares, check_threshold_share
 from dither.publish.queries.work import planning
@@ -98,6 +100,13 @@ class Law(OneOf):
         super().__init__(LAPLACE, GAUSSIAN, rule=f"'{LAPLACE}' or '{GAUSSIAN}'")
 
 
+class _Quantiles(OneOf):
+    """How quantiles are found."""
+
+    def __init__(self) -> None:
+        super().__init__(TREE, EXPONENTIAL, rule=f"'{TREE}' or '{EXPONENTIAL}'", default=TREE)
+
+
 class ShareField(Field["tuple[tuple[str, Fraction], ...] | None", "tuple[tuple[str, Fraction], ...] | None"]):
     """Names and shares, or None."""
 
@@ -144,6 +153,7 @@ class Answer(OverData[Answered]):
         shares: how much of the loss each aggregate gets; None for equal errors as a share of each column's range.
         threshold_share: how much of the loss decides which groups are shown, where they are discovered; None for what
             keeps the threshold and the error of the values together least.
+        quantiles: 'tree' (noisy counts in a tree of cells) or 'exponential' (the exponential mechanism on the cells).
 
     >>> from dither.publish.queries.examples import clinic_query
     >>> Answer(query=clinic_query("count"), target=PureDP(1), noise="laplace").loss(1)
@@ -162,6 +172,7 @@ class Answer(OverData[Answered]):
     noise: Law = Law()
     shares: ShareField = ShareField(None)
     threshold_share: _ThresholdShare = _ThresholdShare(None)
+    quantiles: _Quantiles = _Quantiles()
 
     def __post_init__(self) -> None:
         """Reject queries that cannot be priced; otherwise this would show only once the data is open."""
@@ -172,6 +183,8 @@ class Answer(OverData[Answered]):
             if self.design.groups is None:
                 rule = "left out: nothing is measured in the groups, and all of the loss decides which are shown"
             raise InvalidParameter("threshold_share", str(self.threshold_share), rule)
+        if self.quantiles == EXPONENTIAL:
+            self._check_ranked()
         if not self.loss(1) <= self.target:
             raise NoGuarantee(f"the query would lose {self.loss(1)}, which is not within {self.target}")
         if self.design.discovery is not None:
@@ -179,6 +192,15 @@ class Answer(OverData[Answered]):
             values, allowed = InOrder(self._draws(1)).loss(1), self.design.values_loss
             if not values <= allowed:
                 raise NoGuarantee(f"the values of a query would lose {values}, which is not within {allowed}")
+
+    def _check_ranked(self) -> None:
+        """Reject quantiles that cannot be chosen by their ranks."""
+        if self.design.groups is None and any(a.function in RANKED for a in self.query.aggregates):
+            raise InvalidParameter("quantiles", EXPONENTIAL, f"'{TREE}' where groups are discovered")
+        for search in self.design.searches:
+            if isinstance(search, RankSearch) and not search.recursion.fits:
+                rule = f"'{TREE}' for shares with large denominators, such as {search.shares[0]}"
+                raise InvalidParameter("quantiles", EXPONENTIAL, rule)
 
     @property
     def distance(self) -> Unit:
@@ -189,7 +211,7 @@ class Answer(OverData[Answered]):
     def design(self) -> Design:
         """What is measured, and with which noise."""
         shares = None if self.shares is None else dict(self.shares)
-        return Design(self.query, self.target, self.noise, shares, self.threshold_share)
+        return Design(self.query, self.target, self.noise, shares, self.threshold_share, self.quantiles)
 
     def plan(self) -> Plan:
         """Every part, level and choice in turn; for discovered groups, a threshold and then a filter."""
@@ -204,9 +226,8 @@ class Answer(OverData[Answered]):
         design = self.design
         plans: list[Plan] = [Use(part.drawn(groups), part.stability) for part in design.parts]
         for search, part in zip(design.searches, design.levels, strict=True):
-            for level in range(search.levels):
-                drawn = part.drawn(groups, search.slots, search.children(level))
-                plans.append(Use(drawn, part.stability))
+            draws: Iterator[tuple[Any, Any]] = search.draws(part, groups)  # type: ignore[arg-type]
+            plans += [Use(drawn, stability) for drawn, stability in draws]
         plans += [Parallel(Use(pick.drawn), groups, pick.touched) for pick in design.picks]
         return tuple(plans)
 
@@ -219,8 +240,10 @@ class Answer(OverData[Answered]):
             yield Aggregation(design.bounded(None), design.key_values, (design.one_unit.measure,))
         yield from requests(design, groups)
         for search in design.searches:
-            below = Call("shift_right", (search.scaled.expression, Literal(search.shift(0), Kind.INTEGER)))
-            yield Aggregation(relation, (*design.key_values, below), (_COUNT,))
+            cell = search.scaled.expression
+            if isinstance(search, Search):
+                cell = Call("shift_right", (cell, Literal(search.shift(0), Kind.INTEGER)))
+            yield Aggregation(relation, (*design.key_values, cell), (_COUNT,))
         for pick in design.picks:
             keys = (*design.key_values, *pick.aggregate.arguments)
             yield Aggregation(design.candidates(pick, relation), keys, (design.one_unit.measure,))
@@ -248,13 +271,23 @@ class Answer(OverData[Answered]):
                 drawn = run(part.drawn(len(groups)), np.ascontiguousarray(column), stability=part.stability)
                 numbers.append(PublicArray(drawn))
         levels = tuple(
-            self._descend(data, run, relation, groups, search, part)
+            self._ranked(data, run, relation, groups, search, part)
+            if isinstance(search, RankSearch)
+            else self._descend(data, run, relation, groups, search, part)
             for search, part in zip(design.searches, design.levels, strict=True)
         )
         return Answered(found, tuple(numbers), levels, tuple(self._choose(data, run, relation, groups)))
 
+    def _ranked(
+        self, data: Engine, run: Runner, relation: Relation, groups: Sequence[Group], search: RankSearch, part: Any
+    ) -> tuple[PublicArray, ...]:
+        """Choose quantiles among the cells of every group."""
+        rows = cell_rows(self.design, data, relation, groups, search)
+        chosen = search.choose(part, rows, lambda choice, lines, stability: run(choice, lines, stability=stability))
+        return tuple(PublicArray(drawn) for drawn in chosen)
+
     def _descend(
-        self, data: Engine, run: Runner, relation: Relation, groups: Sequence[Group], search: Search, part: Part
+        self, data: Engine, run: Runner, relation: Relation, groups: Sequence[Group], search: Search, part: Any
     ) -> tuple[PublicArray, ...]:
         design, cell = self.design, search.scaled.expression
         kinds = (*design.key_kinds, Kind.INTEGER)
@@ -300,6 +333,7 @@ def plan_query(
     noise: str = "auto",
     shares: Mapping[str, Number] | None = None,
     threshold_share: Number | None = None,
+    quantiles: str = "auto",
 ) -> Answer:
     """Return the mechanism that answers a query within a loss.
 
@@ -311,19 +345,54 @@ def plan_query(
             each column's declared range.
         threshold_share: where groups are discovered, the share of the loss that decides which are shown, between 0 and
             1: more of it lowers the threshold, and leaves less for the values.
+        quantiles: 'tree', 'exponential', or 'auto': whichever has the shorter intervals, by public facts.
 
     """
     with planning():
-        return _planned(query, loss, noise, shares, threshold_share)
+        if quantiles != "auto":
+            return _planned(query, loss, noise, shares, threshold_share, quantiles)
+        answer = _planned(query, loss, noise, shares, threshold_share, TREE)
+        return ranked(answer) or answer
+
+
+def ranked(answer: Answer) -> Answer | None:
+    """Return an answer with its quantiles chosen by the exponential mechanism, if that makes their intervals shorter.
+
+    The lengths of intervals, in ranks, follow from the query and the loss; so does how much an engine would return.
+    """
+    groups, trees = answer.design.groups, answer.design.searches
+    cells = sum(search.scaled.grid.most + 1 for search in trees)
+    if not trees or groups is None or len(groups) > MOST_GROUPS or cells * len(groups) > MOST_CELLS:
+        return None
+    try:
+        other = replace(answer, quantiles=EXPONENTIAL)
+    except (InvalidParameter, NoGuarantee):
+        return None
+    for tree, part, search, chosen in zip(
+        trees, answer.design.levels, other.design.searches, other.design.levels, strict=True
+    ):
+        for share in search.shares:
+            offset = search.offset(chosen, share) if isinstance(search, RankSearch) else 0  # type: ignore[arg-type]
+            # An interval is about as long as two offsets, or as the error of a rank in a tree: measured. What lies
+            # beyond the last row is as good as the last row to a choice, and not to a tree.
+            if share in (0, 1) or 2 * offset > tree.rank_error(part, share, 0.05):  # type: ignore[arg-type]
+                return None
+    return other
 
 
 def _planned(
-    query: Query, loss: Loss, noise: str, shares: Mapping[str, Number] | None, threshold_share: Number | None
+    query: Query,
+    loss: Loss,
+    noise: str,
+    shares: Mapping[str, Number] | None,
+    threshold_share: Number | None,
+    quantiles: str,
 ) -> Answer:
     check_query(query, "query")
     given = check_shares(shares, [aggregate.name for aggregate in query.aggregates])
     wanted = None if given is None else tuple(given.items())
     fixed: dict[str, Any] = {"query": query, "target": loss, "shares": wanted, "threshold_share": threshold_share}
+    fixed["quantiles"] = quantiles
     if noise != "auto":
         return Answer(noise=noise, **fixed)
     if not isinstance(loss, ApproxDP) or loss.delta == 0:
@@ -339,6 +408,33 @@ def badness(design: Design) -> float:
     """Return the largest error of a column plus the threshold for discovered groups, both in rows."""
     threshold = 0 if design.discovery is None else design.discovery.threshold
     return threshold + max(design.errors(0.05).values(), default=0.0)
+
+
+def _is_plain(key: Any, numbers: Any) -> bool:
+    return (
+        type(key) is tuple is type(numbers)
+        and len(key) == len(numbers) == 1
+        and type(key[0]) is int is type(numbers[0])
+    )
+
+
+def cell_rows(
+    design: Design, data: Engine, relation: Relation, groups: tuple[Group, ...], search: RankSearch
+) -> list[Rows]:
+    """Return the rows of every group in the cells of a search; what is not a cell of a group is ignored."""
+    answer = data.aggregate(Aggregation(relation, (*design.key_values, search.scaled.expression), (_COUNT,)))
+    places, counted = design.places(groups), [list[tuple[int, int]]() for _ in groups]
+    kinds = (*design.key_kinds, Kind.INTEGER)
+    if not design.key_kinds:
+        # Often as many rows as there are values: what is read of a row is the same as below, in one look.
+        plain = [pair for pair in zip(answer.keys, answer.measures, strict=False) if _is_plain(*pair)]
+        if len(plain) == min(len(answer.keys), len(answer.measures)):
+            return [Rows.of(((key[0], numbers[0]) for key, numbers in plain), search.cells)]  # type: ignore[misc]
+    for key, numbers in zip(answer.keys, answer.measures, strict=False):
+        known = canonical(key, kinds)
+        if known is not None and isinstance(known[-1], int) and known[:-1] in places:
+            counted[places[known[:-1]]].append((known[-1], first_number(numbers)))
+    return [Rows.of(mine, search.cells) for mine in counted]
 
 
 def _children(

@@ -35,17 +35,20 @@ from dither.publish.queries.measures import COUNT, UNITS, Measured, on_grid
 from dither.publish.queries.product_groups import ProductGroups, ProductPlaces
 from dither.publish.queries.quantiles import Search
 from dither.publish.queries.query import Aggregate, Query
+from dither.publish.queries.rank_search import SCOUT_WEIGHT, RankPart, RankSearch
 from dither.publish.queries.split import Need, divide, threshold_share
 from dither.publish.queries.statistics import Statistic, statistic_of
 from dither.publish.queries.work import step
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
+#: How quantiles are found: by descending a tree of noisy counts, or by the exponential mechanism.
+TREE, EXPONENTIAL = "tree", "exponential"
 Additive = Geometric | DiscreteGaussian
 Choice = PermuteAndFlip | TopK
 
 #: Finding the noise of a measured part takes about as long as this number of nodes.
 _STEPS_OF_PART: Final = 16
-_RANKED = ("quantile", "minimum", "maximum")
+RANKED = ("quantile", "minimum", "maximum")
 _CHOSEN = ("mode", "top")
 
 
@@ -92,6 +95,7 @@ class Design:
         shares: how much of the loss each aggregate gets; None for equal errors.
         threshold_share: how much of the loss decides which groups are shown, where they are discovered; None for what
             keeps the threshold and the error of the values together least.
+        quantiles: 'tree' or 'exponential'.
 
     """
 
@@ -100,6 +104,7 @@ class Design:
     noise: str
     shares: Mapping[str, Fraction] | None
     threshold_share: Fraction | None = None
+    quantiles: str = TREE
 
     @property
     def is_gaussian(self) -> bool:
@@ -160,17 +165,20 @@ class Design:
         return places, numbers
 
     @cached_property
-    def searches(self) -> tuple[Search, ...]:
+    def searches(self) -> tuple[Search | RankSearch, ...]:
         """Quantiles, together if they share argument, bounds and grid."""
         together: dict[Any, list[Aggregate]] = {}
         for aggregate in self.query.aggregates:
-            if aggregate.function in _RANKED:
+            if aggregate.function in RANKED:
                 step(_STEPS_OF_PART + aggregate.arguments[0].size)
                 if aggregate.share is not None and not 0 <= aggregate.share <= 1:
                     raise InvalidParameter(f"share of {aggregate.name}", str(aggregate.share), "between 0 and 1")
                 scaled = on_grid(aggregate, 0, self.query.relation.columns, origin="lower")
                 together.setdefault(scaled, []).append(aggregate)
-        return tuple(Search(scaled, tuple(aggregates)) for scaled, aggregates in together.items())
+        if self.quantiles == TREE:
+            return tuple(Search(scaled, tuple(aggregates)) for scaled, aggregates in together.items())
+        numbers = len(self.groups or ()) * (len(self.measured) + sum(map(len, together.values())))
+        return tuple(RankSearch(scaled, tuple(aggregates), numbers) for scaled, aggregates in together.items())
 
     @cached_property
     def searched(self) -> dict[str, tuple[int, int]]:
@@ -261,10 +269,15 @@ class Design:
         return tuple(self._part(number) for number in range(len(self.measured)))
 
     @cached_property
-    def levels(self) -> tuple[Part, ...]:
-        """For every search, the noise of one level."""
+    def levels(self) -> tuple[Part | RankPart, ...]:
+        """For every search, the noise of one level or the loss of one choice."""
         first = len(self.measured)
-        return tuple(self._part(first + number, search.levels) for number, search in enumerate(self.searches))
+        return tuple(
+            self._part(first + number, search.levels)
+            if isinstance(search, Search)
+            else self._rank_part(first + number, search)
+            for number, search in enumerate(self.searches)
+        )
 
     @cached_property
     def picks(self) -> tuple[Pick, ...]:
@@ -334,7 +347,7 @@ class Design:
         for search, part in zip(self.searches, self.levels, strict=True):
             for aggregate, share in zip(search.aggregates, search.shares, strict=True):
                 step(_STEPS_OF_PART)
-                found[aggregate.name] = search.reach(part.drawn(), search.levels - 1, share, failure)
+                found[aggregate.name] = search.rank_error(part, share, failure)  # type: ignore[arg-type]
         for pick in self.picks:
             step(_STEPS_OF_PART)
             found[pick.aggregate.name] = pick.drawn.error(1 - Fraction(failure)).value
@@ -434,6 +447,12 @@ class Design:
         amount = self._loss_of(share / repeats)
         scaled = gaussian_sigma if self.is_gaussian else laplace_scale
         return Part(sensitivity, share, scaled(amount, self._norm(sensitivity)), self.is_gaussian)
+
+    def _rank_part(self, number: int, search: RankSearch) -> RankPart:
+        step(_STEPS_OF_PART * search.levels)
+        share = self.split[number]
+        value, scout = (self._loss_of(share * weight / search.weight) for weight in (1, SCOUT_WEIGHT))
+        return RankPart(share, value, scout, self.sensitivities[number].l1)
 
     def _pick(self, aggregate: Aggregate, number: int) -> Pick:
         step(_STEPS_OF_PART + len(aggregate.values or ()) // _STEPS_OF_PART)

@@ -61,3 +61,9 @@ def answer_examples() -> Iterator[Example]:
     for query, loss in designs:
         data = ReferenceEngine(query.dataset, {"visits": some_visits()})
         yield Example(plan_query(query, loss), data, neighbours_of(query.dataset))
+    for query, loss in (
+        (clinic_query("quantile", "minimum", "count", unit=person), PureDP(2)),
+        (clinic_query("quantile", unit=ROW_REPLACED, groups="none"), ZCDP("1/2")),
+    ):
+        data = ReferenceEngine(query.dataset, {"visits": some_visits()})
+        yield Example(plan_query(query, loss, quantiles="exponential"), data, neighbours_of(query.dataset))

@@ -316,8 +316,8 @@ class _Presentation:
         number, place = searched
         if (number, failure) not in self._together:
             levels = [level.values for level in self.released.levels[number]]
-            drawn = self.design.levels[number].drawn()
-            found = self.design.searches[number].found(drawn, len(self.groups), levels, failure)
+            part: Any = self.design.levels[number]
+            found = self.design.searches[number].read(part, len(self.groups), levels, failure)
             self._together[number, failure] = [_listed(*part, part[0]) for part in found]
         return self._together[number, failure][place]
 

@@ -20,11 +20,11 @@ has the whole range.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,17 @@ _BITS: Final = 4
 _SCOUTS: Final = 3
 _WIDTH: Final = (1 << 62) - 1
 _DEFAULT_FAILURE: Final = 0.05
+
+
+class LevelPart(Protocol):
+    """The noise of one level."""
+
+    @property
+    def stability(self) -> Fraction:
+        """How far the counts of a level move per unit, in the distance of the noise."""
+
+    def drawn(self, *shape: int) -> Geometric | DiscreteGaussian:
+        """Return the noise for counts of that shape."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,11 @@ class Search:
         whole = max(1, self.scaled.grid.most.bit_length())
         first = whole % _BITS
         return ((first,) if first else ()) + (_BITS,) * (whole // _BITS)
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return self.scaled.grid.most + 1
 
     @property
     def levels(self) -> int:
@@ -105,6 +121,19 @@ class Search:
         )
         return float(found[0])
 
+    def rank_error(self, part: LevelPart, share: Fraction, failure: float) -> float:
+        """Return a bound on the error of a quantile's rank."""
+        return self.reach(part.drawn(), self.levels - 1, share, failure)
+
+    def draws(self, part: LevelPart, groups: int) -> Iterator[tuple[Geometric | DiscreteGaussian, Fraction]]:
+        """Yield every draw with its stability, in order."""
+        for level in range(self.levels):
+            yield part.drawn(groups, self.slots, self.children(level)), part.stability
+
+    def empty(self) -> list[Integers]:
+        """Return the counts of one group without rows, without noise."""
+        return [np.zeros((1, self.slots, self.children(level)), dtype=np.int64) for level in range(self.levels)]
+
     def descend(self, noise: Geometric | DiscreteGaussian, groups: int, ask: Ask) -> list[Integers]:
         """Return the noisy counts of every level; each level's nodes depend on the noisy counts before."""
         path = _Path(self, noise, groups)
@@ -114,10 +143,16 @@ class Search:
             path.step(level, counts[-1])
         return counts
 
+    def read(
+        self, part: LevelPart, groups: int, counts: Sequence[Integers], failure: float
+    ) -> list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+        """Return every aggregate's value in every group, and the ends of its interval."""
+        return self.found(part.drawn(), groups, counts, failure)
+
     def found(
         self, noise: Geometric | DiscreteGaussian, groups: int, counts: Sequence[Integers], failure: float
     ) -> list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
-        """Return every aggregate's value in every group, and the ends of its interval."""
+        """Return every aggregate's value in every group, and the ends of its interval, for counts with that noise."""
         path, ends = _Path(self, noise, groups), _Ends(self, noise, groups, failure)
         for level, seen in enumerate(counts):
             ends.step(level, path, seen)
@@ -128,15 +163,9 @@ class Search:
         # Where an interval has failed its ends may cross.
         low, high = np.minimum(low, high), np.maximum(low, high)
         return [
-            (self._worth(cells[:, place]), self._worth(low[:, place]), self._worth(high[:, place]))
+            tuple(worth_of(self.scaled, part[:, place]) for part in (cells, low, high))  # type: ignore[misc]
             for place in range(len(self.aggregates))
         ]
-
-    def _worth(self, cells: Integers) -> NDArray[Any]:
-        grid = self.scaled.grid
-        if self.scaled.is_exact and grid.exponent == 0:
-            return cells + int(grid.origin)
-        return grid.origin + np.ldexp(cells.astype(np.float64), -grid.exponent)
 
 
 class _Walk:
@@ -268,6 +297,14 @@ class _Ends(_Walk):
         self.enter(level, edges, self.chosen(level, edges))
         ends = (self.nodes << shift) + np.where(self.sides == 1, (1 << shift) - 1, 0)
         self.ends = np.where(self.is_open, ends, self.ends)
+
+
+def worth_of(scaled: Scaled, cells: Integers) -> NDArray[Any]:
+    """Return the values at which cells begin."""
+    grid = scaled.grid
+    if scaled.is_exact and grid.exponent == 0:
+        return cells + int(grid.origin)
+    return grid.origin + np.ldexp(cells.astype(np.float64), -grid.exponent)
 
 
 def share_of(aggregate: Aggregate) -> Fraction:

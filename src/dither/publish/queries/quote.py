@@ -27,7 +27,9 @@ from dither.publish.queries.answer import Answer, plan_query
 from dither.publish.queries.design import Design
 from dither.publish.queries.outside_groups import outside_groups
 from dither.publish.queries.present import estimand_of, is_selected
+from dither.publish.queries.quantiles import Search
 from dither.publish.queries.query import Aggregate, Query
+from dither.publish.queries.rank_search import RankSearch
 from dither.publish.queries.work import planning, step
 
 _FAILURE: Final = 0.05
@@ -231,11 +233,12 @@ def quote(
     noise: str = "auto",
     shares: Mapping[str, Number] | None = None,
     threshold_share: Number | None = None,
+    quantiles: str = "auto",
 ) -> Quote:
     """Return a query's cost and the quality of its answer; the data is not needed."""
+    how: dict[str, Any] = {"shares": shares, "threshold_share": threshold_share, "quantiles": quantiles}
     with planning():
-        answer = plan_query(query, loss, noise=noise, shares=shares, threshold_share=threshold_share)
-        return quote_of(answer)
+        return quote_of(plan_query(query, loss, noise=noise, **how))
 
 
 def quote_of(answer: Answer) -> Quote:
@@ -384,10 +387,21 @@ def _column(design: Design, aggregate: Aggregate, relative: float) -> QuotedColu
     if name in design.searched:
         number, _ = design.searched[name]
         search, level = design.searches[number], design.levels[number]
-        law = f"{noise} on {search.levels} levels of a tree of {search.scaled.grid.most + 1} cells"
-        return QuotedColumn(name, law, level.share, (float(level.scale),), error, unit, estimand, bias)
+        law, scales = _search_law(search, level, noise)
+        return QuotedColumn(name, law, level.share, scales, error, unit, estimand, bias)
     pick = design.picked[name]
     return QuotedColumn(name, pick.drawn.name, pick.share, (float(pick.drawn.scale),), error, unit, estimand, bias)
+
+
+def _search_law(search: Search | RankSearch, level: Any, noise: str) -> tuple[str, tuple[float, ...]]:
+    """Return how quantiles are found, in words, and the scales in rows."""
+    if isinstance(search, Search):
+        return f"{noise} on {search.levels} levels of a tree of {search.cells} cells", (float(level.scale),)
+    scales = tuple(
+        float(choice.scale / parts)
+        for (choice, _), parts in zip(search.draws(level, 1), search.recursion.parts, strict=False)
+    )
+    return f"exponential mechanism on {search.cells} cells, {search.levels} choices", scales
 
 
 def _limits(design: Design) -> str:

@@ -98,13 +98,7 @@ def nothing(answer: Answer) -> Answered:
     return Answered(
         (group,),
         tuple(PublicArray(np.zeros(1, dtype=np.int64)) for _ in design.measured),
-        tuple(
-            tuple(
-                PublicArray(np.zeros((1, search.slots, search.children(level)), dtype=np.int64))
-                for level in range(search.levels)
-            )
-            for search in design.searches
-        ),
+        tuple(tuple(map(PublicArray, search.empty())) for search in design.searches),
         tuple(PublicArray(np.arange(pick.aggregate.many or 1)[None, :]) for pick in design.picks),
     )
 

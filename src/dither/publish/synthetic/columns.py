@@ -24,13 +24,17 @@ from dither.data.wire import register_records
 from dither.errors import InvalidParameter
 from dither.estimate.public_randomness import Generator
 from dither.lift.attributes import Attributes
-from dither.lift.axes import ENDS, Axis, axis_of
+from dither.lift.axes import ENDS, Axis, axis_of, even_runs
 from dither.lift.cells import Cells, source_of
 from dither.lift.margins import number_of
 
 #: Cells of a numeric column, unless told otherwise or there are fewer values.
 USUAL_BINS: Final = 32
+#: Cells of a column of integers or dates, for a method that merges those which its noise leaves nothing of.
+FINE_BINS: Final = 256
 _MOST_CODES: Final = 2**16
+#: In wider ranges the numbers of cells could overflow in an engine.
+_MOST_FINE: Final = 2**40
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,7 @@ def codings_of(
     *,
     bins: Mapping[str, Any] | None = None,
     other: Mapping[str, Value] | None = None,
+    is_merged: bool = False,
 ) -> tuple[Cells, tuple[Coding, ...]]:
     """Return the rows of a table as codes, and the meaning of the codes.
 
@@ -103,6 +108,9 @@ def codings_of(
         columns: which columns; None for all except the privacy id.
         bins: for numeric columns a number of cells or their edges; otherwise each value is a code where there are
             few, and there are 32 cells of equal width where there are many.
+        is_merged: whether the method merges cells that are too rare to tell from noise. Then up to 256 integers or
+            dates are a code each; of more the least one, 0 and the two largest ones are cells by themselves, because
+            there heaps are, and 256 cells of equal width hold the others.
         other: for columns with categories, the label of rows with another value. Without one such rows do not
             count, as in any other request.
 
@@ -121,7 +129,8 @@ def codings_of(
             raise InvalidParameter(f"categories of {name}", f"{len(column.categories or ())} values", rule)
         if isinstance(wanted, int) and wanted > _MOST_CODES:
             raise InvalidParameter(f"bins of {name}", wanted, f"at most {_MOST_CODES}")
-        coding, value = _coded(column, wanted, relation, other or {})
+        axis = fine_axis(column) if is_merged and wanted is None else None
+        coding, value = _coded(column, wanted, relation, other or {}, axis)
         codings.append(coding)
         axes.append(Axis(name, value, tuple(range(coding.size)), None, is_numbered=True, is_ordered=False))
     return Cells(dataset, relation, tuple(axes)), tuple(codings)
@@ -130,16 +139,20 @@ def codings_of(
 def cells_for(dataset: DataSet, table: str | Relation, codings: Sequence[Coding]) -> Cells:
     """Return rows as codes of existing codings."""
     bins: dict[str, Any] = {}
+    declared = source_of(dataset, table)[1]
     for coding in codings:
+        fine = fine_axis(declared(coding.column)) if coding.edges is not None else None
+        if fine is not None and fine.edges == coding.edges:
+            continue  # as ``codings_of`` makes them, in fewer steps than by a search for the edges
         if coding.edges is not None:
             bins[coding.column] = list(coding.edges)
         elif coding.kind not in (Kind.TEXT, Kind.BOOLEAN):
             values = [label for label in coding.labels or () if label is not None]
-            column = source_of(dataset, table)[1](coding.column)
-            if column.categories is None:
+            if declared(coding.column).categories is None:
                 bins[coding.column] = len(values)
     other = {coding.column: (coding.labels or (None,))[-1] for coding in codings if coding.has_other}
-    found, again = codings_of(dataset, table, [coding.column for coding in codings], bins=bins, other=other)
+    names = [coding.column for coding in codings]
+    found, again = codings_of(dataset, table, names, bins=bins, other=other, is_merged=True)
     if [coding.size for coding in again] != [coding.size for coding in codings]:
         raise InvalidParameter("synthetic", "a table of other codes", "made from the data set as it is declared now")
     return found
@@ -163,14 +176,16 @@ def _names(relation: Relation, dataset: DataSet, columns: Sequence[str] | None) 
     return names
 
 
-def _coded(column: Column, bins: Any, relation: Relation, other: Mapping[str, Value]) -> tuple[Coding, Expression]:
+def _coded(
+    column: Column, bins: Any, relation: Relation, other: Mapping[str, Value], fine: Axis | None
+) -> tuple[Coding, Expression]:
     """Return a column's coding, and a row's code as an expression; NULL if the row does not count."""
     is_listed = column.kind in (Kind.TEXT, Kind.BOOLEAN) or (bins is None and column.categories is not None)
     if is_listed:
         return _listed(column, bins, relation, other)
     if column.name in other:
         raise InvalidParameter("other", column.name, "for columns with categories: numbers are held within bounds")
-    axis = axis_of(column, _usual(column) if bins is None else bins, ENDS)
+    axis = fine or axis_of(column, _usual(column) if bins is None else bins, ENDS)
     cells = axis.size
     labels, edges = axis.labels, axis.edges
     value = axis.value
@@ -203,6 +218,30 @@ def _usual(column: Column) -> int | None:
     values = column.public_values
     count = len(values) - int(column.nullable) if values is not None else math.inf
     return None if count <= 2 * USUAL_BINS else USUAL_BINS
+
+
+def fine_axis(column: Column) -> Axis | None:
+    """Return many cells of a column of integers or dates; None for one that has the usual cells.
+
+    The least value, 0 and the two largest ones are by themselves, because there heaps are; what lies between them has
+    cells of equal width.
+    """
+    low, high = column.lower, column.upper
+    if column.kind not in (Kind.INTEGER, Kind.DATE) or low is None or high is None or column.categories is not None:
+        return None
+    first, last = _number(low), _number(high)
+    span = last - first + 1
+    if span <= FINE_BINS:
+        return axis_of(column, None, ENDS)
+    if span > _MOST_FINE:
+        return None
+    is_around_0 = column.kind is Kind.INTEGER and 0 < -first < span - 3
+    starts = sorted({0, 1, span - 2} | ({-first, 1 - first} if is_around_0 else set()))
+    runs = []
+    for start, stop in zip(starts, [*starts[1:], span], strict=True):
+        many = stop - start
+        runs.append((start, 1 if many <= 2 else max(1, min(many, FINE_BINS * many // span))))
+    return even_runs(column, runs, ENDS)
 
 
 def objects_of(values: Sequence[Any]) -> NDArray[Any]:

@@ -42,6 +42,10 @@ _MOST_SAMPLES: Final = 2**10
 _MOST_QUERIES: Final = 2**18
 #: Of a budget, what the number of records is measured with.
 _FOR_TOTAL: Final = Fraction(1, 20)
+#: The scale of the law, as a share of the records, at which few rounds lose least: found on tables that are public.
+_LEAST_SCALE: Final = Fraction(4, 5)
+#: More rounds than these gain little, and take long.
+_USUAL_ROUNDS: Final = 32
 
 
 def _examples() -> Iterator[Example]:
@@ -111,8 +115,9 @@ class DualQuery(Composed[Any, WeightedRecords]):
         *,
         attributes: Attributes,
         workload: Sequence[Sequence[str]] | None = None,
-        rounds: int = 20,
-        samples: int = 16,
+        rounds: int | None = None,
+        samples: int | None = None,
+        records: int = 20_000,
     ) -> Self:
         """Return the method whose loss for records 1 apart is within ``within``; a twentieth counts the records.
 
@@ -120,17 +125,29 @@ class DualQuery(Composed[Any, WeightedRecords]):
             within: the loss not to exceed.
             attributes: names and sizes.
             workload: marginals, whose cells are the queries; None for all pairs.
-            rounds: the number of records that are found.
-            samples: the number of queries by which a record is found.
+            rounds: the number of records that are found; None for as many, up to 32, as leave a scale of four fifths
+                of ``records``. With 32 it is not made smaller than that, and what is left of the loss is not spent:
+                a law that draws the worst query alone finds records that answer no other.
+            samples: the number of queries by which a record is found; None for a twelfth of the rounds' square.
+            records: about how many records there are, where that is public.
 
         """
-        purse = Purse.within(within)
-        times = whole("rounds", rounds, least=1, most=_MOST_ROUNDS)
-        each = whole("samples", samples, least=1, most=_MOST_SAMPLES)
-        # All choices of a round move by the number of the rounds before it. One round samples nothing.
-        moves = range(1, times)
-        far = each * sum(moves), sqrt_up(Fraction(each * sum(move**2 for move in moves)))
-        scale = purse.share(1 - _FOR_TOTAL).choice(*far, one_way=True) if times > 1 else Fraction(1)
+        spent = Purse.within(within).share(1 - _FOR_TOTAL)
+        sharpest = whole("records", records, least=1, most=2**60) * _LEAST_SCALE
+        each = None if samples is None else whole("samples", samples, least=1, most=_MOST_SAMPLES)
+        if rounds is None:
+            low, high = 2, _USUAL_ROUNDS + 1
+            while high - low > 1:
+                between = (low + high) // 2
+                fits = _scale(spent, between, each or _samples(between)) <= sharpest
+                low, high = (between, high) if fits else (low, between)
+            times = low
+        else:
+            times = whole("rounds", rounds, least=1, most=_MOST_ROUNDS)
+        purse, each = Purse.within(within), each or _samples(times)
+        scale = _scale(spent, times, each)
+        if rounds is None and times == _USUAL_ROUNDS:
+            scale = max(scale, sharpest)
         return cls(
             attributes=attributes,
             workload=attributes.every(min(2, len(attributes.names))) if workload is None else workload,
@@ -186,3 +203,18 @@ class DualQuery(Composed[Any, WeightedRecords]):
         """Return 1 for the queries and negations that count a record, -1 for the others."""
         own = 2 * self.queries.of_records(np.array([record], dtype=np.int64))[0] - 1
         return np.concatenate([own, -own])
+
+
+def _samples(rounds: int) -> int:
+    """Return how many queries a record is found by."""
+    return max(1, rounds**2 // 12)
+
+
+def _scale(purse: Purse, rounds: int, samples: int) -> Fraction:
+    """Return the sharpest scale of all choices together; one round samples nothing."""
+    if rounds == 1:
+        return Fraction(1)
+    # All choices of a round move by the number of the rounds before it.
+    moves = range(1, rounds)
+    far = samples * sum(moves), sqrt_up(Fraction(samples * sum(move**2 for move in moves)))
+    return purse.choice(*far, one_way=True)

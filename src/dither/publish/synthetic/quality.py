@@ -107,8 +107,8 @@ def compare_with_real(
         table: what was released.
         real: real records as codes, in the order of the codings of the table.
         target: the column that a classifier is trained to predict; None for the last with few values.
-        refit: makes a model of other records in the same way; with it, guessing who was in the table is tried on a
-            model of half of the real records, against the other half.
+        refit: makes a model of other records in the same way. With it classifiers are tested, and guessing who was in
+            the table is tried, on a model of half of the real records, against the other half, which it has not seen.
 
     """
     public = quality_of(table)
@@ -126,12 +126,35 @@ def compare_with_real(
                 add(f"total variation, {order}-way", _mean(far), f"mean over sets of {_said(order)}; 0 is perfect")
         add("largest difference of correlations", _correlations(real, drawn), "between columns, as ordered codes")
         add("workload error", _workload(real, drawn, attributes, generator), "mean error of random queries, in shares")
-        found = [*_learning(real, drawn, attributes, target), *_closeness(real, drawn, generator)]
+        order = generator.permutation(len(real))
+        half = Half(real[order[: len(real) // 2]], real[order[len(real) // 2 :]], drawn, is_unseen=False)
         if refit is not None and len(real) >= 2:
-            found.append(_guessing(real, refit, generator))
+            again = refit(half.inside).draw(len(half.inside), generator)
+            half = Half(half.inside, half.outside, again, is_unseen=True)
+        found = [*_learning(half, attributes, target), *_closeness(real, drawn, generator)]
+        if half.is_unseen:
+            found.append(_guessing(half, generator))
         for name, value, meaning in found:
             add(name, value, meaning)
     return Quality(tuple(figures), True, drawn, real)
+
+
+@dataclass(frozen=True)
+class Half:
+    """Real records in two halves, and synthetic ones.
+
+    Args:
+        inside: half of the real records.
+        outside: the other half.
+        drawn: synthetic records.
+        is_unseen: whether the synthetic records come from a model of ``inside`` alone.
+
+    """
+
+    inside: Codes
+    outside: Codes
+    drawn: Codes
+    is_unseen: bool
 
 
 def _said(order: int) -> str:
@@ -186,10 +209,8 @@ def _workload(real: Codes, drawn: Codes, attributes: Attributes, generator: Gene
     return float(np.mean(errors))
 
 
-def _learning(
-    real: Codes, drawn: Codes, attributes: Attributes, target: str | None
-) -> list[tuple[str, float | None, str]]:
-    """Return how well classifiers do on real rows, trained on synthetic rows and on other real rows."""
+def _learning(half: Half, attributes: Attributes, target: str | None) -> list[tuple[str, float | None, str]]:
+    """Return how well classifiers do on one half of real rows, trained on synthetic rows and on the other half."""
     few = [axis for axis, size in enumerate(attributes.sizes) if 2 <= size <= 20]
     label = attributes.axes([target])[0] if target is not None else (few[-1] if few else None)
     name = "train on synthetic, test on real"
@@ -202,16 +223,15 @@ def _learning(
     except ImportError:
         return [(name, None, "not measured: it needs scikit-learn, pip install 'dither[ml]'")]
     features = [axis for axis in range(len(attributes.sizes)) if axis != label]
-    order = public_generator().permutation(len(real))
-    test, rest = real[order[: len(real) // 3]], real[order[len(real) // 3 :]]
-    found = []
-    for said, rows in ((name, drawn), ("train on real, test on real", rest)):
+    test, found = half.outside, []
+    seen = "that no model was made of" if half.is_unseen else "that the table was made of: too good"
+    for said, rows, of in ((name, half.drawn, seen), ("train on real, test on real", half.inside, "of the other half")):
         value: float | None = None
         if len(test) and len(np.unique(rows[:, label])) > 1:
             with limits(1):
                 model = trees.HistGradientBoostingClassifier(max_iter=50).fit(rows[:, features], rows[:, label])
                 value = float((model.predict(test[:, features]) == test[:, label]).mean())
-        found.append((said, value, f"accuracy of predicting {attributes.names[label]}"))
+        found.append((said, value, f"accuracy of predicting {attributes.names[label]} in rows {of}"))
     common = float(np.bincount(test[:, label]).max() / len(test)) if len(test) else None
     found.append(("most common value", common, f"accuracy of always saying the same {attributes.names[label]}"))
     return found
@@ -227,13 +247,11 @@ def _closeness(real: Codes, drawn: Codes, generator: Generator) -> list[tuple[st
     ]
 
 
-def _guessing(real: Codes, refit: Callable[[Codes], Model], generator: Generator) -> tuple[str, float | None, str]:
+def _guessing(half: Half, generator: Generator) -> tuple[str, float | None, str]:
     """Return the advantage of guessing membership by the distance to the closest synthetic row."""
-    order = generator.permutation(len(real))
-    inside, outside = real[order[: len(real) // 2]], real[order[len(real) // 2 :]]
-    drawn = _some(refit(inside).draw(len(inside), generator), generator)
+    inside, outside, drawn = half.inside, half.outside, _some(half.drawn, generator)
     members, others = _nearest(_some(inside, generator), drawn), _nearest(_some(outside, generator), drawn)
-    advantage = max(float((members <= cut).mean() - (others <= cut).mean()) for cut in range(real.shape[1] + 1))
+    advantage = max(float((members <= cut).mean() - (others <= cut).mean()) for cut in range(inside.shape[1] + 1))
     chance = 1 / math.sqrt(len(members))
     meaning = (
         "telling rows that a model was made of from rows that it was not, by their distance to synthetic rows: hits "

@@ -61,6 +61,11 @@ METHODS: Final[Mapping[str, Any]] = {
     )
 }
 
+#: Methods that merge values which are too rare to tell from noise: their cells may be fine.
+MERGING: Final = frozenset(
+    method.name for method in (AllPairs, AdaptiveIterative, MaximumSpanningTree, JunctionTreeSynthesis)
+)
+
 
 def chosen(method: str, loss: Loss, attributes: Attributes) -> str:
     """Return the name of the method to use; ``auto`` decides by public facts alone.
@@ -130,7 +135,9 @@ def plan_synthesis(
         name: of the table, where its rows are given.
 
     """
-    _, everything = codings_of(dataset, table, columns, bins=bins, other=other)
+    # Every method of ``auto`` merges, but that for a single column.
+    is_merged = method == AUTO or method in MERGING
+    _, everything = codings_of(dataset, table, columns, bins=bins, other=other, is_merged=is_merged)
     check_constraints(constraints, {coding.column: coding for coding in everything})
     follows = {constraint.column for constraint in constraints if isinstance(constraint, Determined)}
     if unknown := follows - {coding.column for coding in everything}:
@@ -138,7 +145,7 @@ def plan_synthesis(
     measured = [coding.column for coding in everything if coding.column not in follows]
     kept_bins = {column: value for column, value in (bins or {}).items() if column in measured}
     kept_other = {column: value for column, value in (other or {}).items() if column in measured}
-    cells, codings = codings_of(dataset, table, measured, bins=kept_bins, other=kept_other)
+    cells, codings = codings_of(dataset, table, measured, bins=kept_bins, other=kept_other, is_merged=is_merged)
     attributes = attributes_of(codings)
     used = chosen(method, loss, attributes)
     made = Lifted.calibrated(
