@@ -419,7 +419,7 @@ def _is_plain(key: Any, numbers: Any) -> bool:
 
 
 def cell_rows(
-    design: Design, data: Engine, relation: Relation, groups: tuple[Group, ...], search: RankSearch
+    design: Design, data: Engine, relation: Relation, groups: Sequence[Group], search: RankSearch
 ) -> list[Rows]:
     """Return the rows of every group in the cells of a search; what is not a cell of a group is ignored."""
     answer = data.aggregate(Aggregation(relation, (*design.key_values, search.scaled.expression), (_COUNT,)))
