@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -73,6 +74,8 @@ def test_a_stream_is_debited_once_for_all_of_its_ticks(session: Session) -> None
     with opened(session, "hourly", None) as again:
         assert again.released == 4
         assert again.mechanism.loss(1) == PureDP(3)
+        said = json.loads(json.dumps(again.to_dict()))
+        assert (said["released"], said["ticks"], said["closed"]) == (4, 4, True)
     assert session.balance().spent.pure == 3
     assert session.streams() == ("hourly",)
 

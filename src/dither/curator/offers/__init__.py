@@ -72,5 +72,4 @@ class Offers:
     ask_kept = _offered(anonymous_tables.ask_kept)
     fit = _offered(models.fit)
     stream = _offered(streams.stream)
-    opened_stream = _offered(streams.opened_stream)
     method = _offered(methods.method)

@@ -47,7 +47,7 @@ def stream(
     return _offer(read_query(dataset, query), stated, released, horizon, shares)
 
 
-def opened_stream(dataset: DataSet, asked: Mapping[str, Any], loss: Loss) -> Offer[Any]:
+def offer_again(dataset: DataSet, asked: Mapping[str, Any], loss: Loss) -> Offer[Any]:
     """Offer a stream as it was opened before.
 
     Args:

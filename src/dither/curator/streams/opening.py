@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dither.curator.ledger import Receipt, Stored
-from dither.curator.offers.streams import ticked_of
+from dither.curator.offers.streams import offer_again, ticked_of
 from dither.curator.streams.book import Book
 from dither.curator.streams.stream import Stream
 from dither.data.engines import Engine, connect
@@ -82,7 +82,7 @@ def found_stream(session: Session, name: str, *, only_read: bool) -> Stream:
     book = Book(path, key, only_read=only_read)
     try:
         about = book.about
-        offer = session.offer.opened_stream(about["asked"], Loss.from_dict(about["loss"]))
+        offer = offer_again(session.dataset, about["asked"], Loss.from_dict(about["loss"]))
     except BaseException:
         book.close()
         raise
