@@ -253,7 +253,7 @@ def test_sums_are_those_of_the_values() -> None:
 
 
 FALSE_ALARM = 1e-9
-STREAMS = 20_000
+STREAMS = 12_000
 
 
 def refuses(found: NDArray[Any], deviation: float) -> bool:
