@@ -30,7 +30,7 @@ def counters() -> list[tuple[str, Any, float]]:
         ("rho 1/2, binary tree", TreeCounter.calibrated(**rho, **length, **binary)),
         ("rho 1/2, least variance", TreeCounter.calibrated(**rho, **length, bases=(2,) * 16)),
     ]
-    found = [(name, tree, tree.largest_standard_error) for name, tree in trees]
+    found: list[tuple[str, Any, float]] = [(name, tree, tree.largest_standard_error) for name, tree in trees]
     last = STEPS - 1
     split, endless = SplitCounter.calibrated(**pure, **length), HybridCounter.calibrated(**pure)
     found.insert(3, ("epsilon 1, split among ticks", split, split.standard_error(last)))
