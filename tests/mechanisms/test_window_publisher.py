@@ -90,7 +90,7 @@ def test_tables_are_published_where_they_have_moved(scheme: str) -> None:
 
 
 def test_absorption_errs_less_than_the_uniform_split_on_a_slow_stream() -> None:
-    """2,000 tables of 10 counts that drift slowly: by a factor of two at least, which no chance undoes."""
+    """600 tables of 10 counts that drift slowly: by a factor of two at least, which no chance undoes."""
     values = np.repeat((1000 + 300 * np.sin(np.arange(600) / 200)).astype(int)[:, None], 10, axis=1)
     errors = {
         scheme: float(

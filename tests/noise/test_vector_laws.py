@@ -165,7 +165,7 @@ def test_digits_of_exponential_variables_are_exact() -> None:
     def draw(noise: Noise) -> Any:
         numbers = Exponentials(noise._entropy, 1)
         numbers.refine(0)
-        return numbers._known(0)
+        return numbers.known(0)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lazy, "_PLACES", 0)
@@ -255,9 +255,9 @@ def test_digits_extend_what_was_drawn(lazies: Any, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(lazy, "_PLACES", 2)
     numbers = lazies(TwoBits(), 50)
     for index in range(50):
-        before = numbers._known(index)
+        before = numbers.known(index)
         numbers.refine(index)
-        after = numbers._known(index)
+        after = numbers.known(index)
         assert after[1] == before[1] + 2
         assert after[0] >> 2 == before[0]
 

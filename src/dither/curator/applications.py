@@ -83,6 +83,7 @@ ROOMS: Final[Mapping[str, Room]] = MappingProxyType(
         "dither.publish.synthetic": Room((_SPARSITY, _SEARCH), "synthetic"),
         "dither.publish.streams": Room((_STREAM,)),
         "dither.publish.microdata": Room((_SENSITIVITY, _SPARSITY), "microdata"),
+        "dither.publish.streams": Room((_STREAM, _CORRELATED)),
         "dither.learn.linear": Room((_SENSITIVITY, _MANY), "others"),
         "dither.learn.sparse": Room((_SPARSITY, _SENSITIVITY)),
         "dither.learn.trees": Room((_SPARSITY, _SEARCH), "others"),

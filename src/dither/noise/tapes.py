@@ -61,13 +61,13 @@ class KeyedTapes(Tapes):
 
 
 class _KeyedTape:
-    """16-bit words of AES-256 in counter mode; the counter begins at a hash of the name."""
+    """16-bit words of AES-256 in counter mode, under a key of its own: a keyed hash of the name."""
 
     word_bits = 16
 
     def __init__(self, key: bytes, name: bytes) -> None:
-        # 128 bits of counter: two names whose ranges of 2^40 blocks overlap are found with probability 2^-87 at most.
-        self._cipher = Cipher(AES(key), CTR(hashlib.sha256(name).digest()[:16])).encryptor()
+        own = hashlib.blake2b(name, key=key, digest_size=KEY_BYTES).digest()
+        self._cipher = Cipher(AES(own), CTR(bytes(16))).encryptor()
 
     def words(self, count: int) -> NDArray[np.uint16]:
         return np.frombuffer(self._cipher.update(bytes(2 * count)), dtype=np.uint16)

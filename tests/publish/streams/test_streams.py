@@ -49,6 +49,9 @@ def test_the_choice_is_by_loss_and_horizon_and_keeps_the_loss(within: Any, words
 def test_the_choice_by_memory() -> None:
     """Fewer numbers to keep, larger errors; the chosen tree is never worse than noise on each sum."""
     loss: dict[str, Any] = {"sensitivity": 1, "steps": 2**12}
+    few = choose_counter(ApproxDP(5, "1e-12"), sensitivity=1, steps=2)
+    assert few.counter.name == "tree-counter"
+    assert ApproxDP(5, "1e-12").covers(few.counter.loss(1))
     errors = [choose_counter(ZCDP(1), **loss, memory=memory).error for memory in (3, 5, 9)]
     assert errors == sorted(errors, reverse=True)
     assert len(set(errors)) == 3

@@ -138,11 +138,11 @@ class RunningCounter(InteractivePrimitive[Any, Any]):
         answers: Any = shown.reshape(len(ticks), *self.shape)
         if not is_block:
             answers = answers[0] if self.shape else int(answers[0])
-        return answers, state.fed == self.length_of_stream
+        return answers, state.fed == (self.length_of_stream or MOST_TICKS)
 
     def _ticks(self, value: NDArray[Any], fed: int) -> NDArray[np.int64]:
         """Return a block of ticks, refused by its type, its shape and its length alone."""
-        left = MOST_TICKS if self.length_of_stream is None else self.length_of_stream - fed
+        left = (self.length_of_stream or MOST_TICKS) - fed
         if value.dtype.kind not in "iu" or value.shape[1:] != self.shape or not 0 < len(value) <= left:
             raise InvalidValue("value", value, f"a block of at most {left} ticks, integers of shape {self.shape}")
         return integers(value.reshape(len(value), self.entries))

@@ -70,9 +70,13 @@ def choose_counter(
     is_even = steps is not None and times == 1
     counter = BufferedCounter.calibrated(within, sensitivity=moved, buffers=buffers, even=is_even, **public)
     error = counter.standard_error(_TYPICAL - 1) if steps is None else counter.largest_standard_error
-    return Chosen(
-        counter, error, f"with a rho or a delta factors of running sums err least; {buffers} buffers are kept"
-    )
+    reason = f"with a rho or a delta factors of running sums err least; {buffers} buffers are kept"
+    factors = Chosen(counter, error, reason)
+    if axes:
+        # How far a vector moves in L1 was not said.
+        return factors
+    pure = _pure(Purse.pure_within(within).loss, moved * times, steps, axes, room)
+    return min(factors, pure, key=lambda chosen: chosen.error)
 
 
 def _pure(within: Loss, moved: Any, steps: int | None, shape: tuple[int, ...], room: float) -> Chosen:
