@@ -278,3 +278,14 @@ def test_arithmetic_agrees_with_cross_multiplication(a: Fraction, b: Fraction) -
     )
     assert product.numerator * a.denominator * b.denominator == product.denominator * a.numerator * b.numerator
     assert (a < b) == (a.numerator * b.denominator < b.numerator * a.denominator)
+
+
+@given(st.data(), st.integers(-5, 5), st.integers(0, 40), st.integers(1, 9), st.integers(1, 30))
+def test_rationals_of_properties_lie_between_their_bounds(
+    data: st.DataObject, low: int, more: int, of: int, most: int
+) -> None:
+    """All of them can be drawn: for each denominator the second integer counts through its numerators."""
+    least, largest = Fraction(low, of), Fraction(low + more, of)
+    drawn = data.draw(rationals(least, largest, most))
+    assert least <= drawn <= largest
+    assert drawn.denominator <= most or drawn in (least, largest)
