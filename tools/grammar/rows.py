@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from tools.grammar.words import expression
@@ -327,7 +327,11 @@ class Rows:
         further = f" AND {self.condition(below.columns | other.columns, 1)}" if self.source.random() < 0.5 else ""
         kind = self.source.choice(("SEMI", "ANTI"))
         text = f"{below.text} {kind} JOIN {other.text} ON {below.person} = {other.person}{further}"
-        return replace(below, text=text)
+        texts, kinds = self._chosen(below.columns)
+        keys = self._unique(below)
+        inner = f"SELECT {', '.join([f'{below.person} AS pid', *keys, texts])} FROM {text}"
+        # In a subquery, since a join that keeps rows of its right side may come after it.
+        return self._wrapped(inner, self.name(), kinds, tuple(f"u{n}" for n in range(len(keys))))
 
     def natural(self, depth: int) -> Frame:
         """Return tables that are joined on the columns that both have."""

@@ -78,6 +78,10 @@ FROM = [
     "SELECT COUNT(*) FROM visits v JOIN lab l ON v.region IN (SELECT region FROM places) AND v.id = l.person",
     "SELECT COUNT(*) FROM visits v SEMI JOIN lab l ON v.id = l.person AND l.value > 2",
     "SELECT COUNT(*) FROM visits v ANTI JOIN lab l ON v.id = l.person",
+    "SELECT COUNT(*), COUNT(w.id) FROM visits v SEMI JOIN lab l ON v.id = l.person LEFT JOIN visits w ON w.id = v.id "
+    "AND w.age > v.age",
+    "SELECT COUNT(*), COUNT(v.id) FROM (SELECT id, age FROM visits SEMI JOIN lab ON id = person) v "
+    "RIGHT JOIN visits w ON w.id = v.id",
 ]
 PUBLIC = [
     "SELECT COUNT(*) FROM visits CROSS JOIN places",

@@ -80,6 +80,11 @@ UNANSWERABLE = [
     ),
     ("SELECT COUNT(*), ROW_NUMBER() OVER (PARTITION BY id ORDER BY age) FROM visits", "window", "subquery in FROM"),
     ("SELECT COUNT(*) FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY age) = 1", "QUALIFY", "HAVING"),
+    (
+        "SELECT COUNT(*) FROM visits v ANTI JOIN lab l ON v.id = l.person RIGHT JOIN visits w ON w.id = v.id",
+        "RIGHT JOIN after a SEMI or ANTI JOIN",
+        "subquery",
+    ),
     ("SELECT COUNT(*) FROM visits, lab", "without a condition", "privacy id"),
     ("SELECT COUNT(*) FROM visits CROSS JOIN lab", "without a condition", "privacy id"),
     ("SELECT COUNT(*) FROM visits v JOIN lab l ON v.age = l.value", "on the privacy id", "a.id = b.id"),

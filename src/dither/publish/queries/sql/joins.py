@@ -60,6 +60,7 @@ def from_clause(
     every = [*(first.args.get("joins") or ()), *joins]
     first, every, lists = without_lists(rows, first, every)
     halves = [join for join in every if str(join.args.get("kind") or "").upper() in ("SEMI", "ANTI")]
+    _check_halves(rows, every, halves)
     steps = reader.steps(first, [join for join in every if all(join is not half for half in halves)])
     parts = [] if where is None else parts_of_condition(where)
     scope, rest = _From(rows).joined(steps, [*parts, *(half_join(rows, join) for join in halves)])
@@ -67,6 +68,20 @@ def from_clause(
         scope = with_list(rows, scope, one)
         rest += conditions
     return scope, rest
+
+
+def _check_halves(rows: Rows, joins: Sequence[exp.Expression], halves: Sequence[exp.Expression]) -> None:
+    """Refuse a SEMI or ANTI JOIN before one that keeps rows of its right side: as a condition it would drop those."""
+    is_met = False
+    for join in joins:
+        is_met = is_met or any(join is half for half in halves)
+        side = str(join.args.get("side") or "").upper()
+        if is_met and side in ("RIGHT", "FULL"):
+            rows.parsed.refuse(
+                join,
+                f"{side} JOIN after a SEMI or ANTI JOIN",
+                "put the rows before it into a subquery: FROM (SELECT ... SEMI JOIN ...) AS t RIGHT JOIN ...",
+            )
 
 
 class _From:
