@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
 from dither.errors import InvalidParameter
 from dither.estimate.public_randomness import public_generator
@@ -59,8 +58,12 @@ def test_errors_are_kept_up_to_date() -> None:
     moved = fit.places.T - wanted.starts[:-1, None]
     fresh = _Fit(moved, wanted, 0.5)
     np.testing.assert_allclose(fit._errors, fresh._errors, atol=1e-3)
+    np.testing.assert_allclose(fit._entering, fresh._entering, atol=1e-3)
+    tables = np.split(fresh._errors, np.cumsum([size * fresh._values for size in wanted.sizes])[:-1])
+    square = np.concatenate([table.reshape(fresh._values, -1) for table in tables], axis=1)
+    np.testing.assert_allclose(square, square.T, atol=1e-3)
     for first, second in combinations(range(4), 2):
-        block = fresh._errors[wanted.part(first), wanted.part(second)]
+        block = square[wanted.part(first), wanted.part(second)]
         goal = counted(target, (first, second)) / 400 * 300
         np.testing.assert_allclose(block, counted(moved, (first, second)) - goal, atol=1e-3)
 
@@ -87,15 +90,22 @@ def test_a_record_goes_where_the_objective_is_least(power: float) -> None:
         axis = number % 4
         fit = _Fit(records, wanted, power)
         block = fit.places[number : number + 1].copy()
-        lookup = csr_array((np.ones(4, np.float32), block.ravel(), np.array([0, 4])), shape=(1, sum(SIZES)))
-        fit._move(block, lookup, axis, 1.0, public_generator())
+        fit._move(block, np.array([0]), axis)
         outcomes = []
         for value in range(SIZES[axis]):
             records[axis, number] = value
             outcomes.append(objective(records, target, power))
         records[axis, number] = block[0, axis] - wanted.starts[axis]
         assert objective(records, target, power) <= min(outcomes) + 1e-3
-        assert lookup.indices.tolist() == block[0].tolist()
+
+
+def test_many_rows_of_a_table_are_added_up_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = _Fit(records_like(50), wanted_of(records_like(50)), 0.5)
+    table = public_generator().random((fit._values, 3)).astype(np.float32)
+    few = fit._summed(table, fit.places)
+    monkeypatch.setattr("dither.estimate.record_fitting._FEW_CELLS", 0)
+    np.testing.assert_allclose(fit._summed(table, fit.places), few, rtol=1e-5)
+    np.testing.assert_allclose(few, [table[row].sum(axis=0) for row in fit.places], rtol=1e-5)
 
 
 def test_the_best_move_is_made() -> None:

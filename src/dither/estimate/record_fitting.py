@@ -37,6 +37,8 @@ Pair = tuple[int, ...]
 MOST_VALUES: Final = 4096
 #: Gains below this are rounding errors.
 _LEAST_GAIN: Final = 1e-5
+#: Up to as many numbers are looked up and added; of more, a sparse matrix adds up.
+_FEW_CELLS: Final = 2**16
 
 
 class Rounds(NamedTuple):
@@ -48,8 +50,8 @@ class Rounds(NamedTuple):
 
 
 #: From independent records, and from records that already fit up to rounding.
-FROM_NOTHING: Final = (Rounds(2, 50, 0.3), Rounds(3, 160, 0.25), Rounds(4, 250, 0.2))
-TOUCHING_UP: Final = (Rounds(1, 100, 0.25), Rounds(2, 250, 0.25))
+FROM_NOTHING: Final = (Rounds(2, 20, 0.3), Rounds(2, 60, 0.25), Rounds(3, 150, 0.25))
+TOUCHING_UP: Final = (Rounds(2, 150, 0.25),)
 
 
 def shared_out(law: Floats, rows: int, generator: Generator) -> Codes:
@@ -134,7 +136,12 @@ def fit_records(
 
 
 class _Fit:
-    """Records, the errors of all their pairs, and the weights of these errors."""
+    """Records, the errors of all their pairs, and what a record would pay for entering each cell.
+
+    Tables are kept by attribute, one after another: for each the columns of its values in the square table, with a row
+    for every value there is. So what one move needs lies together, and nothing is computed anew but the cells that
+    moves have changed.
+    """
 
     def __init__(self, records: Codes, wanted: WantedPairs, power: float) -> None:
         self._wanted = wanted
@@ -142,7 +149,7 @@ class _Fit:
         self.places = np.ascontiguousarray(records.T + wanted.starts[:-1])
         counts = np.zeros(wanted.laws.shape)
         goal = wanted.laws * np.float32(records.shape[1])
-        self._weights: Single = np.where(wanted.named, (goal + 1) ** np.float32(-power), 0).astype(np.float32)
+        weights: Single = np.where(wanted.named, (goal + 1) ** np.float32(-power), 0).astype(np.float32)
         width = self.places.shape[1]
         for first in range(width):
             for second in range(first, width):
@@ -151,49 +158,79 @@ class _Fit:
                 table = np.bincount(flat, minlength=sizes[0] * sizes[1]).reshape(sizes)
                 counts[wanted.part(first), wanted.part(second)] = table
                 counts[wanted.part(second), wanted.part(first)] = table.T
-        self._errors: Single = np.ascontiguousarray(counts - goal, dtype=np.float32)
+        self._values, self._sizes = len(counts), np.array(wanted.sizes, dtype=np.int64)
+        #: Where the table of each attribute begins, less what its first value is in the square table.
+        self._begins = wanted.starts[:-1] * self._values - wanted.starts[:-1]
+        self._errors = self._by_attribute(counts - goal)
+        self._weights = self._by_attribute(weights)
+        # (e + 1)^2 - e^2 for the cells that a record enters. For those that it leaves (e - 1)^2 - e^2 is the double of
+        # the weight less that.
+        self._entering: Single = self._weights * (2 * self._errors + 1)
+
+    def _by_attribute(self, table: NDArray[Any]) -> Single:
+        parts = [table[:, self._wanted.part(axis)].ravel() for axis in range(len(self._wanted.sizes))]
+        return np.concatenate(parts).astype(np.float32)
 
     def round(self, blocks: int, share: float, generator: Generator) -> None:
         """Visit every record once."""
-        from scipy.sparse import csr_array
-
-        width, values = self.places.shape[1], len(self._weights)
+        width = self.places.shape[1]
         order = generator.permutation(len(self.places))
         for rows in np.array_split(order, min(blocks, max(len(order), 1))):
             block = self.places[rows]
-            ends = np.arange(0, block.size + 1, width)
-            # Adds up, for every record, the rows of a table where the values of all its attributes stand.
-            lookup = csr_array((np.ones(block.size, np.float32), block.ravel(), ends), shape=(len(block), values))
+            # Which records may move is drawn first: of the others nothing needs to be known.
+            may_move = generator.random((width, len(rows))) < share
             for axis in generator.permutation(width):
-                if self._wanted.sizes[axis] > 1 and len(rows):
-                    self._move(block, lookup, int(axis), share, generator)
+                some = may_move[axis].nonzero()[0]
+                if self._wanted.sizes[axis] > 1 and len(some):
+                    self._move(block, some, int(axis))
             self.places[rows] = block
 
-    def _move(self, block: Codes, lookup: Any, axis: int, share: float, generator: Generator) -> None:
-        """Move a share of a block's records to the best fitting value of one attribute."""
-        part = self._wanted.part(axis)
-        weights, errors = self._weights[:, part], self._errors[:, part]
-        # (e + 1)^2 - e^2 for the cells that a record enters, (e - 1)^2 - e^2 for those that it leaves.
-        entering, leaving = weights * (2 * errors + 1), weights * (1 - 2 * errors)
-        # A record enters one cell of the attribute alone, wherever it stood before.
-        own_entering, own_leaving = np.diagonal(entering[part]).copy(), np.diagonal(leaving[part]).copy()
-        entering[part] = leaving[part] = 0
-        numbers, here = np.arange(len(block)), block[:, axis] - part.start
-        costs = lookup @ entering + own_entering
-        costs[numbers, here] = np.inf
+    def _move(self, block: Codes, some: Codes, axis: int) -> None:
+        """Move some records of a block to the best fitting value of one attribute, where that helps."""
+        start, size = int(self._wanted.starts[axis]), self._wanted.sizes[axis]
+        begin = int(self._begins[axis])
+        entering = self._entering[begin + start :][: self._values * size].reshape(self._values, size)
+        asked = block[some]
+        here = asked[:, axis]
+        # What a record's own value of this attribute adds stands in one column alone, which is not to be chosen: two
+        # values of one attribute are no pair. The cell of the attribute alone is entered wherever it stood before.
+        costs = entering.diagonal(-start) + self._summed(entering, asked)
+        numbers = np.arange(len(some))
+        costs[numbers, here - start] = np.inf
         best = costs.argmin(axis=1)
-        spent = costs[numbers, best] + leaving[block, here[:, None]].sum(axis=1) + own_leaving[here]
-        chosen = np.flatnonzero((spent < -_LEAST_GAIN) & (generator.random(len(block)) < share))
-        if len(chosen):
-            there = part.start + best[chosen]
-            self._keep_up(np.delete(block[chosen], axis, axis=1), block[chosen, axis], there)
-            block[chosen, axis] = there
-            lookup.indices.reshape(block.shape)[chosen, axis] = there
+        left = asked * size
+        left += (here + begin)[:, None]
+        spent = costs[numbers, best] + (2 * self._weights[left] - self._entering[left]).sum(axis=1)
+        helped = (spent < -_LEAST_GAIN).nonzero()[0]
+        if len(helped):
+            there = start + best[helped]
+            self._keep_up(asked[helped], axis, there)
+            block[some[helped], axis] = there
 
-    def _keep_up(self, others: Codes, here: Codes, there: Codes) -> None:
+    def _summed(self, table: Single, rows: Codes) -> Single:
+        """Return for every record the sum of the rows of a table where the values of its attributes stand."""
+        if rows.size * table.shape[1] <= _FEW_CELLS:
+            return np.asarray(table[rows].sum(axis=1))
+        from scipy.sparse import csr_array
+
+        ends = np.arange(0, rows.size + 1, rows.shape[1])
+        lookup = csr_array((np.ones(rows.size, np.float32), rows.ravel(), ends), shape=(len(rows), self._values))
+        return np.asarray(lookup @ table)
+
+    def _keep_up(self, before: Codes, axis: int, there: Codes) -> None:
         """Correct the errors for records that change one value, their other values staying the same."""
-        values, steps = len(self._errors), np.repeat(np.array([-1, 1], dtype=np.float32), len(here))
-        moved, beside = np.concatenate([here, there]), np.concatenate([others, others])
-        flat = np.concatenate([(beside * values + moved[:, None]), (beside + moved[:, None] * values)], axis=1)
-        cells = np.concatenate([flat.ravel(), moved * (values + 1)])
-        np.add.at(self._errors.reshape(-1), cells, np.concatenate([np.repeat(steps, flat.shape[1]), steps]))
+        width = before.shape[1]
+        both = np.concatenate([before, before])
+        moved = both[:, axis].copy()
+        moved[len(there) :] = both[len(there) :, axis] = there
+        # Each cell in the table of this attribute, and in that of the other; the attribute's own cell once.
+        cells = np.empty((len(both), 2 * width - 1), dtype=np.int64)
+        cells[:, :width] = both * self._sizes[axis] + (moved + self._begins[axis])[:, None]
+        others = moved[:, None] * self._sizes + (both + self._begins)
+        cells[:, width : width + axis] = others[:, :axis]
+        cells[:, width + axis :] = others[:, axis + 1 :]
+        flat = cells.ravel()
+        steps = np.ones(cells.shape, dtype=np.float32)
+        steps[: len(there)] = -1
+        np.add.at(self._errors, flat, steps.ravel())
+        self._entering[flat] = self._weights[flat] * (2 * self._errors[flat] + 1)
