@@ -71,9 +71,9 @@ class GeneticClassifier(DeclaredBounds, Composed[Any, LinearModel]):
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
         loss_name: "logistic", or "hinge" for a support vector machine; of two classes.
-        generations: the number of generations of candidates.
-        population: the number of candidates each time.
         scale: the difference in loss that makes a candidate e times as likely.
+        population: the number of candidates each time.
+        generations: the number of generations of candidates.
         public_seed: a public text that decides the first candidates, crossings and mutations.
         unit: ROW or ROW_REPLACED.
 
@@ -92,9 +92,9 @@ class GeneticClassifier(DeclaredBounds, Composed[Any, LinearModel]):
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
     loss_name: OneOf = OneOf(*LOSSES)
-    generations: Whole = Whole(USUAL_GENERATIONS, least=1, most=2**10)
-    population: Whole = Whole(USUAL_POPULATION, least=2, most=2**12)
     scale: DiscreteScale = DiscreteScale()
+    population: Whole = Whole(USUAL_POPULATION, least=2, most=2**12)
+    generations: Whole = Whole(USUAL_GENERATIONS, least=1, most=2**10)
     public_seed: Text = Text("")
     unit: RowUnit = RowUnit(ROW)
 
@@ -129,14 +129,14 @@ class GeneticClassifier(DeclaredBounds, Composed[Any, LinearModel]):
             unit=unit,
         )
 
+    def plan(self) -> Plan:
+        """Return two choices of parents for each generation but the last, which has one."""
+        return Repeat(Use(self.choice, TOP), 2 * self.generations - 1)
+
     @cached_property
     def choice(self) -> Exponential:
         """The choice of a candidate: an added row raises every loss, a replaced row may raise or lower it."""
         return Exponential(candidates=self.population, scale=self.scale, one_way=self.unit.touched == 1)
-
-    def plan(self) -> Plan:
-        """Return two choices of parents for each generation but the last, which has one."""
-        return Repeat(Use(self.choice, TOP), 2 * self.generations - 1)
 
     def release(self, data: Any, run: Runner) -> LinearModel:
         """Return the candidate chosen last. Candidates are made from chosen ones and the seed."""
