@@ -10,7 +10,7 @@ import pytest
 
 from dither import ROW, ROW_REPLACED, ApproxDP, PureDP
 from dither.errors import InvalidParameter
-from dither.learn.clusters import BootstrapMeans, ChosenSubspaces, PrivGene
+from dither.learn.clusters import BootstrapMeans, ChosenSubspaces, PrivGene, VotedSubspaces
 from dither.learn.clusters.priv_gene import WORST
 
 PUBLIC = {"lower": [-1.0, 0.0, 0.0], "upper": [1.0, 3.0, 10.0], "clusters": 2}
@@ -129,6 +129,27 @@ def test_bags_are_sampled_and_one_point_moves_one_cluster(silent) -> None:
         change = first.seen[0][1] - run.seen[0][1]
         assert np.abs(change).sum() <= first.seen[0][2]
         assert (change[:, -1] != 0).sum() == 1
+
+
+def test_one_point_moves_one_vote_of_a_block() -> None:
+    for unit, touched in ((ROW, 1), (ROW_REPLACED, 2)):
+        voted = VotedSubspaces.calibrated(
+            PureDP(1), lower=[-1] * 4, upper=[1] * 4, clusters=2, size=1, blocks=6, unit=unit
+        )
+        assert voted.loss(1).epsilon == 1
+        rows = np.random.default_rng().normal(0, 0.4, (25, 4))
+        steps = voted.frame.steps(rows)
+        votes = voted.votes(steps)
+        assert 0 < votes.sum() <= 6
+        assert (voted.votes(np.random.default_rng().permutation(steps)) == votes).all()
+        for gone in range(25):
+            fewer = np.delete(steps, gone, axis=0)
+            other = voted.votes(fewer if unit == ROW else np.vstack([fewer, [[4096, 0, 0, -4096]]]))
+            assert np.abs(votes - other).max() <= touched
+            assert np.abs(votes - other).sum() <= 2 * touched
+    assert voted.votes(steps[:0]).sum() == 0
+    with pytest.raises(InvalidParameter, match="clusters"):
+        VotedSubspaces.calibrated(PureDP(1), lower=[0] * 40, upper=[1] * 40, clusters=3, size=5)
 
 
 def test_declarations_are_checked() -> None:

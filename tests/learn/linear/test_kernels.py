@@ -96,7 +96,7 @@ def test_frequencies_keep_phases_exact(kernel: str, columns: int) -> None:
 
 
 def test_two_moons_are_told_apart_by_default() -> None:
-    """With 2400 records, 0.98 to 1.0 of them in 40 runs; a gamma of 1 over the columns tells at most 0.90."""
+    """Over 40 runs 0.996 to 1.0 of 2400 records; with a gamma of 1 over the columns, 0.86 to 0.90 over 10 runs."""
     generator = np.random.default_rng()
     angles, upper = generator.uniform(0, np.pi, 2400), np.arange(2400) % 2 == 0
     places = np.where(upper, [np.cos(angles), np.sin(angles)], [1 - np.cos(angles), 0.5 - np.sin(angles)]).T

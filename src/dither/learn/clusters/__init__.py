@@ -19,6 +19,7 @@ from dither.learn.clusters.projected import ProjectedClusters
 from dither.learn.clusters.public_lloyd import PublicClusters, public_lloyd
 from dither.learn.clusters.su import SuClusters
 from dither.learn.clusters.subspaces import ChosenSubspaces, SubspacesModel
+from dither.learn.clusters.voted_subspaces import VotedSubspaces
 
 __all__ = [
     "BlockClusters",
@@ -37,5 +38,6 @@ __all__ = [
     "PublicClusters",
     "SuClusters",
     "SubspacesModel",
+    "VotedSubspaces",
     "public_lloyd",
 ]

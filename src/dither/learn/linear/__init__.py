@@ -8,6 +8,7 @@ from dither.learn.linear.choose import SOLVERS, classifier, regression
 from dither.learn.linear.compressed import CompressedClassifier
 from dither.learn.linear.descent import GradientDescent
 from dither.learn.linear.functional import FunctionalMechanism
+from dither.learn.linear.genetic import GeneticClassifier
 from dither.learn.linear.kernel_conversation import KernelConversation
 from dither.learn.linear.kernel_predictions import KernelPredictions
 from dither.learn.linear.kernels import KernelMachine
@@ -23,6 +24,7 @@ __all__ = [
     "SOLVERS",
     "CompressedClassifier",
     "FunctionalMechanism",
+    "GeneticClassifier",
     "GradientDescent",
     "KernelConversation",
     "KernelMachine",

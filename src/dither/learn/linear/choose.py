@@ -14,6 +14,7 @@ from dither.errors import InvalidParameter
 from dither.exact import Number, positive
 from dither.learn.linear.descent import GradientDescent
 from dither.learn.linear.functional import FunctionalMechanism
+from dither.learn.linear.genetic import GeneticClassifier
 from dither.learn.linear.minibatch import MinibatchDescent
 from dither.learn.linear.moment_classifier import MomentClassifier
 from dither.learn.linear.moments import MOST_COLUMNS, MomentRegression
@@ -39,9 +40,10 @@ SOLVERS: Final = (
     "newton",
     "minibatch",
     "grid",
+    "gene",
 )
 #: Those of them that minimise the rounded hinge of a support vector machine.
-HINGE_SOLVERS: Final = (AUTO, "gradient", "output", "objective", "minibatch", "grid")
+HINGE_SOLVERS: Final = (AUTO, "gradient", "output", "objective", "minibatch", "grid", "gene")
 REGRESSION_SOLVERS: Final = ("moments", "functional", "grid")
 _WITH_STEPS: Final = ("gradient", "newton", "minibatch")
 _WITH_PENALTY: Final = ("output", "objective")
@@ -91,6 +93,10 @@ def classifier(
         if classes != 2:
             raise InvalidParameter("solver", solver, "another one: a grid of parameters is for two classes")
         return ParameterGrid.calibrated(within, objective=loss_name, **box)
+    if used == "gene":
+        if classes != 2:
+            raise InvalidParameter("solver", solver, "another one: a genetic search is for two classes")
+        return GeneticClassifier.calibrated(within, loss_name=loss_name, **box)
     public = box | {"classes": classes}
     if used == "objective":
         return ObjectivePerturbation.calibrated(within, loss_name=loss_name, penalty=penalty, **public)

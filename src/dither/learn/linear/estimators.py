@@ -67,7 +67,8 @@ class LogisticRegression(_LinearClassifier, ChanceClassifier):
         solver: "auto"; "gradient" (noisy gradient descent), "minibatch" (the same on secret samples), "newton" (noisy
             Newton steps); "objective" (objective perturbation), "output" (output perturbation); "moments" (sufficient
             statistics of the loss's second-order expansion), "functional" (the same with Laplace noise on each
-            coefficient); "grid" (a choice among models on a public grid, for two classes and up to nine columns).
+            coefficient); "grid" (a choice among models on a public grid, for two classes and up to nine columns);
+            "gene" (a genetic search, for two classes and comparison).
         max_iter: steps of "gradient", "minibatch" and "newton"; by default a number that suits the kind of loss.
         C: of "objective" and "output", the inverse of the strength of the penalty, as in scikit-learn: C times the sum
             of the losses of the records, each shortened to length 1, plus half the squared length of the weights is
@@ -128,7 +129,7 @@ class LinearSVC(_LinearClassifier):
         classes: all labels that may occur; rows with another one are left out.
         solver: "auto"; "gradient" (noisy gradient descent), "minibatch" (the same on secret samples), "objective"
             (objective perturbation), "output" (output perturbation), "grid" (a choice among models on a public grid,
-            for two classes and up to nine columns).
+            for two classes and up to nine columns), "gene" (a genetic search, for two classes and comparison).
         max_iter: steps of "gradient" and "minibatch"; by default a number that suits the kind of loss.
         C: of "objective" and "output", the inverse of the strength of the penalty, as in scikit-learn: C times the sum
             of the losses of the records, each shortened to length 1, plus half the squared length of the weights is

@@ -39,7 +39,7 @@ MOST_COLUMNS: Final = 9
 TOP: Final = 2**12
 OBJECTIVES: Final = ("logistic", "hinge", "squared")
 #: Weights are integer multiples of 2^-10, of which there are at most 2^20.
-_WEIGHT_STEPS: Final = 2**10
+WEIGHT_STEPS: Final = 2**10
 _LARGEST: Final = 2**20
 #: As many models as a usual grid has at most.
 _USUAL_MODELS: Final = 4096
@@ -54,7 +54,7 @@ class _Levels(TupleOf):
     """Public values of a weight, each a multiple of 2^-10."""
 
     def __init__(self) -> None:
-        rule = f"different multiples of 1/{_WEIGHT_STEPS}, none beyond {_LARGEST // _WEIGHT_STEPS}"
+        rule = f"different multiples of 1/{WEIGHT_STEPS}, none beyond {_LARGEST // WEIGHT_STEPS}"
         super().__init__(Real(), most=MOST_MODELS, where=_are_levels, rule=rule)
 
     def offenders(self) -> Iterator[Any]:
@@ -63,7 +63,7 @@ class _Levels(TupleOf):
 
 
 def _are_levels(levels: tuple[Fraction, ...]) -> bool:
-    steps = [level * _WEIGHT_STEPS for level in levels]
+    steps = [level * WEIGHT_STEPS for level in levels]
     return all(step.denominator == 1 and abs(step) <= _LARGEST for step in steps) and len(set(steps)) == len(steps)
 
 
@@ -205,7 +205,7 @@ class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):
             with np.errstate(all="ignore"):
                 targets = np.rint(self.target_box.scaled(rows[:, -1:] - middle) * STEPS)[:, 0]
         number = run(self.part, -self._losses(values, targets), stability=TOP)
-        weights = self._model(np.array([number]))[0] / _WEIGHT_STEPS
+        weights = self._model(np.array([number]))[0] / WEIGHT_STEPS
         # No scaled record is longer than the root of the number of columns, so that none is shortened.
         radius = math.sqrt(self.box.columns) * (1 + 2.0**-40)
         return LinearModel(
@@ -224,7 +224,7 @@ class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):
         for _ in range(self.box.columns):
             rest, digit = np.divmod(rest, base)
             digits.append(digit)
-        levels, constants = (np.array([float(x * _WEIGHT_STEPS) for x in of]) for of in (self.weights, self.constants))
+        levels, constants = (np.array([float(x * WEIGHT_STEPS) for x in of]) for of in (self.weights, self.constants))
         return np.column_stack([*(levels[digit] for digit in digits), constants[constant]])
 
     def _losses(self, values: Floats, targets: Floats) -> NDArray[np.int64]:
@@ -238,7 +238,7 @@ class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):
                 # Integers of steps of 2^-22, below 2^53: no more than ten products of 2^12 and 2^20.
                 found = record_losses(self.objective, records[block] @ models, targets[block])
                 total[numbers] += np.add.reduce(found, axis=0).astype(np.int64)
-            penalties = TOP * float(self.penalty) * np.square(models[:-1] / _WEIGHT_STEPS).sum(axis=0)
+            penalties = TOP * float(self.penalty) * np.square(models[:-1] / WEIGHT_STEPS).sum(axis=0)
             total[numbers] += np.rint(np.minimum(penalties, 2.0**50)).astype(np.int64)
         return total
 
@@ -255,10 +255,10 @@ def record_losses(objective: str, scores: Floats, targets: Floats) -> Floats:
         targets: the side, -1 or 1, of each record; or its target, an integer multiple of 1 / STEPS.
 
     """
-    one = STEPS * _WEIGHT_STEPS
+    one = STEPS * WEIGHT_STEPS
     # All divisors are powers of two, and squares those of integers up to 2^12: every step is exact.
     if objective == "squared":
-        off = np.minimum(np.abs(np.floor(scores / _WEIGHT_STEPS) - targets[:, None]), float(STEPS))
+        off = np.minimum(np.abs(np.floor(scores / WEIGHT_STEPS) - targets[:, None]), float(STEPS))
         return np.floor(off * off / (STEPS * STEPS // TOP))
     ahead = targets[:, None] * scores
     if objective == "hinge":
@@ -295,6 +295,4 @@ def _usual_levels(columns: int, reach: Fraction) -> tuple[Fraction, ...]:
     while (count + 2) ** (columns + 1) <= _USUAL_MODELS:
         count += 2
     half = count // 2
-    return tuple(
-        Fraction(round(reach * _WEIGHT_STEPS * place / half), _WEIGHT_STEPS) for place in range(-half, half + 1)
-    )
+    return tuple(Fraction(round(reach * WEIGHT_STEPS * place / half), WEIGHT_STEPS) for place in range(-half, half + 1))

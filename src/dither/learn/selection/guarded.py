@@ -195,8 +195,8 @@ def constant_like(found: Any, counts: Floats) -> Any:
         leaves = np.broadcast_to(np.rint(held), found.leaves.values.shape)
         return replace(found, leaves=PublicArray(leaves.astype(found.leaves.values.dtype)))
     if isinstance(found, GaussianModel):
-        same = {name: PublicArray(_first(getattr(found, name).values)) for name in ("means", "variances")}
-        return replace(found, shares=PublicArray(shares), **same)
+        means, variances = (PublicArray(_first(one.values)) for one in (found.means, found.variances))
+        return replace(found, shares=PublicArray(shares), means=means, variances=variances)
     if isinstance(found, CategoricalModel):
         return replace(found, shares=PublicArray(shares), chances=PublicArray(_first(found.chances.values)))
     # Learners of such models were refused when they were named.

@@ -166,7 +166,7 @@ class ChosenTree(GrownTree):
         depth: int,
         score: str = "largest-class",
         records: int = _USUAL_RECORDS,
-        least: int | str | None = None,
+        least: Any = None,
         share: Number = Fraction(1, 2),
         unit: Unit = ROW,
     ) -> Self:
