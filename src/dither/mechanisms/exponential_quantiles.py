@@ -38,6 +38,7 @@ MOST_DENOMINATOR: Final = 2**16
 _MOST_RANK: Final = 2**42
 _MOST_COUNT: Final = 2**40
 _BEYOND: Final = 2**1024
+_FARTHEST: Final = 2**1000
 _HALF: Final = Fraction(1, 2)
 
 
@@ -361,6 +362,12 @@ class ExponentialQuantiles(Composed[Any, list[float]]):
     scale: Positive = Positive()
 
     def __post_init__(self) -> None:
+        ends = {"lower": self.lower, "step": self.lower + self.step * self.cells, "scale": self.scale}
+        for name, end in ends.items():
+            if not -_FARTHEST < end < _FARTHEST:
+                raise InvalidParameter(
+                    name, "a larger number", "such that it and both ends of the range lie within 2^1000"
+                )
         if not self.recursion.fits:
             raise InvalidParameter("shares", self.shares, "with small denominators, also of their ratios")
 

@@ -330,7 +330,8 @@ def _released(mechanism: AnyPlanned, data: Any, runner: RecordingRunner) -> Any:
 def run_watched(mechanism: AnyPlanned, data: Any, runner: RecordingRunner, *, is_large: bool = False) -> Course:
     """Return how a run on ``data`` ended; of ``is_large`` data only numbers and changed rows are compared."""
     # An engine may keep what it has computed; its tables must stay as they are.
-    given = [] if is_large else [getattr(data, "frames", data)]
+    held = getattr(data, "data", None) if hasattr(data, "script") else data
+    given = [] if is_large else [getattr(held, "frames", data)]
     with watched(*given, outlined=(data.data if hasattr(data, "script") else data) if is_large else None) as effects:
         try:
             out, failure = _released(mechanism, data, runner), None

@@ -24,6 +24,7 @@ NARROW: Final = {
     "parent-child": "its candidates are all small tables of parents and children: their number explodes with cells",
     "query": "its groups are declared categories; what is computed from each is the same for two and for many",
     "partitioned-query": "its parts are queries, one for each declared category",
+    "adaptive-parts": "its questions are queries, each of a declared part",
     "report": "its parts are queries, each with the groups that are declared for it",
     "counted-families": "it lifts a method on parents and children, which has no wide instance either",
     "perturbed-table": "it lifts the perturbation of rows, which is widened by itself",

@@ -87,8 +87,9 @@ def test_more_budget_buys_rounds_and_samples_and_no_sharper_law() -> None:
     assert found[-1].scale == 800
     # What is asked for is given, whatever the law.
     assert DualQuery.calibrated(PureDP(10_000), attributes=TABLE, rounds=5, samples=2).scale < 1
-    wide = DualQuery.calibrated(ZCDP(1), attributes=TABLE, records=10**6)
-    assert wide.rounds > DualQuery.calibrated(ZCDP(1), attributes=TABLE, records=1000).rounds
+    little = ZCDP("1e-4")
+    wide = DualQuery.calibrated(little, attributes=TABLE, records=10_000)
+    assert wide.rounds > DualQuery.calibrated(little, attributes=TABLE, records=1000).rounds
 
 
 class Watching:

@@ -5,6 +5,7 @@ plan, a price and intervals that are known before the data is opened; ``present`
 ``reports`` answers what needs several queries, or public tables alone.
 """
 
+from dither.publish.queries.adaptive_parts import AdaptiveParts, OpenPartition, ask_part
 from dither.publish.queries.answer import Answer, Answered, plan_query
 from dither.publish.queries.partition import PartitionedAnswer, plan_partitioned, present_partitioned
 from dither.publish.queries.present import present
@@ -17,10 +18,12 @@ from dither.publish.queries.result import QueryResult, ResultColumn
 
 __all__ = [
     "AGGREGATES",
+    "AdaptiveParts",
     "Aggregate",
     "Answer",
     "Answered",
     "Key",
+    "OpenPartition",
     "PartitionedAnswer",
     "Query",
     "QueryResult",
@@ -28,6 +31,7 @@ __all__ = [
     "Report",
     "ReportAnswer",
     "ResultColumn",
+    "ask_part",
     "loss_for_error",
     "plan_partitioned",
     "plan_query",

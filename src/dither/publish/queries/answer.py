@@ -162,7 +162,7 @@ class Answer(OverData[Answered]):
     """
 
     name: ClassVar[str] = "query"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "every column has its own error: see the quote of the query"
     no_interval_because: ClassVar[str] = "every number has its own interval: see the result of the query"

@@ -60,17 +60,9 @@ class Partitioned:
 
     def __post_init__(self) -> None:
         """Reject parts that overlap, and queries of anything but their own part."""
-        check_relation(self.relation, self.dataset)
-        kind = kind_of(self.by, self.relation.columns)
-        values = [Literal(value, kind).value for part in self.parts for value in part.values]
-        # Two integers may be one real to an engine, and a row with it would lie in both parts.
-        meant = [float(value) if kind is Kind.REAL and isinstance(value, int) else value for value in values]
-        if not values or len(set(meant)) != len(meant) or any(not part.values for part in self.parts):
-            raise InvalidParameter("parts", values, "disjoint, with at least one value each")
+        check_parts(self.dataset, self.relation, self.by, [part.values for part in self.parts])
         for part in self.parts:
-            mine = OneOf(self.by, tuple(Literal(value, kind) for value in part.values))
-            if part.query.dataset != self.dataset or not _stays_within(part.query.relation, self.relation, mine):
-                raise InvalidParameter(f"query of part {part.label}", "other rows", "a query of the rows of its part")
+            check_part(self.dataset, self.relation, self.by, part)
 
     @property
     def part_of_row(self) -> Expression:
@@ -81,16 +73,38 @@ class Partitioned:
     @property
     def touched(self) -> int:
         """In how many parts one unit of data can change anything."""
-        most = len(self.parts)
-        if self.dataset.protects_persons:
-            source = self.relation
-            is_bounded = isinstance(source, Bounded) and source.keys == (self.part_of_row,)
-            own = source.limits.groups if isinstance(source, Bounded) and is_bounded else None
-            # Whoever has few rows is in as few parts.
-            each = min(size for size in (most, own, rows_per_person(source)) if size is not None)
-        else:
-            each = 1
-        return min(most, 2 * each if self.dataset.is_replaced else each)
+        return touched_parts(self.dataset, self.relation, self.by, [part.values for part in self.parts])
+
+
+def check_parts(dataset: DataSet, relation: Relation, by: Expression, parts: Sequence[Sequence[Value]]) -> None:
+    """Reject parts that overlap or are empty."""
+    check_relation(relation, dataset)
+    kind = kind_of(by, relation.columns)
+    values = [Literal(value, kind).value for part in parts for value in part]
+    # Two integers may be one real to an engine, and a row with it would lie in both parts.
+    meant = [float(value) if kind is Kind.REAL and isinstance(value, int) else value for value in values]
+    if not values or len(set(meant)) != len(meant) or any(not part for part in parts):
+        raise InvalidParameter("parts", values, "disjoint, with at least one value each")
+
+
+def check_part(dataset: DataSet, relation: Relation, by: Expression, part: Part) -> None:
+    """Reject a query of anything but the rows of its part."""
+    kind = kind_of(by, relation.columns)
+    mine = OneOf(by, tuple(Literal(value, kind) for value in part.values))
+    if part.query.dataset != dataset or not _stays_within(part.query.relation, relation, mine):
+        raise InvalidParameter(f"query of part {part.label}", "other rows", "a query of the rows of its part")
+
+
+def touched_parts(dataset: DataSet, relation: Relation, by: Expression, parts: Sequence[Sequence[Value]]) -> int:
+    """Return in how many parts one unit of data can change anything."""
+    most, each = len(parts), 1
+    if dataset.protects_persons:
+        number = number_of_part(by, parts, kind_of(by, relation.columns))
+        is_bounded = isinstance(relation, Bounded) and relation.keys == (number,)
+        own = relation.limits.groups if isinstance(relation, Bounded) and is_bounded else None
+        # Whoever has few rows is in as few parts.
+        each = min(size for size in (most, own, rows_per_person(relation)) if size is not None)
+    return min(most, 2 * each if dataset.is_replaced else each)
 
 
 def number_of_part(by: Expression, parts: Sequence[Sequence[Value]], kind: Kind) -> Expression:

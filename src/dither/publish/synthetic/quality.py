@@ -126,8 +126,8 @@ def compare_with_real(
                 add(f"total variation, {order}-way", _mean(far), f"mean over sets of {_said(order)}; 0 is perfect")
         add("largest difference of correlations", _correlations(real, drawn), "between columns, as ordered codes")
         add("workload error", _workload(real, drawn, attributes, generator), "mean error of random queries, in shares")
-        order = generator.permutation(len(real))
-        half = Half(real[order[: len(real) // 2]], real[order[len(real) // 2 :]], drawn, is_unseen=False)
+        shuffled = generator.permutation(len(real))
+        half = Half(real[shuffled[: len(real) // 2]], real[shuffled[len(real) // 2 :]], drawn, is_unseen=False)
         if refit is not None and len(real) >= 2:
             again = refit(half.inside).draw(len(half.inside), generator)
             half = Half(half.inside, half.outside, again, is_unseen=True)

@@ -1,0 +1,213 @@
+"""Parts of a public partition, asked one after the other: all questions together cost what one part may cost.
+
+For questions that follow from earlier answers: what is asked of one site may depend on what another site has answered,
+and the price stays that of the parts which one unit touches. Each part has a filter of its own, so that the budget of a
+part is what its own questions use up. Cost: that of the questions. Correction: the printed Partition charges the
+largest cost of a part as it grows; here it is stated, and paid, before the first question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dither.data import DataSet, Expression, Filter, Limits, Literal, OneOf, Relation, Scan
+from dither.data.engines.protocol import Engine
+from dither.data.examples import clinic, neighbours_of, some_visits
+from dither.data.expressions import Name, Value, kind_of
+from dither.data.schema import person_unit
+from dither.data.wire import decode, encode, register_records
+from dither.errors import InvalidParameter, Unanswerable
+from dither.exact import Of, typed
+from dither.mechanisms import DiscreteGaussian, Geometric, Numerics, Runner, register
+from dither.mechanisms.core.mechanism import Interactive
+from dither.mechanisms.core.registry import Dialogue, Example
+from dither.mechanisms.core.runner import quietly
+from dither.mechanisms.core.spec import Codec, register_codec
+from dither.mechanisms.stability_selection import ThresholdedCounts
+from dither.privacy import ROW, Loss, Parallel, Plan, PureDP, Unit, Within
+from dither.privacy import Filter as Account
+from dither.publish.queries.answer import Answer, Answered, Target, plan_query
+from dither.publish.queries.examples import aggregate
+from dither.publish.queries.partitioned import Part, check_part, check_parts, touched_parts
+from dither.publish.queries.present import present
+from dither.publish.queries.query import Query
+from dither.publish.queries.result import QueryResult
+
+
+@dataclass(frozen=True)
+@typed
+class OpenPartition:
+    """Public, disjoint parts of the same rows, about which nothing has been asked yet.
+
+    Args:
+        dataset: the schema.
+        relation: the rows that are split; each person may be bounded to a number of parts.
+        by: what decides the part of a row.
+        parts: the label of every part, and the values that belong to it.
+
+    """
+
+    dataset: DataSet
+    relation: Relation
+    by: Expression
+    parts: tuple[tuple[str, tuple[Value, ...]], ...]
+
+    def __post_init__(self) -> None:
+        """Reject parts that overlap, and labels that are not different."""
+        check_parts(self.dataset, self.relation, self.by, [values for _, values in self.parts])
+        labels = [label for label, _ in self.parts]
+        if len(set(labels)) != len(labels):
+            raise InvalidParameter("parts", labels, "with different labels")
+
+    @property
+    def touched(self) -> int:
+        """In how many parts one unit of data can change anything."""
+        return touched_parts(self.dataset, self.relation, self.by, [values for _, values in self.parts])
+
+    def rows(self, label: str) -> Filter:
+        """Return the rows of a part, to be asked about."""
+        kind = kind_of(self.by, self.relation.columns)
+        values = tuple(Literal(value, kind) for value in self.parts[self.place(label)][1])
+        return Filter(self.relation, OneOf(self.by, values))
+
+    def place(self, label: str) -> int:
+        """Return the number of a part."""
+        labels = [known for known, _ in self.parts]
+        if label not in labels:
+            raise InvalidParameter("label", label, f"one of {', '.join(labels)}")
+        return labels.index(label)
+
+
+def _read_partition(record: object) -> OpenPartition:
+    partition = decode(record)
+    if not isinstance(partition, OpenPartition):
+        raise InvalidParameter("partition", type(partition).__name__, "an OpenPartition")
+    return partition
+
+
+register_records(OpenPartition)
+register_codec("open-partition", Codec(OpenPartition, encode, _read_partition))
+
+
+@dataclass(frozen=True)
+@typed
+class PartQuestion:
+    """A question about one part: its label, and a planned answer to a query of its rows."""
+
+    label: str
+    answer: Answer
+
+
+def clinic_parts(unit: Unit) -> OpenPartition:
+    """Return the two sites of the clinic, each a part."""
+    dataset = clinic(unit)
+    return OpenPartition(dataset, Scan(dataset.tables[0]), Name("site"), (("north", ("north",)), ("south", ("south",))))
+
+
+def _examples() -> Iterator[Example]:
+    from dither.data.reference import ReferenceEngine
+
+    for unit in (ROW, person_unit("person", replaced=True)):
+        partition = clinic_parts(unit)
+        script = []
+        for label, function in (("north", "count"), ("south", "sum"), ("north", "sum")):
+            asked = aggregate(function)
+            shown = ((function, Name(function)),)
+            query = Query(partition.dataset, partition.rows(label), (), (asked,), shown, Limits())
+            script.append(PartQuestion(label, plan_query(query, PureDP("1/2"))))
+        mechanism = AdaptiveParts(partition=partition, each=PureDP(1))
+        first = Dialogue(ReferenceEngine(partition.dataset, {"visits": some_visits()}), tuple(script))
+        pairs = tuple(
+            (Dialogue(here, tuple(script)), Dialogue(there, tuple(script)), apart)
+            for here, there, apart in neighbours_of(partition.dataset)
+        )
+        yield Example(mechanism, first, pairs)
+
+
+@register(
+    examples=_examples,
+    source="Privacy Integrated Queries (McSherry 2009), sections 3.2.2 and 4.2, the operation Partition",
+)
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveParts(Interactive[Any, "PartsConversation"]):
+    """Answer questions about disjoint parts of the rows one after the other, each part within a loss of its own.
+
+    Guarantee: data sets one unit apart lose at most ``partition.touched`` times ``each`` over the whole conversation,
+    whatever is asked of which part, and in which order.
+
+    Args:
+        partition: the parts; public.
+        each: what the questions about one part may lose together.
+
+    >>> AdaptiveParts(partition=clinic_parts(ROW), each=PureDP(1)).loss(1).epsilon
+    Fraction(1, 1)
+
+    """
+
+    name: ClassVar[str] = "adaptive-parts"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "every question has its own error: see the quote of its query"
+    no_interval_because: ClassVar[str] = "every number has its own interval: see the result of its query"
+
+    partition: Of[OpenPartition] = Of(OpenPartition, rule="an OpenPartition")
+    each: Target = Target()
+
+    @property
+    def distance(self) -> Unit:
+        """The unit of the data set."""
+        return self.partition.dataset.unit
+
+    def plan(self) -> Plan:
+        """Return the draws of any question, under a filter, in each of the parts."""
+        inner = Within(self.each, (Geometric, DiscreteGaussian, ThresholdedCounts))
+        return Parallel(inner, len(self.partition.parts), self.partition.touched)
+
+    def open(self, data: Engine, run: Runner) -> PartsConversation:
+        """Return the conversation about these rows."""
+        return PartsConversation(self.partition, data, run.parallel(len(self.partition.parts)), self.each)
+
+
+class PartsConversation:
+    """Parts of private rows, and what has been asked about each. Its runners bind it to thread and process."""
+
+    def __init__(self, partition: OpenPartition, data: Engine, runners: list[Runner], each: Loss) -> None:
+        self._partition, self._data, self._runners = partition, data, runners
+        self._accounts = [Account(each) for _ in runners]
+
+    def left(self, label: str) -> Loss:
+        """Return the largest question about a part that still fits."""
+        return self._accounts[self._partition.place(label)].room()
+
+    @quietly
+    def ask(self, question: PartQuestion) -> Answered:
+        """Return the noisy integers of a question, or raise BudgetExceeded and take nothing."""
+        if not isinstance(question, PartQuestion):
+            raise InvalidParameter("question", question, "a PartQuestion")
+        place, answer = self._partition.place(question.label), question.answer
+        # What is asked is public and is refused before it costs anything.
+        whole, (label, values) = self._partition, self._partition.parts[place]
+        check_part(whole.dataset, whole.relation, whole.by, Part(label, values, answer.query))
+        if answer.design.picks or answer.quantiles != "tree":
+            raise Unanswerable(
+                "choices of a part are not offered in a partition", "group by the value, or ask with quantiles='tree'"
+            )
+        self._accounts[place].spend(answer.loss(1))
+        return answer.release(self._data, self._runners[place])
+
+
+def ask_part(talk: PartsConversation, label: str, query: Query, loss: Loss, *, noise: str = "auto") -> QueryResult:
+    """Return the answer to a query of a part, with its intervals.
+
+    Args:
+        talk: the conversation.
+        label: which part.
+        query: of the rows of that part: ``OpenPartition.rows``.
+        loss: what the answer may lose.
+        noise: 'laplace', 'gaussian', or 'auto'.
+
+    """
+    answer = plan_query(query, loss, noise=noise, quantiles="tree")
+    return present(answer, talk.ask(PartQuestion(label, answer)))
