@@ -274,6 +274,18 @@ class RowsEstimator(PrivateEstimator):
         return tags
 
 
+#: Kinds of arrays whose equal entries are equal labels.
+_COMPARED = "biufU"
+
+
+def _coded(column: Any, code: Callable[[Any], int]) -> Floats:
+    """Return the code of each label; of an array each different label is looked at once."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in _COMPARED and column.size:
+        different, places = np.unique(column.reshape(-1), return_inverse=True)
+        return np.array([code(label) for label in cells_in(different)], dtype=np.float64)[places.reshape(-1)]
+    return np.array([code(label) for label in cells_in(column)], dtype=np.float64)
+
+
 class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """A classifier among declared classes; rows with another label are left out."""
 
@@ -285,8 +297,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         return sorted_classes(self.classes)
 
     def _labels(self, y: Any) -> Floats:
-        code = codes_of(self.declared_classes().tolist())
-        return np.array([code(label) for label in cells_in(_one_column(y))], dtype=np.float64)
+        return _coded(_one_column(y), codes_of(self.declared_classes().tolist()))
 
     def _publish(self) -> None:
         self.classes_ = self.declared_classes()
