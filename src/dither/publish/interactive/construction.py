@@ -481,7 +481,7 @@ class Conversation:
 
     def _answer(self, question: Mask) -> Answer:
         made, known = self._made, self._model.estimate(question)
-        expected = _rounded(float(self._table[question].sum()))
+        expected = _rounded(float(np.sum(self._table, where=question)))
         is_over = self._handle.is_over
         if known is not None and (is_over or made.noise_reach(known[1], _USUAL) <= made.compared_reach):
             # The model knows more than the marginals, and no more than their noise allows.
@@ -491,7 +491,7 @@ class Conversation:
         if is_over:
             return Answer(max(expected, 0), FROM_MODEL, NOTHING, float(expected))
         # An integer, whose distance from a released integer one row moves by 1.
-        lead = int(self._counts[question].sum()) - expected
+        lead = int(np.sum(self._counts, where=question)) - expected
         for sign in (1, -1):
             gap = self._handle.ask(sign * lead)
             if gap is not None:

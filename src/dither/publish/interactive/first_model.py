@@ -54,6 +54,7 @@ class FirstModel:
     def __init__(self, attributes: Attributes, noisy: Mapping[Axes, Floats], variances: Mapping[Axes, float]) -> None:
         self._attributes, self._sets = attributes, tuple(noisy)
         self._noisy, self._variances = noisy, variances
+        self._marginals: dict[Axes, Floats] = {}
         #: One marginal by itself is what it is; its interactions would be as many as it has sets of columns.
         self._is_one = len(noisy) == 1
         if not self._is_one:
@@ -97,21 +98,24 @@ class FirstModel:
             question: the cells that are asked about.
 
         """
-        used = used_axes(question)
-        around = [axes for axes in self._sets if set(used) <= set(axes)]
+        used = set(used_axes(question))
+        around = [axes for axes in self._sets if used <= set(axes)]
         if not around:
             return None
         # All measured marginals agree by now: any of them gives the same answer.
         axes = min(around, key=self._attributes.cells_of)
         first = tuple(slice(None) if axis in axes else 0 for axis in range(question.ndim))
         weights = question[first].astype(np.float64)
+        if axes not in self._marginals:
+            self._marginals[axes] = np.asarray(self._noisy[axes] if self._is_one else self._fitted.marginal(axes))
+        answer = float((weights * self._marginals[axes]).sum())
         if self._is_one:
-            return float((weights * self._noisy[axes]).sum()), self._variances[axes] * float(weights.sum())
+            return answer, self._variances[axes] * float(weights.sum())
         variance = math.fsum(
             self._spreads[part] / self._attributes.cells_of(_without(axes, part)) ** 2 * _energy(weights, axes, part)
             for part in subsets(axes)
         )
-        return float((weights * self._fitted.marginal(axes)).sum()), variance
+        return answer, variance
 
 
 def used_axes(question: NDArray[np.bool_]) -> Axes:
@@ -121,9 +125,13 @@ def used_axes(question: NDArray[np.bool_]) -> Axes:
     (1,)
 
     """
-    found = []
+    found, left = [], question
     for axis in range(question.ndim):
-        if (question != question.take([0], axis=axis)).any():
+        first = left[(slice(None),) * axis + (slice(0, 1),)]
+        if (left == first).all():
+            # The rest is looked for in one slice, of which all others are copies.
+            left = first
+        else:
             found.append(axis)
     return tuple(found)
 
