@@ -18,6 +18,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from dither.curator.card import Card, release_card
+from dither.curator.continuing import Continuing
 from dither.curator.drawing import Drawing
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import OWNER, Account, Balance, Receipt, Stored
@@ -67,7 +68,6 @@ from dither.publish.queries.sql import agreed_loss, parse_statement
 
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
-    from dither.curator.streams.stream import Stream
     from dither.lift.source import Source
     from dither.mechanisms.core.mechanism import Mechanism
     from dither.pages.frame import Chart
@@ -90,7 +90,7 @@ def _released(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Con
     return without_dataset(release, make, first_word="Release")
 
 
-class Session(Closing):
+class Session(Continuing, Closing):
     """Private answers about one data set, charged to the ledger of its curator. Threads that share one take turns.
 
     What it gives:
@@ -101,6 +101,7 @@ class Session(Closing):
     - tables of rows: ``synthesize``, ``synthesize_families``, ``anonymize``;
     - models: ``fit``;
     - numbers that go on being released, tick by tick: ``stream``;
+    - any number of counting questions for one price: ``conversation``;
     - anything else: ``release`` takes any registered mechanism, over any declared source.
 
     ``offer`` has the same verbs and makes offers in place of releases; ``quote`` prices any of them, without opening
@@ -229,10 +230,10 @@ class Session(Closing):
 
     def _released_in_turn(self, turns: InTurn) -> QueryResult:
         """Release the ranges, then the query with them, of which the loss is debited before a range is found."""
-        self._check_declared()
+        self.check_declared()
         planned: list[Offer[Any]] = [*turns.finding, turns.trial]
         for one in planned:
-            self._check_offer(one)
+            self.check_offer(one)
         ledger = self.curator.ledger
         if not ledger.would_admit(self.account, turns.loss) and not self._is_known(turns.key):
             balance = self.balance()
@@ -245,7 +246,7 @@ class Session(Closing):
         is_found = False
         try:
             offer, present = turns.after([self._read(one) for one in turns.finding])
-            self._check_offer(offer)
+            self.check_offer(offer)
             is_found = True
         except DitherError as problem:
             if not isinstance(problem, ReleaseFailed | RequestSealed):
@@ -258,57 +259,6 @@ class Session(Closing):
                 ledger.abandon(held)  # it stays debited, and the same key goes on
         receipt = self._carried_out(held, engine, lambda opened: present(perform(offer.mechanism, opened)))
         return offer.read(receipt.answer, self.place(receipt))
-
-    def stream(
-        self,
-        name: str,
-        query: str | Query | Groups | None = None,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        loss: Loss | None = None,
-        released: str = "running",
-        horizon: int | None = None,
-        shares: Mapping[str, Number] | None = None,
-        only_read: bool = False,
-    ) -> Stream:
-        """Open a query on a stream: paid for as a whole now, released tick by tick; or open it again, at no cost.
-
-        ``session.quote(session.offer.stream(...))`` says what it would cost.
-
-        Args:
-            name: the caller's name for it, by which it is found again.
-            query: counts, sums and means over public groups of a table for which the schema declares a stream; left out
-                for a stream that was opened before.
-            epsilon: what all ticks together may lose, alone or with ``delta``; or ``rho`` instead of both.
-            delta: the probability that the epsilon bound may be exceeded.
-            rho: a loss in zero-concentrated differential privacy: Gaussian noise.
-            loss: what may be lost as a record, in place of these three.
-            released: "running" for everything since the start, at the end of each tick; "tick" for each tick by itself.
-            horizon: the number of ticks that are paid for; by default the one that the schema declares.
-            shares: how the loss is divided among the aggregates, by output name; by default equally.
-            only_read: whether to read what was released, and nothing else; also while another process releases.
-
-        """
-        from dither.curator.offers.streams import ticked_of
-        from dither.curator.streams.opening import checked_stream_name, found_stream, opened_stream
-
-        if query is None:
-            return found_stream(self, checked_stream_name(name), only_read=only_read)
-        said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
-        with saying_what_is_left(self.balance):
-            offer = self.offer.stream(query, **said, released=released, horizon=horizon, shares=shares)
-        self._check_declared()
-        # Rows that are fed are not here yet.
-        (self._check_public if ticked_of(offer).arrivals.is_fed else self._check_offer)(offer)
-        return opened_stream(self, offer, checked_stream_name(name))
-
-    def streams(self) -> tuple[str, ...]:
-        """Return the names of the streams that this analyst has opened."""
-        from dither.curator.streams.opening import stream_names
-
-        return stream_names(self)
 
     def check_affordable(self, offer: Offer[Any]) -> None:
         """Refuse what would not be admitted now; a charge decides it."""
@@ -406,7 +356,7 @@ class Session(Closing):
                 that of all its releases together; its error follows once the ranges are found.
 
         """
-        self._check_declared()
+        self.check_declared()
         if isinstance(what, Offer):
             fits, left = self.curator.ledger.would_admit(self.account, what.loss), str(self.balance().left)
             return Price(self.request_of(what).summary or what.verb, what.loss, str(self.dataset.unit), left, fits)
@@ -500,8 +450,8 @@ class Session(Closing):
 
     def _charged(self, offer: Offer[Any]) -> Receipt:
         """Return the stored answer of an offer, having refused what can be refused before it costs anything."""
-        self._check_declared()
-        self._check_offer(offer)
+        self.check_declared()
+        self.check_offer(offer)
 
         def run(engine: Engine) -> bytes:
             return offer.present(perform(offer.mechanism, engine))
@@ -513,15 +463,15 @@ class Session(Closing):
         held, engine = self._reserved(request, loss, key)
         return held.receipt if isinstance(held, Stored) else self._carried_out(held, engine, run)
 
-    def _check_offer(self, offer: Offer[Any]) -> None:
+    def check_offer(self, offer: Offer[Any]) -> None:
         """Refuse what can be refused before it costs anything."""
-        self._check_public(offer)
+        self.check_public_facts(offer)
         with self._alone:
             for aggregation in offer.mechanism.aggregations():
                 self._open().prepare(aggregation)
             offer.mechanism.check_public(self._open())
 
-    def _check_public(self, offer: Offer[Any]) -> None:
+    def check_public_facts(self, offer: Offer[Any]) -> None:
         """Refuse what is not about this data set, or has no proof that the curator accepts."""
         checked_mechanism(offer.mechanism)
         if offer.mechanism.distance != self.dataset.unit:
@@ -543,7 +493,7 @@ class Session(Closing):
         """Return what is asked, as the ledger compares it."""
         return Request(self.dataset.name, offer.verb, offer.asked, offer.stated, offer.words)
 
-    def _check_declared(self) -> None:
+    def check_declared(self) -> None:
         """Refuse a data set that was changed by force: prices follow from it."""
         if self.dataset != self._declared:
             raise InvalidParameter("dataset", self.dataset.name, "the data set as the session was opened with it")

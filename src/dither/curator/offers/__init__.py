@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from dither.curator.offers import (
     anonymous_tables,
     answers,
+    conversations,
     count_tables,
     found_facts,
     methods,
@@ -72,4 +73,5 @@ class Offers:
     fit = _offered(models.fit)
     stream = _offered(streams.stream)
     opened_stream = _offered(streams.opened_stream)
+    conversation = _offered(conversations.conversation)
     method = _offered(methods.method)

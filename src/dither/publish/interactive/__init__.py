@@ -4,7 +4,9 @@ Belongs here: models that are measured first, their corrections while questions 
 how a WHERE becomes a set of cells. Does not belong here: what keeps a conversation alive (``curator.conversations``).
 """
 
-from dither.publish.interactive.construction import Answer, Conversation, IterativeConstruction, ModelFirst
+from dither.publish.interactive.construction import Answer, Conversation
+from dither.publish.interactive.iterative_construction import IterativeConstruction
 from dither.publish.interactive.lifted_conversation import LiftedConversation
+from dither.publish.interactive.model_first import ModelFirst
 
 __all__ = ["Answer", "Conversation", "IterativeConstruction", "LiftedConversation", "ModelFirst"]

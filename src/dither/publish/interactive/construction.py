@@ -15,32 +15,29 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Final, Self
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidParameter, NoGuarantee
-from dither.exact import Number, Of, OneOf, TupleOf, probability, whole
+from dither.errors import InvalidParameter
+from dither.exact import Number, Of, probability, whole
 from dither.lift.attributes import Attributes, Axes
 from dither.mechanisms.core.accuracy import discrete_laplace_reach, share_of_failure
-from dither.mechanisms.core.mechanism import Interactive, Interval, Numerics
-from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
-from dither.mechanisms.core.registry import Dialogue, Example, register
+from dither.mechanisms.core.mechanism import Interactive, Interval
+from dither.mechanisms.core.purse import CountNoise, Purse
+from dither.mechanisms.core.registry import Dialogue
 from dither.mechanisms.core.runner import Runner, quietly
 from dither.mechanisms.core.values import LARGEST_VALUE, IntegerArray
 from dither.mechanisms.gap_sparse import GapSparse
-from dither.mechanisms.geometric import Geometric
-from dither.privacy import L1, InOrder, Loss, Metric, Plan, PureDP, Use
+from dither.privacy import L1, InOrder, Loss, Metric, Plan, Use
 from dither.publish.histograms.common import combination_reach, variance_of
 from dither.publish.interactive.first_model import FirstModel
 from dither.publish.interactive.updates import UPDATES, Floats, Mask
-from dither.publish.marginals.common import Names
-from dither.publish.synthetic.cell_queries import MOST_COUNT, check_table, named_sets
+from dither.publish.synthetic.cell_queries import MOST_COUNT
 
 #: How an answer came about.
 MEASURED: Final = "measured"
@@ -49,9 +46,6 @@ FROM_MODEL: Final = "from the model"
 GAP, COMPARED, MARGINALS, NOTHING = "gap", "compared", "marginals", "nothing"
 #: The confidence at which the two kinds of interval are compared, to take the narrower; public.
 _USUAL: Final = Fraction(19, 20)
-#: Most of the budget goes to the model. Its share of a marginal grows with this power of the number of cells.
-_MODEL_SHARE: Final = Fraction(4, 5)
-_POWER: Final = 0.2
 _MOST_CORRECTIONS: Final = 2**12
 
 
@@ -75,7 +69,8 @@ class Answer:
     variance: float = 0.0
 
 
-def _table_examples() -> tuple[Attributes, Dialogue, tuple[tuple[Dialogue, Dialogue, int], ...]]:
+def table_examples() -> tuple[Attributes, Dialogue, tuple[tuple[Dialogue, Dialogue, int], ...]]:
+    """Return a table, a conversation about it, and neighbours, for checks."""
     people = Attributes.of({"a": 2, "b": 2})
     counts = np.array([[3, 0], [1, 2]])
     script = (
@@ -91,25 +86,6 @@ def _table_examples() -> tuple[Attributes, Dialogue, tuple[tuple[Dialogue, Dialo
         for by in ([[1, 0], [0, 0]], [[0, 0], [0, 1]])
     )
     return people, Dialogue(counts, script), moved
-
-
-def _model_examples() -> Iterator[Example]:
-    people, talk, moved = _table_examples()
-    singles = (("a",), ("b",))
-    sparse = GapSparse(threshold=2, threshold_scale=2, query_scale=4)
-    yield Example(ModelFirst(attributes=people, marginals=singles, noises=(_ONE,) * 2, sparse=sparse), talk, moved)
-    table = ModelFirst(attributes=people, marginals=(("a", "b"),), noises=(Geometric(scale=9),), sparse=sparse)
-    yield Example(table, talk, moved)
-
-
-def _cold_examples() -> Iterator[Example]:
-    people, talk, moved = _table_examples()
-    sparse = GapSparse(threshold=1, threshold_scale=2, query_scale=4, positives=2)
-    for update in ("multiplicative", "frieze-kannan"):
-        yield Example(IterativeConstruction(attributes=people, total=_ONE, sparse=sparse, update=update), talk, moved)
-
-
-_ONE: Final = Geometric(scale=1)
 
 
 def _compares(sparse: GapSparse) -> bool:
@@ -187,205 +163,6 @@ class Constructed(Interactive[Any, "Conversation"]):
         return self.reach(Answer(0, FROM_MODEL, COMPARED, 0.0), _USUAL)
 
 
-@register(
-    examples=_model_examples,
-    source="A Multiplicative Weights Mechanism for Privacy-Preserving Data Analysis (Hardt, Rothblum 2010), section 4, "
-    "for the comparison with a model; An Optimal and Scalable Matrix Mechanism for Noisy Marginals under Convex Loss "
-    "Functions (Xiao, He, Zhang, Kifer 2023), for least squares on marginals",
-)
-@dataclass(frozen=True, kw_only=True)
-class ModelFirst(Constructed):
-    """Measure a model of a table first, answer counting questions from it, and correct gross errors.
-
-    Guarantee: tables of counts ``d_in`` apart in L1 lose what all ``noises`` lose at ``d_in``, and what ``sparse``
-    loses at ``d_in``, added up; whatever is asked, and however many questions there are.
-
-    Args:
-        attributes: names and sizes, with at most 2^20 cells; public.
-        sparse: what compares the model with the data; after its last positive answer nothing is compared.
-        marginals: what is measured first; public.
-        noises: the noise of a cell of each marginal.
-
-    >>> people = Attributes.of({"sex": 2, "age": 80, "region": 16, "smokes": 2})
-    >>> talk = ModelFirst.calibrated(PureDP(1), attributes=people)
-    >>> talk.loss(1) <= PureDP(1), len(talk.marginals), talk.sparse.positives
-    (True, 6, 2)
-
-    """
-
-    name: ClassVar[str] = "model-first"
-    version: ClassVar[int] = 1
-    numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "every answer has its own interval, and how far a model errs depends on the data"
-    no_interval_because: ClassVar[str] = "after the last correction nothing is compared"
-
-    marginals: Names = Names()
-    noises: TupleOf = TupleOf(OneCount(), least=1, rule="noise of one number, for each marginal")
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "marginals", named_sets(self.attributes, self.marginals))
-        if len(set(self.marginals)) != len(self.marginals):
-            raise InvalidParameter("marginals", self.marginals, "sets that differ")
-        check_table(self.attributes, ())
-        cells = sum(self.attributes.cells_of(axes) for axes in self.sets)
-        if cells > _MOST_MEASURED:
-            raise InvalidParameter("marginals", f"{cells} cells", f"at most {_MOST_MEASURED} cells together")
-        if len(self.noises) != len(self.marginals):
-            raise InvalidParameter("noises", len(self.noises), f"{len(self.marginals)}, one for each marginal")
-
-    @classmethod
-    def calibrated(
-        cls,
-        within: Loss,
-        *,
-        attributes: Attributes,
-        marginals: Sequence[Sequence[str]] | None = None,
-        share: Number = _MODEL_SHARE,
-        corrections: int = 2,
-        questions: int = 1000,
-    ) -> Self:
-        """Return the method that spends ``within`` on tables 1 apart.
-
-        Args:
-            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
-            attributes: names and sizes.
-            marginals: what is measured first; by default all pairs, or the table itself where it is small.
-            share: of the loss that goes to the model; the rest goes to comparisons.
-            corrections: how many gross errors are measured.
-            questions: about how many will be asked: a good model passes all of these with probability 95 %. Any
-                number may be asked.
-
-        """
-        purse = Purse.within(within)
-        part = probability("share", share, open_below=True)
-        if part >= 1:
-            raise InvalidParameter("share", share, "below 1: comparisons need something, too")
-        chosen = chosen_marginals(attributes) if marginals is None else marginals
-        sets = [attributes.axes(names) for names in chosen]
-        weights = [round(1000 * attributes.cells_of(axes) ** _POWER) for axes in sets]
-        model = purse.share(part)
-        made = cls(
-            attributes=attributes,
-            marginals=tuple(tuple(names) for names in chosen),
-            noises=tuple(model.share(Fraction(weight, sum(weights))).noise() for weight in weights),
-            sparse=comparing(purse.share(1 - part).loss, corrections, questions),
-        )
-        if not made.loss(1) <= within:
-            raise NoGuarantee(f"the conversation would lose {made.loss(1)}, which is not within {within}")
-        return made
-
-    @cached_property
-    def sets(self) -> tuple[Axes, ...]:
-        """The marginals that are measured first."""
-        return tuple(self.attributes.axes(names) for names in self.marginals)
-
-    @property
-    def parts(self) -> tuple[CountNoise, ...]:
-        """The noise of a cell of each."""
-        return tuple(self.noises)
-
-    @property
-    def learned_by(self) -> str:
-        """The update: cells of a measured table may be below 0, and cannot be scaled."""
-        return "frieze-kannan" if self.attributes.names in self.marginals else "proportional"
-
-
-@register(
-    examples=_cold_examples,
-    source="A Multiplicative Weights Mechanism for Privacy-Preserving Data Analysis (Hardt, Rothblum 2010), section 4; "
-    "Iterative Constructions and Private Data Release (Gupta, Roth, Ullman 2012), sections 3 and 4; Differential "
-    "Privacy and Applications (Zhu et al. 2017), section 4.1.4",
-    reference=True,
-)
-@dataclass(frozen=True, kw_only=True)
-class IterativeConstruction(Constructed):
-    """Answer counting questions from a table that starts without knowledge and learns from each gross error.
-
-    With the multiplicative update this is private multiplicative weights.
-
-    Guarantee: tables of counts ``d_in`` apart in L1 lose what ``total`` and ``sparse`` lose at ``d_in``, added up;
-    whatever is asked, and however many questions there are.
-
-    Args:
-        attributes: names and sizes, with at most 2^20 cells; public.
-        sparse: what compares the model with the data; after its last positive answer nothing is compared.
-        total: the noise of the number of rows.
-        update: what the table learns from a measured answer.
-
-    >>> people = Attributes.of({"sex": 2, "age": 80})
-    >>> IterativeConstruction.calibrated(PureDP(1), attributes=people, corrections=20).loss(1) <= PureDP(1)
-    True
-
-    """
-
-    name: ClassVar[str] = "iterative-construction"
-    version: ClassVar[int] = 1
-    numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how soon a table has learned enough depends on the data and the questions"
-    no_interval_because: ClassVar[str] = "after the last correction nothing is compared"
-
-    total: OneCount = OneCount()
-    update: OneOf = OneOf(*UPDATES)
-
-    def __post_init__(self) -> None:
-        check_table(self.attributes, ())
-
-    @classmethod
-    def calibrated(
-        cls,
-        within: Loss,
-        *,
-        attributes: Attributes,
-        update: str = "multiplicative",
-        corrections: int = 20,
-        questions: int = 1000,
-        share: Number = "1/20",
-    ) -> Self:
-        """Return the method that spends ``within`` on tables 1 apart.
-
-        Args:
-            within: the loss not to exceed.
-            attributes: names and sizes.
-            update: what the table learns from a measured answer.
-            corrections: how many gross errors are measured.
-            questions: about how many will be asked.
-            share: of the loss that the number of rows has.
-
-        """
-        purse = Purse.within(within)
-        part = probability("share", share, open_below=True)
-        if part >= 1:
-            raise InvalidParameter("share", share, "below 1: comparisons need something, too")
-        made = cls(
-            attributes=attributes,
-            total=purse.share(part).noise(),
-            sparse=comparing(purse.share(1 - part).loss, corrections, questions),
-            update=update,
-        )
-        if not made.loss(1) <= within:
-            raise NoGuarantee(f"the conversation would lose {made.loss(1)}, which is not within {within}")
-        return made
-
-    @property
-    def sets(self) -> tuple[Axes, ...]:
-        """The number of rows alone."""
-        return ((),)
-
-    @property
-    def parts(self) -> tuple[CountNoise, ...]:
-        """Its noise."""
-        return (self.total,)
-
-    @property
-    def learned_by(self) -> str:
-        """The name of the update."""
-        return str(self.update)
-
-
-#: Cells of all marginals that are measured first.
-_MOST_MEASURED: Final = 2**22
-
-
 def comparing(within: Loss, corrections: int, questions: int) -> GapSparse:
     """Return the comparison within a loss, whose threshold a good model passes ``questions`` times with 95 %.
 
@@ -408,21 +185,6 @@ def comparing(within: Loss, corrections: int, questions: int) -> GapSparse:
         plain.query_scale, each / (2 * many)
     )
     return replace(plain, threshold=min(far + 1, 2**60))
-
-
-def chosen_marginals(attributes: Attributes) -> tuple[tuple[str, ...], ...]:
-    """Return what to measure first: all pairs, or the table itself where noise on it adds up to less.
-
-    The noise of a question grows with the number of cells of what is measured, and with the square of how often the
-    loss is divided.
-
-    >>> chosen_marginals(Attributes.of({"a": 2, "b": 2, "c": 2}))
-    (('a', 'b', 'c'),)
-
-    """
-    pairs = attributes.every(min(2, len(attributes.names)))
-    cells = sum(attributes.cells_of(attributes.axes(names)) for names in pairs)
-    return (attributes.names,) if attributes.cells <= len(pairs) * cells else pairs
 
 
 class Conversation:

@@ -26,7 +26,8 @@ from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.core.registry import Dialogue, Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.privacy import ROW_REPLACED, Derived, Loss, Plan, PureDP, Unit
-from dither.publish.interactive.construction import Conversation, ModelFirst
+from dither.publish.interactive.construction import Conversation
+from dither.publish.interactive.model_first import ModelFirst
 
 
 def _examples() -> Iterator[Example]:

@@ -1,9 +1,9 @@
 """Questions: a WHERE over declared columns becomes a set of cells, by public facts alone.
 
-The condition is computed on every public cell, with the meaning that it has for rows (``data.evaluation``): a part of it
-on the cells of the columns that it names, and parts are put together by AND, OR and NOT with SQL's three values. Where
-cells are ranges of values, a condition must be the same for all values of a cell, or it is refused: it would ask for
-more than was counted.
+The condition is computed on every public cell, with the meaning that it has for rows (``data.evaluation``): a part of
+it on the cells of the columns that it names, and parts are put together by AND, OR and NOT with SQL's three values.
+Where cells are ranges of values, a condition must be the same for all values of a cell, or it is refused: it would ask
+for more than was counted.
 """
 
 from __future__ import annotations
@@ -75,13 +75,15 @@ class Questions:
 
     def _condition(self, query: Query) -> Expression | None:
         """Return the condition of a query, or reject what is not one count of the table."""
-        rule = f"SELECT COUNT(*) FROM {self.table} WHERE ..., over {', '.join(self.columns)}"
+        rule = f"one COUNT(*) of {self.table} with a WHERE over {', '.join(self.columns)}"
         if query.keys or query.having is not None or query.order or query.limit is not None:
             raise InvalidParameter("question", "a query with groups, an order or a limit", rule)
         if len(query.aggregates) != 1 or query.aggregates[0].function != "count" or query.aggregates[0].arguments:
             raise InvalidParameter("question", "something other than one COUNT(*)", rule)
         if len(query.outputs) != 1 or not isinstance(query.outputs[0][1], Name):
-            raise InvalidParameter("question", "an expression over a count", f"{rule}; compute the rest from the answer")
+            raise InvalidParameter(
+                "question", "an expression over a count", f"{rule}; compute the rest from the answer"
+            )
         relation: Relation = query.relation
         found: list[Expression] = []
         while isinstance(relation, Filter):
