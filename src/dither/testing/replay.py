@@ -332,7 +332,7 @@ def run_watched(mechanism: AnyPlanned, data: Any, runner: RecordingRunner, *, is
 
 def _watched_parts(data: Any) -> list[Any]:
     """Return what of the data must stay as it is: of an engine its tables, also where a conversation is about it."""
-    opened = getattr(data, "data", None)
+    opened: Any = getattr(data, "data", None)
     if hasattr(data, "script") and hasattr(opened, "frames"):
         return [opened.frames, data.script]
     return [getattr(data, "frames", data)]

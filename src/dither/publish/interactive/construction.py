@@ -36,7 +36,7 @@ from dither.mechanisms.gap_sparse import GapSparse
 from dither.privacy import L1, InOrder, Loss, Metric, Plan, Use
 from dither.publish.histograms.common import combination_reach, variance_of
 from dither.publish.interactive.first_model import FirstModel
-from dither.publish.interactive.updates import UPDATES, Floats, Mask
+from dither.publish.interactive.updates import Floats, Learner, Mask
 from dither.publish.synthetic.cell_queries import MOST_COUNT
 
 #: How an answer came about.
@@ -110,10 +110,9 @@ class Constructed(Interactive[Any, "Conversation"]):
     def parts(self) -> tuple[CountNoise, ...]:
         """The noise of a cell of each."""
 
-    @property
     @abstractmethod
-    def learned_by(self) -> str:
-        """The name of the update."""
+    def learner(self, table: Floats) -> Learner:
+        """Return what answers and learns, beginning with a fitted table."""
 
     @property
     def distance(self) -> Metric:
@@ -134,7 +133,7 @@ class Constructed(Interactive[Any, "Conversation"]):
         """Return the conversation about a table of counts."""
         return Conversation(self, data, run)
 
-    def interval(self, out: Answer, confidence: Number) -> Interval | None:
+    def interval(self, out: Any, confidence: Number) -> Interval | None:
         """Return an interval for the true count of one question, or None where none is known.
 
         It holds for one question, and before its answer is seen. One that rests on marginals holds for a question that
@@ -204,9 +203,8 @@ class Conversation:
             noisy[axes] = np.clip(np.asarray(drawn, dtype=np.float64), -MOST_COUNT, MOST_COUNT)
             variances[axes] = max(variance_of(part), _LEAST_VARIANCE)
         self._model = FirstModel(attributes, noisy, variances)
-        self._table: Floats = self._model.table
+        self._learner = construction.learner(self._model.table)
         self._handle = run.open(construction.sparse, stability=1)
-        self._update = UPDATES[construction.learned_by]
         self._answers: dict[bytes, Answer] = {}
 
     @property
@@ -218,11 +216,6 @@ class Conversation:
     def is_compared(self) -> bool:
         """Whether answers are still compared with the data."""
         return not self._handle.is_over
-
-    @property
-    def model(self) -> Floats:
-        """The number of rows in each cell, as the model has it now; released already."""
-        return self._table.copy()
 
     @quietly
     def ask(self, question: Mask) -> Answer:
@@ -243,7 +236,7 @@ class Conversation:
 
     def _answer(self, question: Mask) -> Answer:
         made, known = self._made, self._model.estimate(question)
-        expected = _rounded(float(np.sum(self._table, where=question)))
+        expected = _rounded(self._learner.answer(question))
         is_over = self._handle.is_over
         if known is not None and (is_over or made.noise_reach(known[1], _USUAL) <= made.compared_reach):
             # The model knows more than the marginals, and no more than their noise allows.
@@ -258,7 +251,7 @@ class Conversation:
             gap = self._handle.ask(sign * lead)
             if gap is not None:
                 measured = expected + sign * (made.sparse.threshold + gap.above)
-                self._table = self._update(self._table, question, float(measured))
+                self._learner.learn(question, float(measured))
                 return Answer(max(measured, 0), MEASURED, GAP, float(measured))
         return Answer(max(expected, 0), FROM_MODEL, COMPARED, float(expected))
 

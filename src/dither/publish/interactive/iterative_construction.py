@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Self
 
 from dither.errors import InvalidParameter, NoGuarantee
-from dither.exact import Number, OneOf, probability
+from dither.exact import Number, OneOf, Whole, probability
 from dither.lift.attributes import Attributes, Axes
 from dither.mechanisms.core.mechanism import Numerics
 from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
@@ -21,7 +21,16 @@ from dither.mechanisms.gap_sparse import GapSparse
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import Loss
 from dither.publish.interactive.construction import Constructed, comparing, table_examples
-from dither.publish.interactive.updates import UPDATES
+from dither.publish.interactive.updates import (
+    MEDIAN,
+    MOST_DATABASES,
+    UPDATES,
+    Floats,
+    Learner,
+    MedianLearner,
+    TableLearner,
+    databases,
+)
 from dither.publish.synthetic.cell_queries import check_table
 
 _ONE: Final = Geometric(scale=1)
@@ -32,12 +41,15 @@ def _cold_examples() -> Iterator[Example]:
     sparse = GapSparse(threshold=1, threshold_scale=2, query_scale=4, positives=2)
     for update in ("multiplicative", "frieze-kannan"):
         yield Example(IterativeConstruction(attributes=people, total=_ONE, sparse=sparse, update=update), talk, moved)
+    median = IterativeConstruction(attributes=people, total=_ONE, sparse=sparse, update=MEDIAN, records=3)
+    yield Example(median, talk, moved)
 
 
 @register(
     examples=_cold_examples,
     source="A Multiplicative Weights Mechanism for Privacy-Preserving Data Analysis (Hardt, Rothblum 2010), section 4; "
-    "Iterative Constructions and Private Data Release (Gupta, Roth, Ullman 2012), sections 3 and 4; Differential "
+    "Interactive Privacy via the Median Mechanism (Roth, Roughgarden 2010); Iterative Constructions and Private Data "
+    "Release (Gupta, Roth, Ullman 2012), sections 3 and 4; Differential "
     "Privacy and Applications (Zhu et al. 2017), section 4.1.4",
     reference=True,
 )
@@ -45,7 +57,7 @@ def _cold_examples() -> Iterator[Example]:
 class IterativeConstruction(Constructed):
     """Answer counting questions from a table that starts without knowledge and learns from each gross error.
 
-    With the multiplicative update this is private multiplicative weights.
+    With the multiplicative update this is private multiplicative weights; with the median, the median mechanism.
 
     Guarantee: tables of counts ``d_in`` apart in L1 lose what ``total`` and ``sparse`` lose at ``d_in``, added up;
     whatever is asked, and however many questions there are.
@@ -54,8 +66,10 @@ class IterativeConstruction(Constructed):
         attributes: names and sizes, with at most 2^20 cells; public.
         sparse: what compares the model with the data; after its last positive answer nothing is compared.
         total: the noise of the number of rows.
-        update: what the table learns from a measured answer.
+        update: what is learned from a measured answer: that of a table, or "median" for tiny tables.
+        records: for the median, how many records the databases have of which it is taken.
 
+    >>> from dither.privacy import PureDP
     >>> people = Attributes.of({"sex": 2, "age": 80})
     >>> IterativeConstruction.calibrated(PureDP(1), attributes=people, corrections=20).loss(1) <= PureDP(1)
     True
@@ -69,10 +83,14 @@ class IterativeConstruction(Constructed):
     no_interval_because: ClassVar[str] = "after the last correction nothing is compared"
 
     total: OneCount = OneCount()
-    update: OneOf = OneOf(*UPDATES)
+    update: OneOf = OneOf(*UPDATES, MEDIAN)
+    records: Whole = Whole(1, least=1, most=64)
 
     def __post_init__(self) -> None:
         check_table(self.attributes, ())
+        if self.update == MEDIAN and databases(self.attributes.cells, self.records) > MOST_DATABASES:
+            rule = f"so few that there are at most {MOST_DATABASES} databases over {self.attributes.cells} cells"
+            raise InvalidParameter("records", self.records, rule)
 
     @classmethod
     def calibrated(
@@ -84,6 +102,7 @@ class IterativeConstruction(Constructed):
         corrections: int = 20,
         questions: int = 1000,
         share: Number = "1/20",
+        records: int = 1,
     ) -> Self:
         """Return the method that spends ``within`` on tables 1 apart.
 
@@ -94,6 +113,7 @@ class IterativeConstruction(Constructed):
             corrections: how many gross errors are measured.
             questions: about how many will be asked.
             share: of the loss that the number of rows has.
+            records: for the median, how many records the databases have of which it is taken.
 
         """
         purse = Purse.within(within)
@@ -105,6 +125,7 @@ class IterativeConstruction(Constructed):
             total=purse.share(part).noise(),
             sparse=comparing(purse.share(1 - part).loss, corrections, questions),
             update=update,
+            records=records,
         )
         if not made.loss(1) <= within:
             raise NoGuarantee(f"the conversation would lose {made.loss(1)}, which is not within {within}")
@@ -120,7 +141,8 @@ class IterativeConstruction(Constructed):
         """Its noise."""
         return (self.total,)
 
-    @property
-    def learned_by(self) -> str:
-        """The name of the update."""
-        return str(self.update)
+    def learner(self, table: Floats) -> Learner:
+        """Return the table with its update, or all small databases."""
+        if self.update == MEDIAN:
+            return MedianLearner(self.attributes.sizes, self.records, float(table.sum()))
+        return TableLearner(table, str(self.update))

@@ -23,6 +23,7 @@ from dither.mechanisms.gap_sparse import GapSparse
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import Loss
 from dither.publish.interactive.construction import Constructed, comparing, table_examples
+from dither.publish.interactive.updates import Floats, Learner, TableLearner
 from dither.publish.marginals.common import Names
 from dither.publish.synthetic.cell_queries import check_table, named_sets
 
@@ -62,6 +63,7 @@ class ModelFirst(Constructed):
         marginals: what is measured first; public.
         noises: the noise of a cell of each marginal.
 
+    >>> from dither.privacy import PureDP
     >>> people = Attributes.of({"sex": 2, "age": 80, "region": 16, "smokes": 2})
     >>> talk = ModelFirst.calibrated(PureDP(1), attributes=people)
     >>> talk.loss(1) <= PureDP(1), len(talk.marginals), talk.sparse.positives
@@ -140,10 +142,9 @@ class ModelFirst(Constructed):
         """The noise of a cell of each."""
         return tuple(self.noises)
 
-    @property
-    def learned_by(self) -> str:
-        """The update: cells of a measured table may be below 0, and cannot be scaled."""
-        return "frieze-kannan" if self.attributes.names in self.marginals else "proportional"
+    def learner(self, table: Floats) -> Learner:
+        """Return the table with its update: cells of a measured one may be below 0, and cannot be scaled."""
+        return TableLearner(table, "frieze-kannan" if self.attributes.names in self.marginals else "proportional")
 
 
 def chosen_marginals(attributes: Attributes) -> tuple[tuple[str, ...], ...]:

@@ -120,12 +120,11 @@ class Questions:
 
     def _computed(self, condition: Expression, used: tuple[int, ...]) -> _Truth:
         """Return a condition computed on all values of the cells of the columns that it names."""
+        names = [self._codings[axis].column for axis in used]
         values = [self._values(axis) for axis in used]
         if math.prod(len(one) for one, _ in values) > max(_MOST_VALUES, math.prod(self.sizes)):
-            names = ", ".join(self._codings[axis].column for axis in used)
-            rule = f"comparisons of one column with a number: {names} have too many values together"
+            rule = f"comparisons of one column with a number: {', '.join(names)} have too many values together"
             raise InvalidParameter("question", "a condition on wide ranges", rule)
-        names = [self._codings[axis].column for axis in used]
         compute = evaluator(condition, self._kinds)
         found = [compute(dict(zip(names, row, strict=True))) for row in itertools.product(*(one for one, _ in values))]
         shape = [len(one) for one, _ in values]
@@ -171,7 +170,7 @@ class Questions:
         for place, (low, high) in enumerate(itertools.pairwise(edges)):
             starts.append(len(values))
             count = (high - low) // step + int(place == len(edges) - 2)  # type: ignore[operator]
-            values += [low + number * step for number in range(count)]  # type: ignore[operator]
+            values += [low + number * step for number in range(count)]
         if coding.nullable:
             starts.append(len(values))
             values.append(None)
@@ -187,7 +186,7 @@ class Questions:
         for place, (low, high) in enumerate(itertools.pairwise(edges)):
             is_last = place == len(edges) - 2
             is_closed = is_last or step is not None
-            top: Any = high if is_last or step is None else high - step  # type: ignore[operator]
+            top: Any = high if is_last or step is None else high - step
             below = top < bound if is_closed else top <= bound
             if function in ("less", "at_least"):
                 holds, fails = below, low >= bound

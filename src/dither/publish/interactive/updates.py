@@ -10,14 +10,19 @@ answer, and each has a potential that shrinks with every gross error that it is 
 - *frieze-kannan*: the error is shared out evenly among the cells of the question, which may become negative. Of all
   tables with that answer it is the nearest in the Euclidean distance (Gupta, Roth and Ullman 2012, section 4).
 
+The *median* is of another kind: it keeps all small databases that agree with what was measured, and answers with the
+median of theirs (Roth and Roughgarden 2010). Of those that are left, at least half are dropped by every gross error.
+
 Post-processing only: answers have been released.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from itertools import combinations_with_replacement
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,3 +84,90 @@ def frieze_kannan(table: Floats, question: Mask, measured: float) -> Floats:
 UPDATES: Final[Mapping[str, Update]] = MappingProxyType(
     {"proportional": proportional, "multiplicative": multiplicative, "frieze-kannan": frieze_kannan}
 )
+#: What answers by the median of small databases.
+MEDIAN: Final = "median"
+#: The most databases that the median is taken over.
+MOST_DATABASES: Final = 2**14
+
+
+class Learner(Protocol):
+    """What answers questions and learns from measured answers."""
+
+    def answer(self, question: Mask) -> float:
+        """Return the answer to a question."""
+
+    def learn(self, question: Mask, measured: float) -> None:
+        """Learn a measured answer."""
+
+
+class TableLearner:
+    """A table of all cells, and an update.
+
+    Args:
+        table: to begin with.
+        update: the name of the update.
+
+    """
+
+    def __init__(self, table: Floats, update: str) -> None:
+        self.table = table
+        self._update = UPDATES[update]
+
+    def answer(self, question: Mask) -> float:
+        """Return the sum over the cells of the question."""
+        return float(np.sum(self.table, where=question))
+
+    def learn(self, question: Mask, measured: float) -> None:
+        """Update the table."""
+        self.table = self._update(self.table, question, measured)
+
+
+class MedianLearner:
+    """All databases of a few records, scaled to a total: those that agree with what was measured.
+
+    Args:
+        shape: of the table.
+        records: how many records each database has.
+        total: how many rows they stand for together.
+
+    >>> learner = MedianLearner((2,), records=2, total=10.0)
+    >>> first = np.array([True, False])
+    >>> learner.answer(first)
+    5.0
+    >>> learner.learn(first, 9.0)
+    >>> learner.answer(first)
+    10.0
+
+    """
+
+    def __init__(self, shape: tuple[int, ...], records: int, total: float) -> None:
+        cells = math.prod(shape)
+        chosen = np.array(list(combinations_with_replacement(range(cells), records)), dtype=np.int64)
+        rows = np.repeat(np.arange(len(chosen)), records)
+        self._databases = np.zeros((len(chosen), cells))
+        np.add.at(self._databases, (rows, chosen.ravel()), total / records)
+
+    def answer(self, question: Mask) -> float:
+        """Return the median of the answers of all databases that are left."""
+        return float(np.median(self._answers(question)))
+
+    def learn(self, question: Mask, measured: float) -> None:
+        """Drop the databases whose answers are on the wrong side of the median, if any is left."""
+        answers = self._answers(question)
+        middle = float(np.median(answers))
+        stays = answers > middle if measured > middle else answers < middle
+        if stays.any():
+            self._databases = self._databases[stays]
+
+    def _answers(self, question: Mask) -> Floats:
+        return np.asarray(self._databases[:, question.ravel()].sum(axis=1))
+
+
+def databases(cells: int, records: int) -> int:
+    """Return how many databases of a few records there are.
+
+    >>> databases(4, 3)
+    20
+
+    """
+    return math.comb(cells + records - 1, records)
