@@ -82,6 +82,7 @@ ROOMS: Final[Mapping[str, Room]] = MappingProxyType(
         "dither.publish.marginals": Room((_MANY, _SPARSITY), "marginals"),
         "dither.publish.synthetic": Room((_SPARSITY, _SEARCH), "synthetic"),
         "dither.publish.streams": Room((_STREAM,)),
+        "dither.publish.interactive": Room((_MANY,)),
         "dither.publish.microdata": Room((_SENSITIVITY, _SPARSITY), "microdata"),
         "dither.learn.linear": Room((_SENSITIVITY, _MANY), "others"),
         "dither.learn.sparse": Room((_SPARSITY, _SENSITIVITY)),

@@ -149,7 +149,10 @@ class Constructed(Interactive[Any, "Conversation"]):
         """Return how far the true count may lie from the centre of an answer, at a confidence."""
         if out.ground == MARGINALS:
             return self.noise_reach(out.variance, confidence)
-        reach = self.sparse.error(confidence).value
+        # Of the threshold's noise and of that of both comparisons, all three at once.
+        each = share_of_failure(confidence, 3)
+        sparse = self.sparse
+        reach = discrete_laplace_reach(sparse.threshold_scale, each) + discrete_laplace_reach(sparse.query_scale, each)
         return reach if out.ground == GAP else reach + max(self.sparse.threshold - 1, 0)
 
     def noise_reach(self, variance: float, confidence: Fraction) -> float:

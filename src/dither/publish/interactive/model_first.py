@@ -30,6 +30,9 @@ from dither.publish.synthetic.cell_queries import check_table, named_sets
 #: Most of the budget goes to the model. Its share of a marginal grows with this power of the number of cells.
 _MODEL_SHARE: Final = Fraction(4, 5)
 _POWER: Final = 0.2
+#: A table of so few cells is measured itself; beyond, pairs err by about this factor less (in variance) once fitted.
+_FEW_CELLS: Final = 256
+_GAIN: Final = 8
 #: Cells of all marginals that are measured first.
 _MOST_MEASURED: Final = 2**22
 _ONE: Final = Geometric(scale=1)
@@ -151,7 +154,7 @@ def chosen_marginals(attributes: Attributes) -> tuple[tuple[str, ...], ...]:
     """Return what to measure first: all pairs, or the table itself where noise on it adds up to less.
 
     The noise of a question grows with the number of cells of what is measured, and with the square of how often the
-    loss is divided.
+    loss is divided. What is fitted to pairs errs less than their noise, because no cell of it is below 0.
 
     >>> chosen_marginals(Attributes.of({"a": 2, "b": 2, "c": 2}))
     (('a', 'b', 'c'),)
@@ -159,4 +162,5 @@ def chosen_marginals(attributes: Attributes) -> tuple[tuple[str, ...], ...]:
     """
     pairs = attributes.every(min(2, len(attributes.names)))
     cells = sum(attributes.cells_of(attributes.axes(names)) for names in pairs)
-    return (attributes.names,) if attributes.cells <= len(pairs) * cells else pairs
+    is_small = attributes.cells <= _FEW_CELLS or _GAIN * attributes.cells <= len(pairs) * cells
+    return (attributes.names,) if is_small else pairs
