@@ -134,6 +134,7 @@ def test_losses_add_up_and_stay_within() -> None:
     assert two.loss(1).pure == parts
 
 
+@pytest.mark.statistical(n=200 * 6, false_alarm=1e-9, catches="intervals that cover less often than they say")
 def test_intervals_are_honest() -> None:
     """An interval at 0.8 misses with probability 0.2 at most; one of a tenth of its length must be found out.
 
@@ -141,7 +142,10 @@ def test_intervals_are_honest() -> None:
     more than 40 + sqrt(200 ln(6 / 1e-9) / 2) = 87 happen with probability 1e-9 for any of the six.
     """
     method = ModelFirst.calibrated(PureDP(1), attributes=PEOPLE, marginals=PAIRS, corrections=1, questions=6)
-    questions = every_set(PEOPLE.sizes)[100:4000:700]
+    a, b, c = np.ogrid[:2, :3, :2]
+    pairs = [np.broadcast_to(one, PEOPLE.sizes).copy() for one in (a == 0, (a == 1) & (b < 2), (b == 0) | (c == 1))]
+    questions = [*pairs, *every_set(PEOPLE.sizes)[100:4000:1500]]
+    assert len(questions) == 6
     misses, narrow = np.zeros(len(questions)), np.zeros(len(questions))
     for _ in range(200):
         talk = talk_with(method)
