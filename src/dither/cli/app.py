@@ -48,6 +48,7 @@ VERBS: Final = MappingProxyType(
             "Write the release card of a data set, in the sections of the public registry of deployments.",
         ),
         "sql": Verb("ask:sql", "Answer a query privately, every number with its error bar, and charge the ledger."),
+        "ask": Verb("conversation:converse", "Ask any number of counting questions about some columns, for one price."),
         "shell": Verb("shell:shell", "Ask many queries at a prompt: each is priced, and asked if you say yes."),
         "quote": Verb("ask:quote", "Say what a query would cost and how far it would err; the data stays closed."),
         "bounds": Verb(
@@ -165,7 +166,7 @@ PANELS: Final = MappingProxyType(
     {
         EVERYBODY: ("demo",),
         OWNER: ("init", "add", "check", "bounds", "limits", "card"),
-        ANALYST: ("quote", "sql", "shell", "answer", "synthesize", "anonymize", "fit", "predict", "release"),
+        ANALYST: ("quote", "sql", "ask", "shell", "answer", "synthesize", "anonymize", "fit", "predict", "release"),
         RESEARCHER: ("catalog", "explain", "audit", "specimens", "attack"),
     }
 )

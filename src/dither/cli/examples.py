@@ -93,6 +93,11 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither publish histogram clinic visits ward --epsilon 0.2 --quote",
             "dither publish marginals clinic visits ward ward,region --epsilon 1 -o tables.csv",
         ),
+        "ask": (
+            "dither ask clinic wards --columns ward,region --epsilon 1 --quote",
+            "dither ask clinic wards --columns ward,region --epsilon 1",
+            "dither ask clinic wards \"ward = 'oncology'\" \"region = 'north' AND ward <> 'oncology'\"",
+        ),
         "stream open": (
             f"dither stream open arrivals hourly {_HOURLY} --epsilon 1 --quote",
             f"dither stream open arrivals hourly {_HOURLY} --epsilon 1",

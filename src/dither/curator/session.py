@@ -18,6 +18,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from dither.curator.card import Card, release_card
+from dither.curator.continuing import Continuing
 from dither.curator.drawing import Drawing
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import OWNER, Account, Balance, Receipt, Stored
@@ -38,7 +39,6 @@ from dither.curator.pictures import spending
 from dither.curator.price import Price, affordable, saying_what_is_left
 from dither.curator.request import Request
 from dither.curator.shown import session_html
-from dither.curator.streams import door
 from dither.data.closing import Closing
 from dither.data.engines import Engine, connect
 from dither.data.schema import DataSet
@@ -91,7 +91,7 @@ def _released(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Con
     return without_dataset(release, make, first_word="Release")
 
 
-class Session(Closing):
+class Session(Continuing, Closing):
     """Private answers about one data set, charged to the ledger of its curator. Threads that share one take turns.
 
     What it gives:
@@ -102,6 +102,7 @@ class Session(Closing):
     - tables of rows: ``synthesize``, ``synthesize_families``, ``anonymize``;
     - models: ``fit``;
     - numbers that go on being released, tick by tick: ``stream``;
+    - any number of counting questions for one price: ``conversation``;
     - anything else: ``release`` takes any registered mechanism, over any declared source.
 
     ``offer`` has the same verbs and makes offers in place of releases; ``quote`` prices any of them, without opening
@@ -177,8 +178,6 @@ class Session(Closing):
     synthesize_families = _released(synthetic_tables.synthesize_families)
     anonymize = _released(anonymous_tables.anonymize)
     fit = _released(models.fit)
-    stream = door.stream
-    streams = door.streams
 
     def sql(
         self,
@@ -477,13 +476,13 @@ class Session(Closing):
 
     def check_offer(self, offer: Offer[Any]) -> None:
         """Refuse what can be refused before it costs anything."""
-        self.check_promise(offer)
+        self.check_public_facts(offer)
         with self._alone:
             for aggregation in offer.mechanism.aggregations():
                 self._open().prepare(aggregation)
             offer.mechanism.check_public(self._open())
 
-    def check_promise(self, offer: Offer[Any]) -> None:
+    def check_public_facts(self, offer: Offer[Any]) -> None:
         """Refuse what is not about this data set, or has no proof that the curator accepts."""
         checked_mechanism(offer.mechanism)
         if offer.mechanism.distance != self.dataset.unit:

@@ -330,14 +330,21 @@ def _released(mechanism: AnyPlanned, data: Any, runner: RecordingRunner) -> Any:
 def run_watched(mechanism: AnyPlanned, data: Any, runner: RecordingRunner, *, is_large: bool = False) -> Course:
     """Return how a run on ``data`` ended; of ``is_large`` data only numbers and changed rows are compared."""
     # An engine may keep what it has computed; its tables must stay as they are.
-    held = getattr(data, "data", None) if hasattr(data, "script") else data
-    given = [] if is_large else [getattr(held, "frames", data)]
+    given = [] if is_large else _watched_parts(data)
     with watched(*given, outlined=(data.data if hasattr(data, "script") else data) if is_large else None) as effects:
         try:
             out, failure = _released(mechanism, data, runner), None
         except Exception as raised:  # every exception is an observable difference, whatever it is
             out, failure = None, raised
     return Course(out, failure, effects)
+
+
+def _watched_parts(data: Any) -> list[Any]:
+    """Return what of the data must stay as it is: of an engine its tables, also where a conversation is about it."""
+    opened: Any = getattr(data, "data", None)
+    if hasattr(data, "script") and hasattr(opened, "frames"):
+        return [opened.frames, data.script]
+    return [getattr(data, "frames", data)]
 
 
 def _same_course(tapes: tuple[Tape, Tape], one: Course, other: Course) -> list[Violation]:

@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from dither.curator.offers import (
     anonymous_tables,
     answers,
+    conversations,
     count_tables,
     found_facts,
     methods,
@@ -72,4 +73,5 @@ class Offers:
     ask_kept = _offered(anonymous_tables.ask_kept)
     fit = _offered(models.fit)
     stream = _offered(streams.stream)
+    conversation = _offered(conversations.conversation)
     method = _offered(methods.method)

@@ -13,21 +13,19 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither.curator.streams.seal import Seal
 from dither.errors import HandleMisuse, StreamUnavailable
 from dither.publish.streams.tally import Standing
 
-#: A row for each group, a column for each measure.
-Numbers = NDArray[np.int64]
 _VERSION: Final = 1
 _PATIENCE_SECONDS: Final = 10
 _SYNC_EVERY: Final = 64
@@ -66,7 +64,7 @@ class Book:
             self._held = held.pop_all()
 
     @classmethod
-    def create(cls, path: Path, key: Path, about: Mapping[str, Any]) -> Book:
+    def create(cls, path: Path, key: Path, about: Mapping[str, Any]) -> Self:
         """Make a new book, with its key and what is public about it; either all of it is there, or nothing counts.
 
         Args:
@@ -96,6 +94,17 @@ class Book:
             os.close(lock)
         return cls(path, key)
 
+    @staticmethod
+    def packed(record: Any) -> bytes:
+        """Return a table of integers, a row for each group and a column for each measure: as many bytes for any."""
+        return np.array(record.shape, dtype="<u4").tobytes() + np.ascontiguousarray(record, dtype="<i8").tobytes()
+
+    @staticmethod
+    def unpacked(content: bytes) -> Any:
+        """Return the table of integers that was packed."""
+        rows, columns = np.frombuffer(content, dtype="<u4", count=2).tolist()
+        return np.frombuffer(content, dtype="<i8", offset=8).reshape(rows, columns).astype(np.int64)
+
     @property
     def about(self) -> dict[str, Any]:
         """What is public about the stream."""
@@ -112,17 +121,17 @@ class Book:
         """How many ticks have an answer: those before the first one without."""
         return int(self._one("SELECT coalesce(max(number) + 1, 0) FROM answers"))
 
-    def numbers(self, first: int = 0) -> Iterator[Numbers]:
+    def numbers(self, first: int = 0) -> Iterator[Any]:
         """Yield the exact numbers of the frozen ticks, in order."""
         asked = "SELECT number, frozen FROM ticks WHERE number >= ? ORDER BY 1"
         for number, sealed in self._rows.execute(asked, (first,)):
-            yield _unpacked(self.seal.open_bytes(f"tick {number}", sealed))
+            yield self.unpacked(self.seal.open_bytes(f"tick {number}", sealed))
 
-    def answers(self, first: int = 0, end: int | None = None) -> Iterator[Numbers]:
+    def answers(self, first: int = 0, end: int | None = None) -> Iterator[Any]:
         """Yield the stored answers, in order, from a tick to before another."""
         asked = "SELECT number, answer FROM answers WHERE number >= ? AND number < ? ORDER BY 1"
         for number, sealed in self._rows.execute(asked, (first, self.answered if end is None else end)):
-            yield _unpacked(self.seal.open_bytes(f"answer {number}", sealed))
+            yield self.unpacked(self.seal.open_bytes(f"answer {number}", sealed))
 
     def standings(self, people: Iterable[bytes]) -> dict[bytes, Standing]:
         """Return what has counted of some people; nothing of the others."""
@@ -133,7 +142,7 @@ class Book:
                 found[name] = Standing(*row)
         return found
 
-    def freeze(self, ticks: Iterable[tuple[Numbers, Mapping[bytes, Standing]]], *, rest: Any = None) -> None:
+    def freeze(self, ticks: Iterable[tuple[Any, Mapping[bytes, Standing]]], *, rest: Any = None) -> None:
         """Freeze the next ticks durably: the numbers of each, and the standings that it changed.
 
         Args:
@@ -148,7 +157,7 @@ class Book:
                 self._rows.execute("UPDATE arrived SET sealed = NULL")
                 self._keep_batch(None, rest)
             for numbers, standings in ticks:
-                content = _packed(numbers)
+                content = self.packed(numbers)
                 link = self.seal.link(link, content)
                 sealed = self.seal.close_bytes(f"tick {number}", content)
                 self._rows.execute("INSERT INTO ticks VALUES (?, ?, ?)", (number, sealed, link))
@@ -157,14 +166,14 @@ class Book:
                 number += 1
         self._marks.append(number, link)
 
-    def store(self, answers: Iterable[Numbers]) -> None:
+    def store(self, answers: Iterable[Any]) -> None:
         """Store the answers of the next ticks durably, in order."""
         number, frozen = self.answered, self.frozen
         with self._transaction():
             for answer in answers:
                 if number >= frozen:
                     raise StreamUnavailable(self.path.stem, f"tick {number} was never frozen")
-                sealed = self.seal.close_bytes(f"answer {number}", _packed(answer))
+                sealed = self.seal.close_bytes(f"answer {number}", self.packed(answer))
                 self._rows.execute("INSERT INTO answers VALUES (?, ?)", (number, sealed))
                 number += 1
 
@@ -248,14 +257,18 @@ class Book:
             raise StreamUnavailable(self.path.stem, f"its book cannot be written ({problem})") from None
 
 
-def _packed(numbers: Numbers) -> bytes:
-    """Return a table of integers as bytes, as many for any integers."""
-    return np.array(numbers.shape, dtype="<u4").tobytes() + np.ascontiguousarray(numbers, dtype="<i8").tobytes()
+class PlainBook(Book):
+    """A book of plain data, as what conversations keep: its records are as long as their JSON."""
 
+    @staticmethod
+    def packed(record: Any) -> bytes:
+        """Return plain data as JSON."""
+        return json.dumps(record, sort_keys=True, separators=(",", ":")).encode()
 
-def _unpacked(content: bytes) -> Numbers:
-    rows, columns = np.frombuffer(content, dtype="<u4", count=2).tolist()
-    return np.frombuffer(content, dtype="<i8", offset=8).reshape(rows, columns).astype(np.int64)
+    @staticmethod
+    def unpacked(content: bytes) -> Any:
+        """Return the plain data of JSON."""
+        return json.loads(content)
 
 
 class _Marks:

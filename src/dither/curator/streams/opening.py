@@ -91,18 +91,32 @@ def found_stream(session: Session, name: str, *, only_read: bool) -> Stream:
 
 def stream_names(session: Session) -> tuple[str, ...]:
     """Return the names of the streams that an analyst has opened on a data set."""
-    folder, ending = session.curator.folder / "streams", f"-{_owner(session)}.sqlite"
+    folder, ending = session.curator.folder / "streams", f"-{book_owner(session)}.sqlite"
     return tuple(sorted(path.name.removesuffix(ending) for path in folder.glob(f"*{ending}")))
 
 
 def paths_of(session: Session, name: str) -> tuple[Path, Path]:
     """Return where the book of a stream is, and its key, which is kept elsewhere."""
-    stem = f"{name}-{_owner(session)}"
+    return book_paths(session, "streams", name)
+
+
+def book_paths(session: Session, kind: str, name: str) -> tuple[Path, Path]:
+    """Return where a book of some kind is, and its key.
+
+    Args:
+        session: who asks, and of which data set.
+        kind: "streams" or "conversations": the folder of the books.
+        name: the caller's name for it.
+
+    """
+    stem = f"{name}-{book_owner(session)}"
     curator = session.curator
-    return curator.folder / "streams" / f"{stem}.sqlite", curator.anchors / f"{curator.ledger.id}-{stem}.key"
+    prefix = "" if kind == "streams" else f"{kind}-"
+    return curator.folder / kind / f"{stem}.sqlite", curator.anchors / f"{curator.ledger.id}-{prefix}{stem}.key"
 
 
-def _owner(session: Session) -> str:
+def book_owner(session: Session) -> str:
+    """Return what tells the books of one analyst of one data set from those of others."""
     return hashlib.sha256(json.dumps([session.account.dataset, session.account.analyst]).encode()).hexdigest()[:12]
 
 
@@ -115,19 +129,27 @@ def _stream(session: Session, offer: Offer[Any], name: str, book: Book) -> Strea
         if book.about["digest"] != session.request_of(offer).digest:
             rule = f"that of this stream: there is one of that name already, {book.about['words']!r}"
             raise InvalidParameter("name", name, rule)
-        receipt = _paid(session, offer, name, book)
+        receipt = paid(session, offer, _key_of(name), book)
     except BaseException:
         book.close()
         raise
     return Stream(name, ticked_of(offer), book, _opener(session, offer), session.place(receipt))
 
 
-def _paid(session: Session, offer: Offer[Any], name: str, book: Book) -> Receipt:
-    """Debit the whole stream, or find that it was; the ledger keeps a digest of the key of its noise."""
+def paid(session: Session, offer: Offer[Any], key: str, book: Book) -> Receipt:
+    """Debit all that a book is for, or find that it was; the ledger keeps a digest of the key of its noise.
+
+    Args:
+        session: who asks, and of which data set.
+        offer: what is released.
+        key: of the request in the ledger.
+        book: where it is kept.
+
+    """
     ledger, request = session.curator.ledger, session.request_of(offer)
     commitment = hashlib.sha256(book.seal.derived("commitment")).hexdigest()
     opening = json.dumps({"stream": commitment, "words": offer.words}, sort_keys=True).encode()
-    held = ledger.reserve(session.account, _key_of(name), request.digest, offer.loss, description=request.summary)
+    held = ledger.reserve(session.account, key, request.digest, offer.loss, description=request.summary)
     if not isinstance(held, Stored):
         try:
             return ledger.complete(held, opening)

@@ -97,6 +97,7 @@ _ROOMS_ABOVE = (
     "dither.learn.itemsets",
     "dither.publish.microdata",
     "dither.publish.streams",
+    "dither.publish.interactive",
     "dither.learn.trees",
     "dither.learn.clusters",
     "dither.learn.decompose",

@@ -278,6 +278,15 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "held-out-score": "For one learner, to say how well it does on rows that it has not seen.",
             },
         ),
+        "conversation": Task(
+            "any number of counting questions about one table, for one price",
+            "Session.conversation",
+            {
+                "lifted-conversation": "For questions in SQL about declared columns, from a session: dither ask.",
+                "model-first": "For a table of counts of your own: measures a model first, and corrects gross errors.",
+                "iterative-construction": "As literature: multiplicative weights that start without knowledge.",
+            },
+        ),
         "stream": Task(
             "a number that is told again and again while data come",
             "dither.converse",

@@ -1,0 +1,123 @@
+"""``dither ask``: any number of counting questions about some columns, for one price."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dither.cli import ask
+from dither.cli.console import note, print_json, say
+from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Home, Json, Quoted, Rho
+from dither.curator.conversations import Talk
+from dither.curator.session import Session
+from dither.errors import InvalidParameter
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Your name for the conversation.")]
+Asked = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="QUESTION...", help="SELECT COUNT(*) ... WHERE ..., or the condition alone."),
+]
+
+
+def converse(
+    dataset: DataSetName,
+    name: Name,
+    questions: Asked = None,
+    columns: Annotated[
+        str | None, typer.Option(help="To open it: the columns that can be asked about, with commas between.")
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="To open it: the table, where there is more than one.")] = None,
+    bins: Annotated[
+        list[str] | None, typer.Option(help="To open it: COLUMN=NUMBER, how many cells a numeric column has.")
+    ] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", help="A question on each line; - for the standard input.")
+    ] = None,
+    confidence: Annotated[str, typer.Option(help="The level of the intervals.")] = "0.95",
+    analyst: Analyst = "curator",
+    is_quoted: Quoted = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Ask any number of counting questions about some columns, for one price, which is paid when it is opened."""
+    asked = [*(questions or ()), *_lines(file)]
+    charged = Charged(epsilon, delta, rho, None, analyst, f"conversation {name}", home, as_json, is_quoted)
+    if columns is None:
+        if any(word is not None for word in (epsilon, delta, rho, table, bins)) or is_quoted:
+            raise InvalidParameter("--columns", None, "said where a conversation is opened or priced")
+        with (
+            ask.session(home, dataset, analyst, key="") as session,
+            contextlib.closing(session.conversation(name)) as talk,
+        ):
+            _answer(talk, asked, confidence, as_json=as_json)
+        return
+    with ask.charged_session(charged, dataset) as session:
+        words: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "bins": _bins(bins)}
+        chosen = [one.strip() for one in columns.split(",") if one.strip()]
+        source = _table(session, table)
+        if is_quoted:
+            ask.say_price(session.quote(session.offer.conversation(source, chosen, **words)), as_json=as_json)
+            return
+        with contextlib.closing(session.conversation(name, source, chosen, **words)) as talk:
+            _answer(talk, asked, confidence, as_json=as_json)
+
+
+def _answer(talk: Talk, asked: list[str], confidence: str, *, as_json: bool) -> None:
+    """Print the answers, or what the conversation is where nothing is asked."""
+    if not asked:
+        if as_json:
+            print_json(talk.to_dict())
+        else:
+            say(str(talk))
+        return
+    found = []
+    for question in asked:
+        answer = talk.ask(question, confidence=confidence)
+        found.append(answer)
+        if not as_json:
+            say(f"{answer}  {question}")
+    if as_json:
+        print_json({"answers": [one.to_dict() for one in found], "receipt": talk.receipt})
+    else:
+        note(f"{talk.asked} questions asked so far; {talk.loss} for all of them")
+
+
+def _lines(file: Path | None) -> list[str]:
+    """Return the questions of a file, one a line."""
+    if file is None:
+        return []
+    if str(file) == "-":
+        text = sys.stdin.read()
+    elif file.is_file():
+        text = file.read_text(encoding="utf-8")
+    else:
+        raise InvalidParameter("--file", str(file), "a file that is there, or -")
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _bins(given: list[str] | None) -> dict[str, int] | None:
+    """Return the numbers of cells that were typed, by column."""
+    found = {}
+    for one in given or ():
+        column, _, number = one.rpartition("=")
+        if not column or not number.isascii() or not number.isdigit():
+            raise InvalidParameter("--bins", one, "COLUMN=NUMBER")
+        found[column] = int(number)
+    return found or None
+
+
+def _table(session: Session, said: str | None) -> str:
+    """Return the table that was typed, or the only private one."""
+    if said is not None:
+        return said
+    private = [one.name for one in session.dataset.tables if not one.is_public]
+    if len(private) != 1:
+        raise InvalidParameter("--table", None, f"said, since there are {', '.join(private)}")
+    return private[0]

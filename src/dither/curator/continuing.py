@@ -1,0 +1,130 @@
+"""What goes on for long after it was paid for: the verbs of a session that open streams and conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from dither.curator.price import saying_what_is_left
+from dither.errors import InvalidParameter
+from dither.exact import Number
+from dither.privacy import Loss
+from dither.publish.queries import Query
+from dither.publish.queries.builder import Groups
+
+if TYPE_CHECKING:
+    from dither.curator.conversations import Talk
+    from dither.curator.session import Session
+    from dither.curator.streams.stream import Stream
+
+
+class Continuing:
+    """The verbs of a session whose answers come one by one; only ``Session`` derives from it."""
+
+    def stream(
+        self,
+        name: str,
+        query: str | Query | Groups | None = None,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        loss: Loss | None = None,
+        released: str = "running",
+        horizon: int | None = None,
+        shares: Mapping[str, Number] | None = None,
+        only_read: bool = False,
+    ) -> Stream:
+        """Open a query on a stream: paid for as a whole now, released tick by tick; or open it again, at no cost.
+
+        ``session.quote(session.offer.stream(...))`` says what it would cost.
+
+        Args:
+            name: the caller's name for it, by which it is found again.
+            query: counts, sums and means over public groups of a table for which the schema declares a stream; left out
+                for a stream that was opened before.
+            epsilon: what all ticks together may lose, alone or with ``delta``; or ``rho`` instead of both.
+            delta: the probability that the epsilon bound may be exceeded.
+            rho: a loss in zero-concentrated differential privacy: Gaussian noise.
+            loss: what may be lost as a record, in place of these three.
+            released: "running" for everything since the start, at the end of each tick; "tick" for each tick by itself.
+            horizon: the number of ticks that are paid for; by default the one that the schema declares.
+            shares: how the loss is divided among the aggregates, by output name; by default equally.
+            only_read: whether to read what was released, and nothing else; also while another process releases.
+
+        """
+        from dither.curator.offers.streams import ticked_of
+        from dither.curator.streams.opening import checked_stream_name, found_stream, opened_stream
+
+        session = cast("Session", self)
+        if query is None:
+            return found_stream(session, checked_stream_name(name), only_read=only_read)
+        said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
+        with saying_what_is_left(session.balance):
+            offer = session.offer.stream(query, **said, released=released, horizon=horizon, shares=shares)
+        session.check_declared()
+        # Rows that are fed are not here yet.
+        (session.check_public_facts if ticked_of(offer).arrivals.is_fed else session.check_offer)(offer)
+        return opened_stream(session, offer, checked_stream_name(name))
+
+    def streams(self) -> tuple[str, ...]:
+        """Return the names of the streams that this analyst has opened."""
+        from dither.curator.streams.opening import stream_names
+
+        session = cast("Session", self)
+        return stream_names(session)
+
+    def conversation(
+        self,
+        name: str,
+        table: str | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        loss: Loss | None = None,
+        bins: Mapping[str, Any] | None = None,
+        corrections: int = 2,
+        questions: int = 1000,
+    ) -> Talk:
+        """Open a conversation: any number of counting questions, paid for as a whole now; or open it again, free.
+
+        ``session.quote(session.offer.conversation(...))`` says what it would cost.
+
+        Args:
+            name: the caller's name for it, by which it is found again.
+            table: the name of a private table; left out for a conversation that was opened before.
+            columns: which can be asked about: each with categories or bounds.
+            epsilon: what all answers together may lose, alone or with ``delta``; or ``rho`` instead of both.
+            delta: the probability that the epsilon bound may be exceeded.
+            rho: a loss in zero-concentrated differential privacy: Gaussian noise.
+            loss: what may be lost as a record, in place of these three.
+            bins: for numeric columns a number of cells, or their edges; by default a cell for each integer where there
+                are at most 256, else 32 cells.
+            corrections: how many gross errors of the model are measured.
+            questions: about how many will be asked; any number may be.
+
+        """
+        from dither.curator.conversations import found_conversation, opened_conversation
+
+        session = cast("Session", self)
+        if table is None:
+            return found_conversation(session, name)
+        if columns is None:
+            raise InvalidParameter("columns", None, "said: the columns that can be asked about")
+        said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
+        with saying_what_is_left(session.balance):
+            offer = session.offer.conversation(
+                table, columns, **said, bins=bins, corrections=corrections, questions=questions
+            )
+        session.check_declared()
+        session.check_offer(offer)
+        return opened_conversation(session, offer, name)
+
+    def conversations(self) -> tuple[str, ...]:
+        """Return the names of the conversations that this analyst has opened."""
+        from dither.curator.conversations import conversation_names
+
+        session = cast("Session", self)
+        return conversation_names(session)

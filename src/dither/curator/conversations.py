@@ -1,0 +1,272 @@
+"""Conversations that outlive a process: paid for once, frozen, sealed, answered question by question.
+
+The order is that of a stream (decision 17). The exact counts are frozen durably when the conversation is opened; each
+question is written down, then its noise follows from the kept key, then the answer is stored, then it is returned.
+Whoever opens the conversation again goes on with the same counts and the same noise, whatever the tables hold by then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.curator.offers.answers import read_query
+from dither.curator.offers.conversations import planned_of
+from dither.curator.streams.book import PlainBook
+from dither.curator.streams.opening import book_owner, book_paths, checked_stream_name, paid
+from dither.data.closing import Closing
+from dither.errors import DitherError, EngineFailure, HandleMisuse, InvalidParameter, NotFound, StreamUnavailable
+from dither.exact import Number, probability
+from dither.lift.offer import Offer
+from dither.mechanisms.core.kept import converse_with_key
+from dither.privacy import Loss
+from dither.publish.interactive.construction import Answer, Conversation
+from dither.publish.interactive.planning import CountAnswer, PlannedConversation
+
+if TYPE_CHECKING:
+    from dither.curator.session import Session
+
+#: The folder of the books, in the curator's folder.
+FOLDER: Final = "conversations"
+KIND: Final = (
+    "Its book and its key, which are kept apart, hold exact counts: whoever has both can take the noise off what was "
+    "released."
+)
+_LONGEST: Final = 10_000
+
+
+class Talk(Closing):
+    """A conversation with a data set: any number of counting questions, paid for as a whole.
+
+    Args:
+        name: the caller's name for it.
+        session: who asks, and of which data set.
+        planned: what answers, and what its cells mean.
+        book: what was counted, asked and answered.
+        place: where the charge is written down.
+
+    """
+
+    def __init__(self, name: str, session: Session, planned: PlannedConversation, book: PlainBook, place: str) -> None:
+        self.name = name
+        self.receipt = place
+        self.planned = planned
+        self._session = session
+        self._book = book
+        self._conversation: Conversation | None = None
+        self._known: dict[str, Answer] = {}
+        self._is_open = True
+
+    @property
+    def loss(self) -> Loss:
+        """What all answers together lose, however many there are."""
+        return self.planned.mechanism.loss(1)
+
+    @property
+    def asked(self) -> int:
+        """The number of different questions so far."""
+        return max(self._here().answered - 1, 0)
+
+    def __repr__(self) -> str:
+        return f"<Talk {self}>"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.planned.words}; {self.loss} for all of them; {self.asked} asked so far. {KIND}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is public about the conversation, as plain data."""
+        return {
+            "name": self.name,
+            "what": self.planned.words,
+            "columns": list(self.planned.questions.columns),
+            "cells": self.planned.mechanism.source.attributes.cells,
+            "loss": self.loss.to_dict(),
+            "unit": str(self.planned.mechanism.distance),
+            "asked": self.asked,
+            "kind": KIND,
+            "receipt": self.receipt,
+        }
+
+    def ask(self, question: str, *, confidence: Number = "0.95") -> CountAnswer:
+        """Return how many rows a question counts, at no further cost; the same question has the same answer.
+
+        Args:
+            question: ``SELECT COUNT(*) FROM table WHERE ...``, or the condition alone, over the columns of the
+                conversation.
+            confidence: the level of the interval, for one question.
+
+        """
+        self._here()
+        level = probability("confidence", confidence, open_below=True)
+        cells = self._cells(question)
+        conversation = self._resumed()
+        if question not in self._known:
+            with self._torn_ends():
+                self._book.freeze([({"question": question}, {})])
+                answer = conversation.ask(cells)
+                self._book.store([_plain(answer)])
+                self._known[question] = answer
+        return self.planned.present(question, self._known[question], level)
+
+    def answers(self, *, confidence: Number = "0.95") -> tuple[CountAnswer, ...]:
+        """Return all answers so far, in the order of the questions; nothing is asked by this."""
+        level = probability("confidence", confidence, open_below=True)
+        asked = list(self._here().numbers(1))
+        found = [Answer(**one) for one in self._book.answers(1)]
+        return tuple(
+            self.planned.present(one["question"], answer, level) for one, answer in zip(asked, found, strict=False)
+        )
+
+    def close(self) -> None:
+        """Let go of the book, so that it can be opened again, here or elsewhere."""
+        if self._is_open:
+            self._is_open = False
+            self._book.close()
+
+    def begin(self) -> None:
+        """Freeze the counts, unless they are frozen: from then on the tables are not read again."""
+        if self._here().frozen:
+            return
+        failure: DitherError | None = None
+        with self._session.opened() as engine:
+            try:
+                counts = self.planned.mechanism.source.read(engine)
+            except Exception:
+                # Why it fails may depend on rows: what was raised goes nowhere.
+                failure = EngineFailure()
+        if failure is not None:
+            raise failure
+        places = np.flatnonzero(counts)
+        self._book.freeze([({"places": places.tolist(), "counts": counts.ravel()[places].tolist()}, {})])
+
+    def _cells(self, question: str) -> NDArray[np.bool_]:
+        """Return the cells that a question is about, or reject it before anything is written down."""
+        if not isinstance(question, str) or not 0 < len(question) <= _LONGEST:
+            raise InvalidParameter("question", question, f"a text of 1 to {_LONGEST} characters")
+        first = question.split(None, 1)[:1]
+        text = question
+        if first and first[0].upper() not in ("SELECT", "WITH"):
+            name = self.planned.table.replace('"', '""')
+            # Read as any text of a caller's, and refused unless it is one count.
+            text = f'SELECT COUNT(*) FROM "{name}" WHERE {question}'  # noqa: S608
+        return self.planned.questions.cells(read_query(self._session.dataset, text))
+
+    def _resumed(self) -> Conversation:
+        """Return the conversation, asked all that was asked before; its answers must be those that were stored."""
+        if self._conversation is None:
+            self.begin()
+            book, mechanism = self._here(), self.planned.mechanism
+            records = list(book.numbers())
+            counts = np.zeros(mechanism.source.shape, dtype=np.int64)
+            counts.ravel()[records[0]["places"]] = records[0]["counts"]
+            conversation = converse_with_key(
+                mechanism.method, counts, key=book.seal.derived("noise"), stability=mechanism.stability
+            )
+            stored, known = list(book.answers()), {}
+            if not stored:
+                book.store([{}])
+                stored = [{}]
+            for place, record in enumerate(records[1:], start=1):
+                answer = conversation.ask(self._cells(record["question"]))
+                if place >= len(stored):
+                    # It was written down, and nobody has seen its answer.
+                    book.store([_plain(answer)])
+                elif _plain(answer) != stored[place]:
+                    rule = "its noise is not what it was: the answers were computed by another version"
+                    raise StreamUnavailable(self.name, rule)
+                known[record["question"]] = answer
+            self._conversation, self._known = conversation, known
+        return self._conversation
+
+    def _here(self) -> PlainBook:
+        if not self._is_open:
+            raise HandleMisuse(f"the conversation {self.name} was let go of: open it again")
+        return self._book
+
+    @contextlib.contextmanager
+    def _torn_ends(self) -> Iterator[None]:
+        """Begin anew after anything that broke off: it goes on from what is durable."""
+        try:
+            yield
+        except BaseException:
+            self._conversation, self._known = None, {}
+            raise
+
+
+def opened_conversation(session: Session, offer: Offer[Any], name: str) -> Talk:
+    """Return the conversation of a name: made and paid for, or found and not paid for again.
+
+    Args:
+        session: who asks, and of which data set.
+        offer: what would be answered.
+        name: the caller's name for it.
+
+    """
+    request = session.request_of(offer)
+    path, key = book_paths(session, FOLDER, checked_stream_name(name))
+    if path.exists():
+        book = PlainBook(path, key)
+    else:
+        # A refusal comes before a file.
+        for known in session.curator.ledger.find_answers(_key_of(name), session.dataset.name):
+            if known.account == session.account and known.request_digest == request.digest:
+                raise StreamUnavailable(name, "it was paid for, and its book is gone; open another one")
+        session.check_affordable(offer)
+        about = {"digest": request.digest, "words": offer.words, "asked": offer.asked, "loss": offer.stated.to_dict()}
+        book = PlainBook.create(path, key, about)
+    return _talk(session, offer, name, book)
+
+
+def found_conversation(session: Session, name: str) -> Talk:
+    """Return a conversation that was opened before, by its name alone."""
+    path, key = book_paths(session, FOLDER, checked_stream_name(name))
+    if not path.exists():
+        known = ", ".join(conversation_names(session)) or "none"
+        raise NotFound(f"no conversation with {session.called} is called {name!r}; there is {known}")
+    book = PlainBook(path, key)
+    try:
+        about = book.about
+        offer = session.offer.conversation(**about["asked"], loss=Loss.from_dict(about["loss"]))
+    except BaseException:
+        book.close()
+        raise
+    return _talk(session, offer, name, book)
+
+
+def conversation_names(session: Session) -> tuple[str, ...]:
+    """Return the names of the conversations that an analyst has opened on a data set."""
+    folder, ending = session.curator.folder / FOLDER, f"-{book_owner(session)}.sqlite"
+    return tuple(sorted(path.name.removesuffix(ending) for path in folder.glob(f"*{ending}")))
+
+
+def _key_of(name: str) -> str:
+    return f"conversation {name}"
+
+
+def _talk(session: Session, offer: Offer[Any], name: str, book: PlainBook) -> Talk:
+    try:
+        if book.about["digest"] != session.request_of(offer).digest:
+            rule = f"that of this conversation: there is one of that name already, {book.about['words']!r}"
+            raise InvalidParameter("name", name, rule)
+        receipt = paid(session, offer, _key_of(name), book)
+        talk = Talk(name, session, planned_of(session.dataset, offer), book, session.place(receipt))
+        talk.begin()
+    except BaseException:
+        book.close()
+        raise
+    return talk
+
+
+def _plain(answer: Answer) -> dict[str, Any]:
+    """Return an answer as plain data, to be sealed; floats are written to the last digit."""
+    return {
+        "value": answer.value,
+        "source": answer.source,
+        "ground": answer.ground,
+        "centre": answer.centre,
+        "variance": answer.variance,
+    }

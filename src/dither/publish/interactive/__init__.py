@@ -1,0 +1,12 @@
+"""Conversations: any number of counting questions about one table, for one price.
+
+Belongs here: models that are measured first, their corrections while questions come, what is known of each answer, and
+how a WHERE becomes a set of cells. Does not belong here: what keeps a conversation alive (``curator.conversations``).
+"""
+
+from dither.publish.interactive.construction import Answer, Conversation
+from dither.publish.interactive.iterative_construction import IterativeConstruction
+from dither.publish.interactive.lifted_conversation import LiftedConversation
+from dither.publish.interactive.model_first import ModelFirst
+
+__all__ = ["Answer", "Conversation", "IterativeConstruction", "LiftedConversation", "ModelFirst"]

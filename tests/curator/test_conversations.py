@@ -1,0 +1,220 @@
+"""Conversations through the door: prices, answers, what is refused at no cost, and going on after a death."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dither.curator.conversations import Talk
+from dither.curator.folder import Curator
+from dither.curator.session import Session
+from dither.data import Column, DataSet, Kind, Table
+from dither.data.schema import person_unit
+from dither.errors import BudgetExceeded, DitherError, HandleMisuse, InvalidParameter, NotFound, StreamUnavailable
+from dither.privacy import ROW, PureDP
+
+#: So much that no noise is left: answers are compared with the truth.
+HUGE = 10**5
+ROWS = [
+    {"site": site, "age": age, "weight": weight, "smokes": smokes}
+    for site, age, weight, smokes in [
+        ("north", 30, 55.5, True),
+        ("north", 31, 80.0, None),
+        ("south", 45, 99.0, False),
+        ("south", 45, 20.0, True),
+        ("south", 70, 61.0, None),
+        ("nowhere", 70, 61.0, True),
+    ]
+]
+COLUMNS = ["site", "age", "weight", "smokes"]
+
+
+@pytest.fixture
+def curator(tmp_path: Path) -> Iterator[Curator]:
+    with contextlib.closing(Curator.create(tmp_path / "home", anchors=tmp_path / "anchors")) as made:
+        yield made
+
+
+@pytest.fixture
+def session(curator: Curator, tmp_path: Path) -> Session:
+    lines = [",".join(COLUMNS)]
+    lines += [",".join("" if row[name] is None else str(row[name]) for name in COLUMNS) for row in ROWS]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    columns = (
+        Column("site", Kind.TEXT, categories=("north", "south")),
+        Column("age", Kind.INTEGER, lower=18, upper=99),
+        Column("weight", Kind.REAL, lower=0, upper=100),
+        Column("smokes", Kind.BOOLEAN, nullable=True),
+        Column("name", Kind.TEXT),
+    )
+    people = DataSet("people", (Table("people", columns[:4], str(tmp_path / "people.csv")),), ROW)
+    curator.add(people, epsilon=9 * HUGE)
+    return curator.session("people", analyst="ana")
+
+
+@contextlib.contextmanager
+def opened(session: Session, name: str = "talk", table: str | None = "people", **how: Any) -> Iterator[Talk]:
+    words: dict[str, Any] = {} if table is None else {"columns": COLUMNS, "epsilon": HUGE, "bins": {"weight": 4}}
+    with contextlib.closing(session.conversation(name, table, **(words | how))) as talk:
+        yield talk
+
+
+TRUTHS = {
+    "SELECT COUNT(*) FROM people": 5,
+    "SELECT COUNT(*) AS n FROM people WHERE site = 'north'": 2,
+    "age = 45 AND site = 'south'": 2,
+    "age BETWEEN 31 AND 60 OR smokes": 4,
+    "NOT smokes": 1,
+    "smokes IS NULL": 2,
+    "weight < 50": 1,
+    "weight >= 75 AND age % 2 = 1": 2,
+    "site IN ('north', 'south') AND age + 5 > 70": 1,
+    "age > 98": 0,
+}
+
+
+def test_answers_are_the_truth_where_there_is_no_noise(session: Session) -> None:
+    with opened(session) as talk:
+        for question, count in TRUTHS.items():
+            answer = talk.ask(question)
+            assert (question, answer.count) == (question, count)
+            assert (answer.low, answer.high) == (count, count)
+            assert answer.source in ("measured", "from the model")
+
+
+def test_all_questions_are_paid_for_once(session: Session) -> None:
+    offer = session.offer.conversation("people", COLUMNS, epsilon=3, bins={"weight": 4})
+    assert session.quote(offer).loss <= PureDP(3)
+    assert session.balance().spent.pure == 0
+    with opened(session, epsilon=3) as talk:
+        spent = session.balance().spent
+        assert spent.pure == talk.loss.pure
+        for age in range(18, 48):
+            talk.ask(f"age > {age}")
+        assert talk.asked == 30
+        assert session.balance().spent == spent
+    with opened(session, epsilon=3) as again:
+        assert again.asked == 30
+    assert session.balance().spent == spent
+    assert session.conversations() == ("talk",)
+
+
+def test_one_that_is_opened_again_goes_on_with_the_same_counts_and_answers(session: Session, tmp_path: Path) -> None:
+    asked = ["age > 40", "site = 'south'", "age > 40 AND site = 'south'", "smokes"]
+    with opened(session, epsilon=1) as talk:
+        before = [talk.ask(question) for question in asked]
+    # The table changes: what was frozen counts.
+    (tmp_path / "people.csv").write_text("site,age,weight,smokes\n" + "north,20,10,true\n" * 500, encoding="utf-8")
+    with opened(session, table=None) as again:
+        assert [again.ask(question) for question in reversed(asked)] == before[::-1]
+        assert again.answers() == tuple(before)
+        assert again.ask("weight < 50").count < 450
+
+
+def test_a_question_that_was_written_down_before_a_death_is_answered_as_it_would_have_been(session: Session) -> None:
+    """The noise follows from the key: whoever dies between the question and its answer draws nothing twice."""
+    with opened(session, epsilon=1) as talk:
+        talk.ask("age > 40")
+        talk._book.freeze([({"question": "smokes"}, {})])
+    with opened(session, table=None) as again:
+        first = again.ask("smokes")
+        assert again.asked == 2
+    with opened(session, table=None) as third:
+        assert third.ask("smokes") == first
+
+
+def test_the_same_question_has_the_same_answer_and_is_kept_once(session: Session) -> None:
+    with opened(session, epsilon="0.1") as talk:
+        assert len({talk.ask("age > 40").count for _ in range(5)}) == 1
+        assert talk.ask("age >= 41").count == talk.ask("age > 40").count
+        assert talk.asked == 2
+
+
+REFUSED: list[tuple[Any, str]] = [
+    ("name = 'ann'", "name"),
+    ("weight < 33", "begin at 0, 25.0, 50.0, 75.0, 100"),
+    ("weight <= 50", "divides a cell"),
+    ("SELECT SUM(age) FROM people", "COUNT"),
+    ("SELECT site, COUNT(*) FROM people GROUP BY site", "groups"),
+    ("SELECT COUNT(*) + 1 FROM people", "count"),
+    ("FALSE", "can never be true"),
+    ("", "1 to 10000 characters"),
+    (7, "a text"),
+]
+
+
+def test_what_cannot_be_answered_is_refused_and_not_written_down(session: Session) -> None:
+    with opened(session) as talk:
+        for question, rule in REFUSED:
+            with pytest.raises(DitherError, match=rule):
+                talk.ask(question)
+        assert talk.asked == 0
+
+
+def test_refusals_come_before_any_debit(session: Session, curator: Curator) -> None:
+    cases: list[tuple[type[Exception], dict[str, Any]]] = [
+        (InvalidParameter, {"columns": None}),
+        (InvalidParameter, {"columns": ["age", "age"]}),
+        (DitherError, {"columns": ["name"]}),
+        (InvalidParameter, {"bins": {"weight": 10**6}}),
+        (InvalidParameter, {"corrections": 0}),
+        (InvalidParameter, {"questions": 0}),
+        (InvalidParameter, {"epsilon": None}),
+        (BudgetExceeded, {"epsilon": 10 * HUGE}),
+    ]
+    for refusal, how in cases:
+        with pytest.raises(refusal), opened(session, **how):
+            pass
+    for name in ("", "../x", "a b", 7):
+        with pytest.raises(InvalidParameter), opened(session, name):
+            pass
+    with pytest.raises(NotFound), opened(session, "unknown", None):
+        pass
+    assert session.balance().spent.pure == 0
+    assert not list((curator.folder / "conversations").glob("*"))
+
+
+def test_a_name_is_taken_once_and_a_handle_ends(session: Session) -> None:
+    with (
+        opened(session, epsilon=1) as talk,
+        pytest.raises(StreamUnavailable, match="open already"),
+        opened(session, epsilon=1),
+    ):
+        pass
+    with pytest.raises(HandleMisuse, match="let go of"):
+        talk.ask("smokes")
+    with pytest.raises(InvalidParameter, match="one of that name already"), opened(session, epsilon=2):
+        pass
+
+
+def test_a_lost_book_is_not_made_anew_under_the_same_debit(session: Session, curator: Curator) -> None:
+    with opened(session, epsilon=1):
+        pass
+    for path in (curator.folder / "conversations").glob("*.sqlite*"):
+        path.unlink()
+    with pytest.raises(StreamUnavailable, match="its book is gone"), opened(session, epsilon=1):
+        pass
+
+
+def test_files_are_readable_by_their_owner_alone_and_show_no_question(session: Session, curator: Curator) -> None:
+    with opened(session, epsilon=1) as talk:
+        talk.ask("age > 41")
+    for path in (curator.folder / "conversations").glob("*.sqlite"):
+        assert path.stat().st_mode & 0o077 == 0
+        assert b"age > 41" not in path.read_bytes()
+
+
+def test_people_are_protected_with_all_their_rows(curator: Curator, tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("person,site\n1,a\n1,b\n2,a\n", encoding="utf-8")
+    columns = (Column("person", Kind.INTEGER), Column("site", Kind.TEXT, categories=("a", "b")))
+    table = Table("visits", columns, str(tmp_path / "visits.csv"), person="person")
+    curator.add(DataSet("persons", (table,), person_unit("person"), rows=2), epsilon=10)
+    session = curator.session("persons", analyst="ana")
+    with contextlib.closing(session.conversation("talk", "visits", ["site"], epsilon=2)) as talk:
+        assert talk.planned.mechanism.stability == 2
+        assert talk.loss == talk.planned.mechanism.method.loss(2)
+        assert talk.loss <= PureDP(2)

@@ -1,0 +1,88 @@
+"""Conditions on cells: the same as on rows, value by value, or refused."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dither.curator.offers.answers import read_query
+from dither.data import Column, DataSet, Filter, Kind, Table
+from dither.data.evaluation import evaluate
+from dither.errors import DitherError
+from dither.privacy import ROW, PureDP
+from dither.publish.interactive.planning import plan_conversation
+
+COLUMNS = (
+    Column("site", Kind.TEXT, categories=("north", "south")),
+    Column("age", Kind.INTEGER, lower=0, upper=11),
+    Column("weight", Kind.INTEGER, lower=0, upper=999),
+    Column("smokes", Kind.BOOLEAN, nullable=True),
+    Column("height", Kind.REAL, lower=0, upper=4),
+)
+COUNT = "SELECT COUNT(*) FROM people WHERE "
+PEOPLE = DataSet("people", (Table("people", COLUMNS, "people.csv"),), ROW)
+NAMES = ("site", "age", "weight", "smokes")
+PLAN = plan_conversation(PEOPLE, "people", NAMES, PureDP(1), bins={"weight": 4})
+CONDITIONS = (
+    "site = 'north'",
+    "age > 5 AND NOT smokes",
+    "age % 3 = 0 OR smokes IS NULL",
+    "weight < 250 OR weight >= 750",
+    "weight BETWEEN 250 AND 499",
+    "500 <= weight",
+    "weight <= 249 AND site <> 'south'",
+    "NOT (weight > 749 OR smokes)",
+    "age IN (1, 2, 3) AND (smokes OR site = 'south')",
+    "weight + age >= 0",
+    "age * 2 > 7 AND weight * 2 >= 1500",
+    "CASE WHEN smokes THEN age > 3 ELSE age < 3 END",
+)
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_condition_holds_for_a_cell_as_for_each_of_its_rows(condition: str) -> None:
+    query = read_query(PEOPLE, COUNT + condition)
+    cells = PLAN.questions.cells(query)
+    relation: Any = query.relation
+    assert isinstance(relation, Filter)
+    kinds = dict(relation.columns)
+    edges = [0, 250, 500, 750, 999]
+    values = [("north", "south"), range(12), range(0, 1000, 83), (False, True, None)]
+    order: dict[str, list[Any]] = {coding.column: list(coding.labels or ()) for coding in PLAN.codings}
+    for site, age, weight, smokes in itertools.product(*values):
+        row: dict[str, Any] = {"site": site, "age": age, "weight": weight, "smokes": smokes, "height": None}
+        place = int(np.searchsorted(edges, weight, side="right")) - 1
+        cell = (order["site"].index(site), order["age"].index(age), min(place, 3), order["smokes"].index(smokes))
+        assert bool(cells[cell]) is (evaluate(relation.condition, row, kinds) is True)
+
+
+@pytest.mark.parametrize(
+    ("condition", "rule"),
+    [
+        ("weight < 300", "weight begin at"),
+        ("weight = 250", "divides a cell"),
+        ("weight % 2 = 0", "divides a cell"),
+        ("height < 2", "columns of this conversation"),
+    ],
+)
+def test_what_divides_a_cell_or_leaves_the_columns_is_refused(condition: str, rule: str) -> None:
+    query = read_query(PEOPLE, COUNT + condition)
+    with pytest.raises(DitherError, match=rule):
+        PLAN.questions.cells(query)
+
+
+def test_reals_are_compared_with_the_ends_of_their_ranges() -> None:
+    plan = plan_conversation(PEOPLE, "people", ["height"], PureDP(1), bins={"height": 4})
+
+    def asked(condition: str) -> list[bool]:
+        query = read_query(PEOPLE, COUNT + condition)
+        return [bool(one) for one in plan.questions.cells(query)]
+
+    assert asked("height < 2") == [True, True, False, False]
+    assert asked("height >= 3 OR height < 1") == [True, False, False, True]
+    for condition in ("height <= 2", "height < 2.5", "height = 2", "height * 2 < 4"):
+        with pytest.raises(DitherError, match="divides a cell"):
+            asked(condition)
