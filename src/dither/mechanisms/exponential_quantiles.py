@@ -382,8 +382,11 @@ class ExponentialQuantiles(Composed[Any, list[float]]):
         return self.unit
 
     @classmethod
-    def calibrated(cls, within: Loss, **parameters: Any) -> ExponentialQuantiles:
-        """Return the sharpest quantiles within a loss; ``parameters`` are the other fields."""
+    def calibrated(
+        cls, within: Loss, *, unit: Unit, shares: Sequence[Number], lower: Number, step: Number, cells: int
+    ) -> ExponentialQuantiles:
+        """Return the sharpest quantiles within a loss; the other words are those of the class."""
+        parameters: dict[str, Any] = {"unit": unit, "shares": shares, "lower": lower, "step": step, "cells": cells}
         if within.pure:
             at_one = cls(scale=1, **parameters).loss(1).pure or Fraction(1)
             sharpest = cls(scale=positive("scale", at_one / within.pure), **parameters)

@@ -15,7 +15,7 @@ from dither.bench.comparison import Comparison, Grid, Outcome, Trial
 from dither.mechanisms import perform
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import L1
-from dither.publish.histograms import EquiWidthHistogram, HierarchicalHistogram
+from dither.publish.histograms import EquiWidthHistogram, HierarchicalHistogram, MedianTree
 from dither.publish.methods import METHODS, build_method
 from dither.publish.workloads import Hdmm, Hierarchy, Kron, MatrixMechanism, Strategy, Workload, find_strategy
 
@@ -54,10 +54,16 @@ def _measured(kind: type[MatrixMechanism | Hdmm], trial: Trial, strategy: Strate
     return kind(workload=workload, strategy=strategy, noise=noise, of_cells=True)
 
 
+def _median_tree(trial: Trial) -> Any:
+    side = isqrt(trial.cells)
+    return MedianTree.calibrated(trial.loss, shape=(side, side))
+
+
 _EXTRA: Final[dict[str, Callable[[Trial], Any]]] = {
     "hierarchical": _trees,
     "hdmm": _hdmm,
     "equi-width": _equi_width,
+    "median-tree": _median_tree,
 }
 _NAMES: Final = tuple(dict.fromkeys([*(name for name, one in METHODS.items() if one.fits((2, 2))), *_EXTRA]))
 

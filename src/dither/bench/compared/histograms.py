@@ -21,6 +21,7 @@ from dither.mechanisms.geometric import Geometric
 from dither.privacy import L1, ROW
 from dither.publish.choose import Choice, choose
 from dither.publish.histograms import (
+    BisectedHistogram,
     EquiWidthHistogram,
     SortedHistogram,
     SparseHistogram,
@@ -37,7 +38,7 @@ _BLOCKS: Final = 64
 _BUCKETS: Final = 16
 _BOUND: Final = 16
 #: Beyond these a trial takes longer than a comparison has time for.
-_MOST: Final = {"hdmm": 1024, "structure-first": 1024, "most-likely": 1024}
+_MOST: Final = {"hdmm": 1024, "structure-first": 1024, "most-likely": 1024, "php": 2**13}
 _MOST_POSTERIOR: Final = 2**22
 _MOST_LISTED: Final = 10**6
 
@@ -80,10 +81,15 @@ def _sparse(trial: Trial) -> Any:
     return SparseHistogram.calibrated(trial.loss, cells=trial.cells)
 
 
+def _php(trial: Trial) -> Any:
+    return BisectedHistogram.calibrated(trial.loss, cells=trial.cells)
+
+
 _EXTRA: Final[dict[str, Callable[[Trial], Any]]] = {
     "hdmm": _hdmm,
     "equi-width": _equi_width,
     "structure-first": _structure_first,
+    "php": _php,
     "sorted-histogram": _sorted,
     "sorted-histogram-posterior": _posterior,
     "stability-histogram": _stability,

@@ -119,15 +119,15 @@ class DualQuery(Composed[Any, WeightedRecords]):
         samples: int | None = None,
         records: int = 20_000,
     ) -> Self:
-        """Return the method whose loss for records 1 apart is within ``within``; a twentieth counts the records.
+        """Return the method whose loss for records 1 apart is within target; a twentieth or more counts the records.
 
         Args:
             within: the loss not to exceed.
             attributes: names and sizes.
             workload: marginals, whose cells are the queries; None for all pairs.
             rounds: the number of records that are found; None for as many, up to 32, as leave a scale of four fifths
-                of ``records``. With 32 it is not made smaller than that, and what is left of the loss is not spent:
-                a law that draws the worst query alone finds records that answer no other.
+                of ``records``. With 32 it is not made smaller than that, and what is left of the loss counts the
+                records: a law that draws the worst query alone finds records that answer no other.
             samples: the number of queries by which a record is found; None for a twelfth of the rounds' square.
             records: about how many records there are, where that is public.
 
@@ -145,13 +145,16 @@ class DualQuery(Composed[Any, WeightedRecords]):
         else:
             times = whole("rounds", rounds, least=1, most=_MOST_ROUNDS)
         purse, each = Purse.within(within), each or _samples(times)
-        scale = _scale(spent, times, each)
-        if rounds is None and times == _USUAL_ROUNDS:
-            scale = max(scale, sharpest)
+        scale, for_total = _scale(spent, times, each), _FOR_TOTAL
+        if rounds is None and times == _USUAL_ROUNDS and scale < sharpest:
+            # What a flatter law leaves over measures the number of records: epsilon falls as the scale rises, rho as
+            # its square does.
+            for_total = 1 - (1 - _FOR_TOTAL) * (scale / sharpest) ** (1 if purse.is_pure else 2)
+            scale = sharpest
         return cls(
             attributes=attributes,
             workload=attributes.every(min(2, len(attributes.names))) if workload is None else workload,
-            total=purse.share(_FOR_TOTAL).noise(),
+            total=purse.share(for_total).noise(),
             scale=scale,
             rounds=times,
             samples=each,
