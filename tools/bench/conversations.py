@@ -20,7 +20,7 @@ from dither.bench.compared.data import tables
 from dither.lift.attributes import Attributes
 from dither.mechanisms import converse, perform
 from dither.mechanisms.geometric import Geometric
-from dither.privacy import ROW, Loss, PureDP
+from dither.privacy import ROW, PureDP
 from dither.publish.interactive import IterativeConstruction, ModelFirst
 from dither.publish.synthetic import Mwem
 
@@ -67,12 +67,13 @@ def questions(attributes: Attributes, count: int) -> Iterator[Mask]:
         yield mask
 
 
-def measure(loss: Loss = PureDP(1), count: int = 10_000) -> Iterator[TalkFigures]:  # noqa: B008 - a frozen record
+def measure(epsilon: int = 1, count: int = 10_000) -> Iterator[TalkFigures]:
     """Yield the figures of each method."""
+    loss = PureDP(epsilon)
     _, attributes, counts = table()
 
     def talked(name: str, method: Any) -> TalkFigures:
-        talk = converse(method, counts, budget=Budget(epsilon=loss.epsilon, unit=ROW), stability=1)
+        talk = converse(method, counts, budget=Budget(epsilon=epsilon, unit=ROW), stability=1)
         errors, covered, known, took = [], 0, 0, 0.0
         for mask in questions(attributes, count):
             start = time.process_time()
