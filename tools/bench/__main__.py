@@ -11,6 +11,7 @@ from rich.table import Table
 from dither.errors import MissingExtra
 from tools.bench import (
     clusters,
+    conversations,
     groups,
     histograms,
     inference,
@@ -157,6 +158,12 @@ def show_marginals(console: Console, given: argparse.Namespace, rival: Path | No
         console.print(line, highlight=False, markup=False)
 
 
+def show_conversations(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure many questions for one price, beside baselines."""
+    for line in conversations.lines():
+        console.print(line, highlight=False, markup=False)
+
+
 def show_rival_histograms(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
     """Measure published tables beside others, each in its own environment."""
     for line in rival_histograms.lines(given.rivals):
@@ -215,6 +222,7 @@ SECTIONS = {
     "workloads": show_workloads,
     "histograms": show_histograms,
     "marginals": show_marginals,
+    "conversations": show_conversations,
     "rival-histograms": show_rival_histograms,
     "synthetic": show_synthetic,
     "microdata": show_microdata,

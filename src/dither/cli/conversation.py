@@ -46,7 +46,7 @@ def converse(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Ask any number of counting questions about some columns, for one price, which is paid when it is opened."""
+    """Ask any number of counting questions about some columns, for one price."""
     asked = [*(questions or ()), *_lines(file)]
     charged = Charged(epsilon, delta, rho, None, analyst, f"conversation {name}", home, as_json, is_quoted)
     if columns is None:

@@ -206,6 +206,28 @@ def _ticked(mechanism: Any, data: Any) -> Made:
     return (wide, here, ((here, there, 1), (there, here, 1)))
 
 
+def _talk(mechanism: Any, data: Any) -> Made:
+    """Return more attributes and cells, and questions about them; in the neighbour there is one row more."""
+    from dither.lift.attributes import Attributes
+
+    wide = Attributes.of({"a": _SIDE, "b": 3, "c": 2})
+    counts = np.resize(data.data, wide.sizes)
+    more = counts.copy()
+    more[_SIDE // 2, 1, 0] += 1
+    script = tuple(np.resize(question, wide.sizes) for question in data.script)
+    here, there = Dialogue(counts, script), Dialogue(more, script)
+    return (replace(mechanism, attributes=wide), here, ((here, there, 1), (there, here, 1)))
+
+
+def _lifted_talk(mechanism: Any, data: Any) -> Made:
+    """Return finer cells of the same columns."""
+    from dither.lift.cells import cells_of
+
+    source = cells_of(mechanism.source.dataset, "visits", ("site", "age"), {"age": _CELLS})
+    wide = type(mechanism).calibrated(mechanism.loss(1), source=source, corrections=1, questions=2)
+    return (wide, Dialogue(data.data, tuple(np.resize(question, (2, _CELLS)) for question in data.script)))
+
+
 def _batches(mechanism: Any, data: Any) -> Made:
     """Return six columns and eight batches, and the same with one row missing."""
     batches = [np.column_stack([*[batch[:, :2]] * 3, batch[:, 2:]]) for batch in data.script]
@@ -262,6 +284,8 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("pac-learner", "semi-supervised-learner"), _concepts),
     **dict.fromkeys(("threshold-learner", "threshold-descent"), _thresholds),
     "ticked-answer": _ticked,
+    "lifted-conversation": _lifted_talk,
+    **dict.fromkeys(("model-first", "iterative-construction"), _talk),
     **dict.fromkeys(("poisson-sample", "sample-and-aggregate"), _blocks),
     "exponential-quantiles": _quantiles,
     "lifted": _lifted,

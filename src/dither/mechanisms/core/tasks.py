@@ -284,7 +284,6 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
             {
                 "lifted-conversation": "For questions in SQL about declared columns, from a session: dither ask.",
                 "model-first": "For a table of counts of your own: measures a model first, and corrects gross errors.",
-                "iterative-construction": "As literature: multiplicative weights that start without knowledge.",
             },
         ),
         "stream": Task(

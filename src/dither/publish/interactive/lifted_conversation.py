@@ -96,14 +96,14 @@ class LiftedConversation(Interactive[Engine, Conversation]):
         return made
 
     @property
-    def distance(self) -> Unit:
-        """The unit of the data set."""
-        return self.source.dataset.unit
-
-    @property
     def stability(self) -> Fraction:
         """How far one unit moves the counts in L1."""
         return self.source.sensitivity.l1
+
+    @property
+    def distance(self) -> Unit:
+        """The unit of the data set."""
+        return self.source.dataset.unit
 
     def aggregations(self) -> tuple[Aggregation, ...]:
         """Return the statement that counts the cells; an engine may refuse it before anything is charged."""

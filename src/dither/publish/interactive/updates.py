@@ -84,6 +84,11 @@ def frieze_kannan(table: Floats, question: Mask, measured: float) -> Floats:
 UPDATES: Final[Mapping[str, Update]] = MappingProxyType(
     {"proportional": proportional, "multiplicative": multiplicative, "frieze-kannan": frieze_kannan}
 )
+#: How many answers are gone over again, in how many passes, and with how many steps in all at each new one.
+_MOST_KEPT: Final = 256
+_MOST_KEPT_CELLS: Final = 2**26
+_PASSES: Final = 10
+_STEPS: Final = 256
 #: What answers by the median of small databases.
 MEDIAN: Final = "median"
 #: The most databases that the median is taken over.
@@ -101,7 +106,7 @@ class Learner(Protocol):
 
 
 class TableLearner:
-    """A table of all cells, and an update.
+    """A table of all cells, and an update, which goes over the latest answers again and again: that is free.
 
     Args:
         table: to begin with.
@@ -112,14 +117,19 @@ class TableLearner:
     def __init__(self, table: Floats, update: str) -> None:
         self.table = table
         self._update = UPDATES[update]
+        self._told: list[tuple[Mask, float]] = []
 
     def answer(self, question: Mask) -> float:
         """Return the sum over the cells of the question."""
         return float(np.sum(self.table, where=question))
 
     def learn(self, question: Mask, measured: float) -> None:
-        """Update the table."""
-        self.table = self._update(self.table, question, measured)
+        """Update the table with this answer and with those before it, several times if they are few."""
+        kept = max(1, min(_MOST_KEPT, _MOST_KEPT_CELLS // question.size))
+        self._told = [*self._told, (question, measured)][-kept:]
+        for _ in range(max(1, min(_PASSES, _STEPS // len(self._told)))):
+            for asked, answer in self._told:
+                self.table = self._update(self.table, asked, answer)
 
 
 class MedianLearner:
