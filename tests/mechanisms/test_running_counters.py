@@ -233,6 +233,12 @@ def test_blocks_and_resumed_conversations_give_the_same_answers(kind: str) -> No
     assert state.fed == 200
 
 
+def test_a_mask_over_a_block_is_not_shown() -> None:
+    counter = TreeCounter(steps=4, bases=(), node=Geometric(scale=3))
+    answers = fed(counter, counter.begin(system_noise()), np.ma.array([3, 4, 5], mask=[0, 1, 0]))
+    assert type(answers) is np.ndarray
+
+
 def test_another_process_goes_on_as_this_one_does() -> None:
     counter = COUNTERS["buffered"]()
     state = counter.begin(system_noise())

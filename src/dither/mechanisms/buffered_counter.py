@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dither.errors import InvalidParameter
+from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Flag, Maybe, Number, Positive, TupleOf, Whole, non_negative, positive, probability, whole
 from dither.mechanisms.core.accuracy import gaussian_reach, share_of_failure
 from dither.mechanisms.core.additive import DiscreteScale
@@ -139,7 +139,10 @@ class BufferedCounter(RunningCounter):
         public: dict[str, Any] = {"rates": factor.rates, "zeros": factor.zeros, "steps": length}
         public |= {"shape": shape, "ticks": ticks, "apart": apart, "even": even}
         moved = positive("sensitivity", sensitivity) * cls(sigma=1, **public).length
-        return cls(sigma=gaussian_sigma(within, moved), **public)
+        found = cls(sigma=gaussian_sigma(within, moved), **public)
+        if not found.loss(sensitivity) <= within:
+            raise NoGuarantee(f"nothing in rho alone is within {within!r}: state it as ZCDP")
+        return found
 
     @cached_property
     def factor(self) -> DecayingFactor:

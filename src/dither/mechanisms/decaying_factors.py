@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,9 +172,10 @@ def _length(factor: DecayingFactor, steps: int | None, ticks: int, apart: int) -
 
 @lru_cache(maxsize=16)
 def _heights(factor: DecayingFactor, steps: int) -> Falls:
-    lefts = sorted({min(math.ceil(2 ** (step / 8)), steps) for step in range(8 * steps.bit_length() + 1)}, reverse=True)
+    lefts = sorted({min(math.ceil(2 ** (step / 8)), steps) for step in range(8 * steps.bit_length() + 1)})
     # From the tick on at which that many are left; until the next one fewer are, and columns are shorter.
-    return tuple((steps - left, round_up(factor.length(left), bits=64)) for left in lefts)
+    lengths = accumulate((round_up(factor.length(left), bits=64) for left in lefts), max)
+    return tuple((steps - left, length) for left, length in zip(lefts, lengths, strict=True))[::-1]
 
 
 def _up(number: Fraction) -> int:

@@ -264,6 +264,12 @@ def test_what_a_stream_cannot_answer_is_refused_before_it_costs_anything(
     assert session.streams() == ()
 
 
+def test_a_moment_is_a_moment(session: Session) -> None:
+    """Otherwise reading rows would fail where there are some, and not where there are none."""
+    with pytest.raises(InvalidParameter, match="date or a timestamp"):
+        session.stream("hourly", "SELECT COUNT(*) AS n FROM (SELECT cost AS at FROM visits) AS v", epsilon=1)
+
+
 @pytest.mark.parametrize(
     ("how", "says"),
     [

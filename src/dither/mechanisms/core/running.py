@@ -145,7 +145,8 @@ class RunningCounter(InteractivePrimitive[Any, Any]):
         left = (self.length_of_stream or MOST_TICKS) - fed
         if value.dtype.kind not in "iu" or value.shape[1:] != self.shape or not 0 < len(value) <= left:
             raise InvalidValue("value", value, f"a block of at most {left} ticks, integers of shape {self.shape}")
-        return integers(value.reshape(len(value), self.entries))
+        # Of a masked array the numbers are read, as of a single tick: a mask would show in the answer.
+        return integers(np.asarray(value).reshape(len(value), self.entries))
 
     def freeze(self, state: Any) -> dict[str, Any]:
         """Return all that a conversation must remember between two ticks, as plain JSON data; it is secret.

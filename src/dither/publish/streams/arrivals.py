@@ -100,6 +100,9 @@ class Arrivals:
             if statistic is None or any(one.distinct is not None for one in statistic.measured):
                 rule = "made of counts and sums: COUNT, SUM, AVG, VARIANCE and the like"
                 raise InvalidParameter(aggregate.name, aggregate.function, rule)
+        if query.relation.columns.get(self.ticks.time, Kind.DATE) not in (Kind.DATE, Kind.TIMESTAMP):
+            rule = "a date or a timestamp still: it says when a row happened"
+            raise InvalidParameter("columns of the subquery", self.ticks.time, rule)
         if self.table.owner is not None:
             raise InvalidParameter("table", self.table.name, "one with a privacy id of its own, to be a stream")
         for name in (self.ticks.time, *self.table.identifying):
