@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dither.curator.price import saying_what_is_left
+from dither.errors import InvalidParameter
 from dither.exact import Number
 from dither.privacy import Loss
 
@@ -54,6 +55,8 @@ def stream(
 
     if query is None:
         return found_stream(self, checked_stream_name(name), only_read=only_read)
+    if only_read:
+        raise InvalidParameter("only_read", True, "left out with a query, which is paid for; or the name alone")
     said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
     with saying_what_is_left(self.balance):
         offer = self.offer.stream(query, **said, released=released, horizon=horizon, shares=shares)

@@ -24,7 +24,7 @@ from dither.data.engines import Engine, connect
 from dither.data.own_tables import parts_of
 from dither.data.reference import ReferenceEngine
 from dither.data.relations import JoinPublic
-from dither.data.schema import DataSet
+from dither.data.schema import DataSet, Table
 from dither.errors import InvalidParameter, NotFound, StreamUnavailable
 from dither.lift.offer import Offer
 from dither.privacy import Loss
@@ -57,9 +57,8 @@ def opened_stream(session: Session, offer: Offer[Any], name: str) -> Stream:
         book = Book(path, key)
     else:
         # A refusal comes before a file.
-        for known in session.curator.ledger.find_answers(_key_of(name), session.dataset.name):
-            if known.account == session.account and known.request_digest == request.digest:
-                raise StreamUnavailable(name, "it was paid for, and its book is gone; open another one")
+        if _is_paid(session, name, request.digest):
+            raise StreamUnavailable(name, "it was paid for, and its book is gone; open another one")
         session.check_affordable(offer)
         about = {"digest": request.digest, "words": offer.words, "asked": offer.asked, "loss": offer.stated.to_dict()}
         book = Book.create(path, key, about)
@@ -83,10 +82,27 @@ def found_stream(session: Session, name: str, *, only_read: bool) -> Stream:
     try:
         about = book.about
         offer = offer_again(session.dataset, about["asked"], Loss.from_dict(about["loss"]))
+        if not _is_paid(session, name, about["digest"]):
+            raise StreamUnavailable(name, "it was not paid for when its opening broke off; open it with its query")
+        if not only_read:
+            _check_unchanged(session.dataset, ticked_of(offer).arrivals.table, name)
     except BaseException:
         book.close()
         raise
     return _stream(session, offer, name, book)
+
+
+def _is_paid(session: Session, name: str, digest: str) -> bool:
+    found = session.curator.ledger.find_answers(_key_of(name), session.dataset.name)
+    return any(known.account == session.account and known.request_digest == digest for known in found)
+
+
+def _check_unchanged(dataset: DataSet, opened: Table, name: str) -> None:
+    """Refuse to go on with a table that is declared otherwise: ids of other people would each count from the start."""
+    now = next((table for table in dataset.tables if table.name == opened.name), None)
+    if now is None or replace(now, source=opened.source) != opened:
+        rule = f"the table {opened.name} is declared otherwise than when it was opened; what was released can be read"
+        raise StreamUnavailable(name, rule)
 
 
 def stream_names(session: Session) -> tuple[str, ...]:
