@@ -346,7 +346,16 @@ def test_odd_words_are_refused(session: Session, how: dict[str, Any], says: str)
 
 
 def test_hostile_rows_do_not_raise_and_mean_what_a_table_would(session: Session) -> None:
-    odd = [{}, {"at": None}, {"at": "soon"}, {"at": 3}, {**row(0), "site": 5}, {**row(0), "cost": float("nan")}]
+    odd = [
+        {},
+        None,
+        "row",
+        {"at": None},
+        {"at": "soon"},
+        {"at": 3},
+        {**row(0), "site": 5},
+        {**row(0), "cost": float("nan")},
+    ]
     with opened(session, "hourly", COUNTS) as stream:
         stream.feed(odd)
         assert numbers(stream.release(1)) == [1, 0]

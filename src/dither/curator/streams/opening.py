@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -179,11 +179,12 @@ def _fed(session: Session, offer: Offer[Any], table: str, rows: Any) -> Engine:
     dataset = session.dataset
     if isinstance(rows, str | Path):
         return connect(_with_source(dataset, table, str(Path(rows).resolve())), folder=session.curator.folder)
-    if isinstance(rows, Sequence) and all(isinstance(row, Mapping) for row in rows):
+    if isinstance(rows, list | tuple):
         if any(isinstance(part, JoinPublic) for part in parts_of(ticked_of(offer).query.relation)):
             raise InvalidParameter("rows", "a list", "a frame or a file: the query joins a public table")
         only = replace(dataset, tables=tuple(one for one in dataset.tables if one.name == table))
-        return ReferenceEngine(only, {table: rows})
+        # One row that is no record must not decide what becomes of the others.
+        return ReferenceEngine(only, {table: [row if isinstance(row, Mapping) else {} for row in rows]})
     # A batch of Spark's becomes a frame of this process.
     frame = rows.toPandas() if hasattr(rows, "toPandas") else rows
     given = {table: frame}
