@@ -59,6 +59,8 @@ class Continuing:
         session = cast("Session", self)
         if query is None:
             return found_stream(session, checked_stream_name(name), only_read=only_read)
+        if only_read:
+            raise InvalidParameter("only_read", True, "left out with a query, which is paid for; or the name alone")
         said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
         with saying_what_is_left(session.balance):
             offer = session.offer.stream(query, **said, released=released, horizon=horizon, shares=shares)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sqlite3
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -14,7 +16,7 @@ import pytest
 
 from dither.curator.streams.book import Book
 from dither.curator.streams.seal import Seal
-from dither.errors import StreamUnavailable
+from dither.errors import HandleMisuse, StreamUnavailable
 from dither.publish.streams.tally import Standing
 
 ABOUT = {"digest": "abc", "name": "hourly"}
@@ -112,6 +114,24 @@ def test_a_book_from_a_backup_is_refused(book: Book, path: Path, key: Path) -> N
         Book(path, key)
 
 
+def test_a_copy_of_a_book_shares_its_key_with_nobody(book: Book, path: Path, key: Path) -> None:
+    """Two copies of a folder have two books and one key: both would noise other rows the same."""
+    copy = path.parent.with_name("copy") / path.name
+    copy.parent.mkdir()
+    shutil.copy(path, copy)
+    with pytest.raises(StreamUnavailable, match="open already"):
+        Book(copy, key)
+    book.freeze([(FIRST, {})])
+    book.close()
+    with pytest.raises(StreamUnavailable, match="older copy"):
+        Book(copy, key)
+    copy.unlink()
+    with pytest.raises(StreamUnavailable, match="elsewhere"):
+        Book.create(copy, key, ABOUT)
+    with opened(path, key) as again:
+        assert again.frozen == 1
+
+
 def test_a_book_of_another_past_is_refused(book: Book, path: Path, key: Path) -> None:
     book.close()
     backup = path.with_name("backup")
@@ -159,6 +179,49 @@ def test_records_are_not_exchanged(book: Book) -> None:
     sealed = book.seal.close("tick 1", {"rows": 1})
     with pytest.raises(StreamUnavailable):
         book.seal.open("tick 2", sealed)
+
+
+def test_who_came_when_is_not_in_the_clear(book: Book) -> None:
+    """How many people came last at which tick is an exact number, and needs no key to be counted."""
+    book.freeze([(FIRST, {bytes([n]) * 16: Standing(7, 0) for n in range(3)})])
+    kept = sqlite3.connect(book.path).execute("SELECT * FROM people").fetchall()
+    assert len(kept) == 3
+    assert all(isinstance(cell, bytes) for row in kept for cell in row)
+    assert len({row[1] for row in kept}) == 3
+
+
+def test_a_book_that_was_made_meanwhile_is_not_replaced(book: Book, path: Path, key: Path) -> None:
+    """Whoever found no book may come to make it after another has made it, paid for it and released from it."""
+    book.freeze([(FIRST, {})])
+    book.store([ONE])
+    book.close()
+    with closing(Book.create(path, key, {"digest": "other"})) as found:
+        assert found.about == ABOUT
+        assert plain(found.answers()) == plain([ONE])
+
+
+def test_numbers_are_those_of_their_tick(book: Book) -> None:
+    book.freeze([(FIRST, {})], first=0)
+    with pytest.raises(StreamUnavailable, match="meanwhile"):
+        book.freeze([(SECOND, {})], first=0)
+    assert plain(book.numbers()) == plain([FIRST])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_has_no_book(book: Book) -> None:
+    """It has the lock of its parent, and both would freeze."""
+    child = os.fork()
+    if not child:
+        refused = 0
+        for act in (lambda: book.freeze([(FIRST, {})]), lambda: book.arrive(None, []), lambda: book.frozen):
+            try:
+                act()
+            except HandleMisuse:
+                refused += 1
+        os._exit(refused)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    book.freeze([(FIRST, {})])
+    assert book.frozen == 1
 
 
 def test_nobody_else_can_read_a_book_or_its_key(book: Book, path: Path, key: Path) -> None:

@@ -271,6 +271,73 @@ def test_a_moment_is_a_moment(session: Session) -> None:
 
 
 @pytest.mark.parametrize(
+    "inner",
+    [
+        "cost AS person, at",
+        "CONCAT(person, site) AS person, at",
+        "'ann' AS person, at",
+        "site AS person, person AS id, at",
+    ],
+)
+def test_a_person_is_who_the_schema_says_whatever_a_query_calls_so(curator: Curator, inner: str) -> None:
+    """Another column called like the privacy id would part one person's rows, and each part would count."""
+    session = session_on(curator, clinic_stream(persons=True))
+    rows = [row(0, minute, site=site, cost=cost) for minute, site in ((1, "east"), (2, "west")) for cost in range(4)]
+    text = COUNT.replace("visits", "(SELECT ... FROM visits) AS v").replace("...", inner)
+    if " id" not in inner:
+        with pytest.raises(InvalidParameter, match="kept"):
+            session.stream("hourly", text, epsilon=HUGE)
+        return
+    with opened(session, "hourly", text) as stream:
+        stream.feed(rows)
+        assert numbers(stream.release(1)) == [2]
+
+
+def test_reading_only_costs_nothing(session: Session) -> None:
+    with pytest.raises(InvalidParameter, match="only_read"):
+        session.stream("hourly", COUNT, epsilon=HUGE, only_read=True)
+    assert session.balance().releases == 0
+    assert session.streams() == ()
+
+
+def test_a_stream_whose_opening_broke_off_is_paid_for_by_its_query_alone(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as torn:
+        torn.setattr("dither.curator.streams.opening._paid", _interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            session.stream("hourly", COUNT, epsilon=HUGE)
+    for only_read in (True, False):
+        with pytest.raises(StreamUnavailable, match="not paid for"):
+            session.stream("hourly", only_read=only_read)
+    assert session.balance().releases == 0
+    with opened(session, "hourly") as stream:
+        stream.feed([row(0)])
+        assert numbers(stream.release(1)) == [1]
+    assert session.balance().releases == 1
+
+
+def _interrupted(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_table_that_is_declared_otherwise_ends_its_streams(curator: Curator) -> None:
+    """Ids from another column are other people's, and each of them would count from the start."""
+    dataset = clinic_stream(persons=True)
+    with opened(session_on(curator, dataset), "hourly") as stream:
+        stream.feed([row(0)])
+        stream.release(1)
+    table = dataset.tables[0]
+    columns = tuple(replace(one, source="card") if one.name == "person" else one for one in table.columns)
+    curator.add(replace(dataset, tables=(replace(table, columns=columns),)), budget=PureDP(9 * HUGE))
+    session = curator.session("clinic", analyst="ana")
+    with pytest.raises(StreamUnavailable, match="declared otherwise"):
+        session.stream("hourly")
+    with opened(session, "hourly", None, only_read=True) as stream:
+        assert numbers(stream.answers()) == [1]
+
+
+@pytest.mark.parametrize(
     ("how", "says"),
     [
         ({"released": "sometimes"}, "released"),
@@ -285,7 +352,16 @@ def test_odd_words_are_refused(session: Session, how: dict[str, Any], says: str)
 
 
 def test_hostile_rows_do_not_raise_and_mean_what_a_table_would(session: Session) -> None:
-    odd = [{}, {"at": None}, {"at": "soon"}, {"at": 3}, {**row(0), "site": 5}, {**row(0), "cost": float("nan")}]
+    odd = [
+        {},
+        None,
+        "row",
+        {"at": None},
+        {"at": "soon"},
+        {"at": 3},
+        {**row(0), "site": 5},
+        {**row(0), "cost": float("nan")},
+    ]
     with opened(session, "hourly", COUNTS) as stream:
         stream.feed(odd)
         assert numbers(stream.release(1)) == [1, 0]

@@ -33,7 +33,7 @@ _TABLES: Final = """
 CREATE TABLE about (name TEXT PRIMARY KEY, sealed BLOB NOT NULL);
 CREATE TABLE ticks (number INTEGER PRIMARY KEY, frozen BLOB NOT NULL, link TEXT NOT NULL);
 CREATE TABLE answers (number INTEGER PRIMARY KEY, answer BLOB NOT NULL);
-CREATE TABLE people (name BLOB PRIMARY KEY, used INTEGER NOT NULL, last INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE people (name BLOB PRIMARY KEY, standing BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE arrived (number INTEGER PRIMARY KEY, batch TEXT UNIQUE, sealed BLOB);
 """
 
@@ -51,9 +51,11 @@ class Book:
     def __init__(self, path: Path, key: Path, *, only_read: bool = False) -> None:
         self.path = path
         self.only_read = only_read
+        self._process = os.getpid()
         with contextlib.ExitStack() as held:
             if not only_read:
-                held.callback(os.close, _locked(path))
+                for file in (path, key):
+                    held.callback(os.close, _locked(file))
             self.seal = Seal.read(key)
             self._marks = _Marks(key.with_suffix(".ticks"))
             held.callback(self._marks.close)
@@ -67,31 +69,21 @@ class Book:
     def create(cls, path: Path, key: Path, about: Mapping[str, Any]) -> Self:
         """Make a new book, with its key and what is public about it; either all of it is there, or nothing counts.
 
+        A book that another process has made meanwhile is opened, and stays what it is.
+
         Args:
             path: the file; what a creation that died has left there is replaced.
             key: the file with the key.
             about: plain data.
 
         """
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = _locked(path)
-        try:
-            draft = path.with_suffix(".new")
-            for leftover in (draft, key, key.with_suffix(".ticks")):
-                leftover.unlink(missing_ok=True)
-            seal = Seal.new()
-            seal.write(key)
-            os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-            rows = _connected(draft)
-            rows.executescript(f"BEGIN; PRAGMA user_version = {_VERSION}; {_TABLES} COMMIT;")
-            rows.execute("INSERT INTO about VALUES ('about', ?)", (seal.close("about", dict(about)),))
-            rows.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            rows.close()
-            # A book is there once it has its name.
-            os.rename(draft, path)
-            _force(path.parent)
-        finally:
-            os.close(lock)
+        with contextlib.ExitStack() as held:
+            for file in (path, key):
+                file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                held.callback(os.close, _locked(file))
+            # Asked with the locks held: what was paid for is never replaced.
+            if not path.exists():
+                _make(path, key, about)
         return cls(path, key)
 
     @staticmethod
@@ -137,21 +129,27 @@ class Book:
         """Return what has counted of some people; nothing of the others."""
         found = {}
         for name in people:
-            row = self._rows.execute("SELECT used, last FROM people WHERE name = ?", (name,)).fetchone()
+            row = self._rows.execute("SELECT standing FROM people WHERE name = ?", (name,)).fetchone()
             if row is not None:
-                found[name] = Standing(*row)
+                used, last = np.frombuffer(self.seal.open_bytes(_person(name), row[0]), dtype="<i8").tolist()
+                found[name] = Standing(used, last)
         return found
 
-    def freeze(self, ticks: Iterable[tuple[Any, Mapping[bytes, Standing]]], *, rest: Any = None) -> None:
+    def freeze(
+        self, ticks: Iterable[tuple[Any, Mapping[bytes, Standing]]], *, first: int | None = None, rest: Any = None
+    ) -> None:
         """Freeze the next ticks durably: the numbers of each, and the standings that it changed.
 
         Args:
             ticks: in order.
+            first: the number of the first of them, where it is known: no other tick gets its numbers.
             rest: of all that has arrived, what is for later ticks; None where nothing has arrived.
 
         """
-        number, link = self.frozen, self._last_link()
         with self._transaction():
+            number, link = self.frozen, self._last_link()
+            if first is not None and first != number:
+                raise StreamUnavailable(self.path.stem, f"tick {first} was frozen meanwhile")
             if rest is not None:
                 # Names of batches stay: they are not taken a second time.
                 self._rows.execute("UPDATE arrived SET sealed = NULL")
@@ -161,10 +159,14 @@ class Book:
                 link = self.seal.link(link, content)
                 sealed = self.seal.close_bytes(f"tick {number}", content)
                 self._rows.execute("INSERT INTO ticks VALUES (?, ?, ?)", (number, sealed, link))
-                people = [(name, one.used, one.last) for name, one in standings.items()]
-                self._rows.executemany("INSERT OR REPLACE INTO people VALUES (?, ?, ?)", people)
+                people = [(name, self._sealed_standing(name, one)) for name, one in standings.items()]
+                self._rows.executemany("INSERT OR REPLACE INTO people VALUES (?, ?)", people)
                 number += 1
         self._marks.append(number, link)
+
+    def _sealed_standing(self, name: bytes, one: Standing) -> bytes:
+        """Return a standing, sealed: how many people came last at which tick is an exact number."""
+        return self.seal.close_bytes(_person(name), np.array([one.used, one.last], dtype="<i8").tobytes())
 
     def store(self, answers: Iterable[Any]) -> None:
         """Store the answers of the next ticks durably, in order."""
@@ -237,11 +239,18 @@ class Book:
         return self._link(self.frozen)
 
     def _one(self, asked: str, *values: Any) -> Any:
+        self._refuse_copies()
         return self._rows.execute(asked, values).fetchone()[0]
+
+    def _refuse_copies(self) -> None:
+        """Refuse a forked process, which has the lock of the one that opened the book as well."""
+        if os.getpid() != self._process:
+            raise HandleMisuse(f"the stream {self.path.stem} belongs to the process that opened it: open it here")
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
         """Make everything in the block durable when it ends, or nothing."""
+        self._refuse_copies()
         if self.only_read:
             raise HandleMisuse(f"the stream {self.path.stem} was opened to be read only")
         try:
@@ -255,6 +264,31 @@ class Book:
                 raise
         except sqlite3.Error as problem:
             raise StreamUnavailable(self.path.stem, f"its book cannot be written ({problem})") from None
+
+
+def _make(path: Path, key: Path, about: Mapping[str, Any]) -> None:
+    """Make a book that is not there; what a creation that died has left is replaced."""
+    draft, marks = path.with_suffix(".new"), key.with_suffix(".ticks")
+    with contextlib.closing(_Marks(marks)) as known:
+        if known.last[0]:
+            raise StreamUnavailable(path.stem, "its book is elsewhere, or gone: ticks of it were released")
+    for leftover in (draft, key, marks):
+        leftover.unlink(missing_ok=True)
+    seal = Seal.new()
+    seal.write(key)
+    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    rows = _connected(draft)
+    rows.executescript(f"BEGIN; PRAGMA user_version = {_VERSION}; {_TABLES} COMMIT;")
+    rows.execute("INSERT INTO about VALUES ('about', ?)", (seal.close("about", dict(about)),))
+    rows.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    rows.close()
+    # A book is there once it has its name.
+    os.rename(draft, path)
+    _force(path.parent)
+
+
+def _person(name: bytes) -> str:
+    return f"person {name.hex()}"
 
 
 class PlainBook(Book):
@@ -310,7 +344,10 @@ def _check(number: str, link: str) -> str:
 
 
 def _locked(path: Path) -> int:
-    """Return a lock on a book, which ends with the process, or refuse where another one has it."""
+    """Return a lock on a book or a key, which ends with the process, or refuse where another one has it.
+
+    Both are locked: a copy of a book has a lock of its own, and the same key, which would give it the same noise.
+    """
     lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

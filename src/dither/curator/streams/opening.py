@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +24,7 @@ from dither.data.engines import Engine, connect
 from dither.data.own_tables import parts_of
 from dither.data.reference import ReferenceEngine
 from dither.data.relations import JoinPublic
-from dither.data.schema import DataSet
+from dither.data.schema import DataSet, Table
 from dither.errors import InvalidParameter, NotFound, StreamUnavailable
 from dither.lift.offer import Offer
 from dither.privacy import Loss
@@ -57,9 +57,8 @@ def opened_stream(session: Session, offer: Offer[Any], name: str) -> Stream:
         book = Book(path, key)
     else:
         # A refusal comes before a file.
-        for known in session.curator.ledger.find_answers(_key_of(name), session.dataset.name):
-            if known.account == session.account and known.request_digest == request.digest:
-                raise StreamUnavailable(name, "it was paid for, and its book is gone; open another one")
+        if _is_paid(session, name, request.digest):
+            raise StreamUnavailable(name, "it was paid for, and its book is gone; open another one")
         session.check_affordable(offer)
         about = {"digest": request.digest, "words": offer.words, "asked": offer.asked, "loss": offer.stated.to_dict()}
         book = Book.create(path, key, about)
@@ -83,10 +82,27 @@ def found_stream(session: Session, name: str, *, only_read: bool) -> Stream:
     try:
         about = book.about
         offer = offer_again(session.dataset, about["asked"], Loss.from_dict(about["loss"]))
+        if not _is_paid(session, name, about["digest"]):
+            raise StreamUnavailable(name, "it was not paid for when its opening broke off; open it with its query")
+        if not only_read:
+            _check_unchanged(session.dataset, ticked_of(offer).arrivals.table, name)
     except BaseException:
         book.close()
         raise
     return _stream(session, offer, name, book)
+
+
+def _is_paid(session: Session, name: str, digest: str) -> bool:
+    found = session.curator.ledger.find_answers(_key_of(name), session.dataset.name)
+    return any(known.account == session.account and known.request_digest == digest for known in found)
+
+
+def _check_unchanged(dataset: DataSet, opened: Table, name: str) -> None:
+    """Refuse to go on with a table that is declared otherwise: ids of other people would each count from the start."""
+    now = next((table for table in dataset.tables if table.name == opened.name), None)
+    if now is None or replace(now, source=opened.source) != opened:
+        rule = f"the table {opened.name} is declared otherwise than when it was opened; what was released can be read"
+        raise StreamUnavailable(name, rule)
 
 
 def stream_names(session: Session) -> tuple[str, ...]:
@@ -185,11 +201,12 @@ def _fed(session: Session, offer: Offer[Any], table: str, rows: Any) -> Engine:
     dataset = session.dataset
     if isinstance(rows, str | Path):
         return connect(_with_source(dataset, table, str(Path(rows).resolve())), folder=session.curator.folder)
-    if isinstance(rows, Sequence) and all(isinstance(row, Mapping) for row in rows):
+    if isinstance(rows, list | tuple):
         if any(isinstance(part, JoinPublic) for part in parts_of(ticked_of(offer).query.relation)):
             raise InvalidParameter("rows", "a list", "a frame or a file: the query joins a public table")
         only = replace(dataset, tables=tuple(one for one in dataset.tables if one.name == table))
-        return ReferenceEngine(only, {table: rows})
+        # One row that is no record must not decide what becomes of the others.
+        return ReferenceEngine(only, {table: [row if isinstance(row, Mapping) else {} for row in rows]})
     # A batch of Spark's becomes a frame of this process.
     frame = rows.toPandas() if hasattr(rows, "toPandas") else rows
     given = {table: frame}

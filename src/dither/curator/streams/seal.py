@@ -1,7 +1,7 @@
 """Seals: what a stream keeps on disk is encrypted and signed with a key that is kept elsewhere.
 
-Whoever has the book without the key learns how many ticks there are and how long their records are. Whoever has both
-can compute every exact number, as whoever has the rows can.
+Whoever has the book without the key learns how many ticks there are, how many people have counted, what batches are
+called, and how long records are. Whoever has both can compute every exact number, as whoever has the rows can.
 """
 
 from __future__ import annotations

@@ -214,7 +214,7 @@ class Stream(Closing):
             last = min(end, first + _AT_ONCE)
             batch, ticks, rest = self._rows_of(first, last)
             sums = list(self._sums(batch, ticks, first, last))
-            book.freeze(sums, rest=rest)
+            book.freeze(sums, first=first, rest=rest)
             yield [numbers for numbers, _ in sums]
 
     def _rows_of(self, first: int, end: int) -> tuple[Batch, NDArray[np.int64], Any]:

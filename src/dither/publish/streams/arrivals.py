@@ -35,7 +35,7 @@ from dither.data import (
     Table,
 )
 from dither.data.expressions import kind_of
-from dither.data.relations import JoinPublic, Keep
+from dither.data.relations import JoinPublic, Keep, person_columns
 from dither.data.returned import Group, canonical, first_number, saturated
 from dither.data.schema import FRAMES
 from dither.data.ticks import Ticks
@@ -47,6 +47,7 @@ from dither.publish.queries.statistics import Statistic, statistic_of
 
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
+_KEPT: Final = "kept as it is, because a stream needs it of each row"
 _ROW_WISE: Final = (Filter, Project, Keep, JoinPublic)
 
 
@@ -105,9 +106,11 @@ class Arrivals:
             raise InvalidParameter("columns of the subquery", self.ticks.time, rule)
         if self.table.owner is not None:
             raise InvalidParameter("table", self.table.name, "one with a privacy id of its own, to be a stream")
-        for name in (self.ticks.time, *self.table.identifying):
-            if name not in query.relation.columns:
-                raise InvalidParameter("columns of the subquery", name, "kept, because a stream needs it of each row")
+        if self.ticks.time not in query.relation.columns:
+            raise InvalidParameter("columns of the subquery", self.ticks.time, _KEPT)
+        if self.table.identifying and not person_columns(query.relation):
+            # Another column of that name would part one person's rows, or mix those of several people.
+            raise InvalidParameter("columns of the subquery", self.table.person, _KEPT)
 
     @cached_property
     def table(self) -> Table:
@@ -156,7 +159,8 @@ class Arrivals:
     @cached_property
     def read_columns(self) -> tuple[Expression, ...]:
         """What is read of each row: its moment, whose it is, its group, its numbers."""
-        person = tuple(map(Name, self.table.identifying))
+        # Whatever it is called by now: it is the privacy id of the table in every row.
+        person = (Name(min(person_columns(self.query.relation))),) if self.table.identifying else ()
         numbers = tuple(_number_of(one, self.query.relation.columns) for one in self.measured)
         return (self._moment, *person, *(key.value for key in self.query.keys), *numbers)
 
