@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dither.data.examples import clinic
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.lift.attributes import Attributes
+from dither.lift.cells import cells_of
 from dither.mechanisms.core.kept import converse_with_key
 from dither.mechanisms.gap_sparse import GapSparse
 from dither.mechanisms.geometric import Geometric
-from dither.privacy import ZCDP, PureDP
-from dither.publish.interactive import Answer, IterativeConstruction, ModelFirst
+from dither.privacy import ROW, ZCDP, PureDP
+from dither.publish.interactive import Answer, IterativeConstruction, LiftedConversation, ModelFirst
 from dither.publish.interactive.construction import Conversation
 
 PEOPLE = Attributes.of({"a": 2, "b": 3, "c": 2})
@@ -188,3 +190,11 @@ def test_an_answer_rests_on_what_it_says() -> None:
         gap = method.reach(Answer(0, "measured", "gap", 0.0), confidence)
         compared = method.reach(Answer(0, "from the model", "compared", 0.0), confidence)
         assert compared - gap == method.sparse.threshold - 1
+
+
+@pytest.mark.parametrize("sizes", [{"site": 2, "age": 5}, {"age": 4, "site": 2}, {"x": 2, "y": 4}])
+def test_a_method_for_other_columns_is_refused_before_anything_is_counted(sizes: dict[str, int]) -> None:
+    source = cells_of(clinic(ROW), "visits", ("site", "age"), {"age": 4})
+    other = ModelFirst.calibrated(PureDP(1), attributes=Attributes.of(sizes))
+    with pytest.raises(InvalidParameter, match="method"):
+        LiftedConversation(source=source, method=other)

@@ -16,6 +16,7 @@ from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
 from dither.mechanisms import Runner
 from dither.mechanisms.exponential_quantiles import Rows
+from dither.mechanisms.line_choice import SUM_OF_LARGEST
 from dither.noise import system_noise
 from dither.privacy import ROW, ZCDP, ApproxDP, PureDP, Use
 from dither.publish.queries import Aggregate, Key, Query, plan_query, present, quote
@@ -152,3 +153,37 @@ def test_answers_and_quotes_say_how_quantiles_are_found() -> None:
     law = quote(query, PureDP(1), quantiles="exponential").columns[0].mechanism
     assert law == "exponential mechanism on 101 cells, 8 choices"
     assert "tree" in quote(query, PureDP(1), quantiles="tree").columns[0].mechanism
+
+
+@pytest.mark.parametrize("share", ["1/4", "1/2", "2/3"])
+def test_losses_at_which_scores_would_not_fit_into_64_bits_are_refused(share: str) -> None:
+    """Losses of 2^-30 to 2^-80: a row moves no score by more than is declared, or nothing is planned."""
+    rows = [Rows.of([(5, count), (90, 3)], 101) for count in (20, 21)]
+    is_planned = []
+    for power in range(30, 81):
+        try:
+            answer = plan_query(asked(share), PureDP(F(1, 2**power)), quantiles="exponential")
+        except InvalidParameter:
+            is_planned.append(False)
+            continue
+        is_planned.append(True)
+        search, part = answer.design.searches[0], answer.design.levels[0]
+        assert isinstance(search, RankSearch)
+        assert isinstance(part, RankPart)
+        seen: list[list[Any]] = [[], []]
+        for side, mine in zip(seen, rows, strict=True):
+
+            def run(choice: Any, lines: Any, stability: Fraction, side: list[Any] = side) -> Any:
+                side.append((lines, stability))
+                return np.zeros(choice.shape, dtype=np.int64)
+
+            search.choose(part, [mine], run)
+        for (here, stability), (there, _) in zip(*seen, strict=True):
+            moved = SUM_OF_LARGEST.measure(here, there)
+            assert moved is not None
+            assert moved <= stability
+    assert is_planned == sorted(is_planned, reverse=True)
+    assert is_planned[0]
+    assert not is_planned[-1]
+    with pytest.raises(InvalidParameter, match="quantiles"):
+        plan_query(asked(share), PureDP(F(1, 2**80)), quantiles="exponential")

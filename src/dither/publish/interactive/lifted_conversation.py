@@ -18,7 +18,7 @@ from dither.data.engines.protocol import Engine
 from dither.data.examples import clinic, neighbours_of, some_visits
 from dither.data.reference import ReferenceEngine
 from dither.data.schema import person_unit
-from dither.errors import NoGuarantee
+from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Of
 from dither.lift.cells import Cells, cells_of
 from dither.mechanisms.core.mechanism import Interactive, Numerics
@@ -76,6 +76,9 @@ class LiftedConversation(Interactive[Engine, Conversation]):
     def __post_init__(self) -> None:
         """Reject a method for other columns."""
         self.source.check(self.method)
+        if self.method.attributes != self.source.attributes:
+            rule = f"for the columns and cells of the source: {self.source.attributes}"
+            raise InvalidParameter("method", self.method.attributes, rule)
 
     @classmethod
     def calibrated(cls, within: Loss, *, source: Cells, **settings: Any) -> Self:

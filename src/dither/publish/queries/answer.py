@@ -34,7 +34,7 @@ from dither.publish.queries.examples import answer_examples
 from dither.publish.queries.groups import from_texts, persons_by_text, positions
 from dither.publish.queries.quantiles import Search
 from dither.publish.queries.query import Aggregate, Key, Query
-from dither.publish.queries.rank_search import MOST_CELLS, MOST_GROUPS, RankSearch
+from dither.publish.queries.rank_search import MOST_CELLS, MOST_GROUPS, RankPart, RankSearch
 from dither.publish.queries.sizes import check_query
 from dither.publish.queries.split import check_shares, check_threshold_share
 from dither.publish.queries.work import planning
@@ -197,9 +197,12 @@ class Answer(OverData[Answered]):
         """Reject quantiles that cannot be chosen by their ranks."""
         if self.design.groups is None and any(a.function in RANKED for a in self.query.aggregates):
             raise InvalidParameter("quantiles", EXPONENTIAL, f"'{TREE}' where groups are discovered")
-        for search in self.design.searches:
+        for search, part in zip(self.design.searches, self.design.levels, strict=True):
             if isinstance(search, RankSearch) and not search.recursion.fits:
                 rule = f"'{TREE}' for shares with large denominators, such as {search.shares[0]}"
+                raise InvalidParameter("quantiles", EXPONENTIAL, rule)
+            if isinstance(search, RankSearch) and isinstance(part, RankPart) and not search.is_near(part):
+                rule = f"'{TREE}' for a loss as small as {self.target}, at which ends of intervals lie beyond all rows"
                 raise InvalidParameter("quantiles", EXPONENTIAL, rule)
 
     @property

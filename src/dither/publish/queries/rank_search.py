@@ -39,6 +39,10 @@ SCOUT_WEIGHT: Final = 2
 #: With more groups, or more cells in all of them, an engine returns too much.
 MOST_GROUPS: Final = 256
 MOST_CELLS: Final = 2**20
+#: Scouts aim no farther off, so that scores in parts of rows fit into 64 bits. No table has as many rows.
+MOST_OFFSET: Final = 2**42
+#: Stands for all larger offsets: no float is too large to be rounded.
+_BEYOND: Final = 2.0**60
 
 
 @dataclass(frozen=True)
@@ -123,7 +127,11 @@ class RankSearch:
         """Return how many rows off the rank of a quantile its scouts aim."""
         stability = max(share, 1 - share) * _parts(share) * part.rows
         choice = part.choice((1,), self.cells + 1, stability, is_scout=True)
-        return math.ceil(choice.reach(self.failure / 2) / _parts(share)) + 2
+        return math.ceil(min(choice.reach(self.failure / 2) / _parts(share), _BEYOND)) + 2
+
+    def is_near(self, part: RankPart) -> bool:
+        """Whether no scout aims farther off than any table has rows."""
+        return all(self.offset(part, share) <= MOST_OFFSET for share in self.recursion.shares)
 
     def rank_error(self, part: RankPart, share: Fraction, failure: float) -> float:
         """Return a bound on the error of a quantile's rank, apart from ties."""
