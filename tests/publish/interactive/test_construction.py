@@ -188,3 +188,16 @@ def test_an_answer_rests_on_what_it_says() -> None:
         gap = method.reach(Answer(0, "measured", "gap", 0.0), confidence)
         compared = method.reach(Answer(0, "from the model", "compared", 0.0), confidence)
         assert compared - gap == method.sparse.threshold - 1
+
+
+def test_an_audit_measures_how_far_apart_the_tables_are_and_wants_the_same_questions() -> None:
+    from dither.audit.blackbox import audit
+    from dither.mechanisms import Dialogue, find
+
+    example = next(iter(find("model-first").examples()))
+    here, there, apart = example.neighbours[0]
+    with pytest.raises(InvalidParameter, match="the same questions"):
+        audit(example.mechanism, here, Dialogue(there.data, there.script[:1]), d_in=apart, samples=1000)
+    far = Dialogue(there.data + np.array([[0, 4], [0, 0]]), there.script)
+    with pytest.raises(InvalidParameter, match="distance 5"):
+        audit(example.mechanism, here, far, d_in=apart, samples=1000)
