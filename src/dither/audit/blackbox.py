@@ -27,7 +27,7 @@ from dither.audit.samplers import Sampler, sampler_of
 from dither.audit.sketches import Sketch, sketch
 from dither.errors import InvalidParameter
 from dither.exact import Number, non_negative, probability, to_float, whole
-from dither.mechanisms import Mechanism, Primitive
+from dither.mechanisms import Dialogue, Mechanism, Primitive
 from dither.privacy import Loss, Metric, pure_to_zcdp
 
 #: The deltas at which a promise of zCDP is put to the test, beside its own.
@@ -335,6 +335,12 @@ def _check_distance(mechanism: Mechanism[Any, Any], value: Any, neighbour: Any, 
     if isinstance(value, Analyst) or isinstance(neighbour, Analyst):
         value, neighbour = same_rule(value, neighbour)
     if isinstance(mechanism.distance, Metric):
+        if isinstance(value, Dialogue) and isinstance(neighbour, Dialogue):
+            # Questions are public and the same for both: what is apart is the data.
+            same = len(value.script) == len(neighbour.script)
+            if not same or not all(map(np.array_equal, value.script, neighbour.script)):
+                raise InvalidParameter("neighbour", "a conversation with other questions", "the same questions")
+            value, neighbour = value.data, neighbour.data
         apart = mechanism.distance.measure(value, neighbour)
         allowed = non_negative("d_in", d_in) + (mechanism.slack if isinstance(mechanism, Primitive) else 0)
         if apart is None or apart > allowed:

@@ -169,7 +169,8 @@ def _keeps_its_promise(example: Example, script: Any, where: str, pairs: int) ->
         distance: Any = apart
         if isinstance(mechanism.distance, Metric):
             # How far apart they are may itself depend on what was changed.
-            distance = mechanism.distance.measure(here, there)
+            opened = (here.data, there.data) if isinstance(here, Dialogue) else (here, there)
+            distance = mechanism.distance.measure(*opened)
             if not distance:
                 continue
         if script is not None:

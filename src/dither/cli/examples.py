@@ -98,6 +98,11 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither ask clinic wards --columns ward,region --epsilon 1",
             "dither ask clinic wards \"ward = 'oncology'\" \"region = 'north' AND ward <> 'oncology'\"",
         ),
+        "stream": (
+            f"dither stream open arrivals hourly {_HOURLY} --epsilon 1",
+            "dither stream release arrivals hourly     # what has ended since the last time",
+            "dither stream show arrivals hourly -o hourly.html",
+        ),
         "stream open": (
             f"dither stream open arrivals hourly {_HOURLY} --epsilon 1 --quote",
             f"dither stream open arrivals hourly {_HOURLY} --epsilon 1",

@@ -198,3 +198,16 @@ def test_a_method_for_other_columns_is_refused_before_anything_is_counted(sizes:
     other = ModelFirst.calibrated(PureDP(1), attributes=Attributes.of(sizes))
     with pytest.raises(InvalidParameter, match="method"):
         LiftedConversation(source=source, method=other)
+
+
+def test_an_audit_measures_how_far_apart_the_tables_are_and_wants_the_same_questions() -> None:
+    from dither.audit.blackbox import audit
+    from dither.mechanisms import Dialogue, find
+
+    example = next(iter(find("model-first").examples()))
+    here, there, apart = example.neighbours[0]
+    with pytest.raises(InvalidParameter, match="the same questions"):
+        audit(example.mechanism, here, Dialogue(there.data, there.script[:1]), d_in=apart, samples=1000)
+    far = Dialogue(there.data + np.array([[0, 4], [0, 0]]), there.script)
+    with pytest.raises(InvalidParameter, match="distance 5"):
+        audit(example.mechanism, here, far, d_in=apart, samples=1000)
