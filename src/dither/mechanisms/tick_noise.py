@@ -140,7 +140,7 @@ class TickNoise(InteractivePrimitive[Any, Any]):
         """Return the noisy values of this tick, and whether it was the last one."""
         exact = np.clip(self.domain.admit(value), -LARGEST_VALUE, LARGEST_VALUE)
         drawn = self._drawn(noise)
-        # Values are within 60 bits, and noise far below: nothing wraps.
+        # Values are within 60 bits, and noise that does not fit into 64 comes as Python integers: nothing wraps.
         shown = np.minimum(np.maximum(exact + drawn, -LARGEST_SUM), LARGEST_SUM).astype(np.int64)
         state[0] += 1
         return (shown.reshape(self.shape) if self.shape else int(shown[0])), state[0] == self.steps
