@@ -65,6 +65,9 @@ class Book:
             held.callback(self._rows.close)
             self._check_version()
             self._compare_with_marks()
+            if not only_read and self.frozen > self._marks.last[0]:
+                # A process died between freezing and marking: what is answered from here on is marked before.
+                self._marks.append(self.frozen, self._last_link())
             self._held = held.pop_all()
 
     @classmethod
