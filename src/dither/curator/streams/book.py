@@ -15,6 +15,7 @@ import fcntl
 import hashlib
 import os
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -53,7 +54,7 @@ class Book:
     def __init__(self, path: Path, key: Path, *, only_read: bool = False) -> None:
         self.path = path
         self.only_read = only_read
-        self._process = os.getpid()
+        self._home = os.getpid(), threading.get_ident()
         with contextlib.ExitStack() as held:
             if not only_read:
                 for file in (path, key):
@@ -237,9 +238,10 @@ class Book:
         return self._rows.execute(asked, values).fetchone()[0]
 
     def _refuse_copies(self) -> None:
-        """Refuse a forked process, which has the lock of the one that opened the book as well."""
-        if os.getpid() != self._process:
-            raise HandleMisuse(f"the stream {self.path.stem} belongs to the process that opened it: open it here")
+        """Refuse a forked process, which has the lock of the one that opened the book as well; and other threads."""
+        if (os.getpid(), threading.get_ident()) != self._home:
+            rule = "belongs to the process and thread that opened it: open it here"
+            raise HandleMisuse(f"the stream {self.path.stem} {rule}")
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
