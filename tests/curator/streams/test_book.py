@@ -114,6 +114,22 @@ def test_a_book_from_a_backup_is_refused(book: Book, path: Path, key: Path) -> N
         Book(path, key)
 
 
+def test_a_tick_that_was_not_marked_is_marked_before_it_is_answered(book: Book, path: Path, key: Path) -> None:
+    """A process may die between the two: whoever goes on answers that tick, and a backup without it is refused."""
+    book.close()
+    backup = path.with_name("backup")
+    shutil.copy(path, backup)
+    marks = key.with_suffix(".ticks")
+    with opened(path, key) as torn:
+        torn.freeze([(FIRST, {})])
+    marks.write_bytes(b"")
+    with opened(path, key) as again:
+        again.store([ONE])
+    shutil.copy(backup, path)
+    with pytest.raises(StreamUnavailable, match="older copy"):
+        Book(path, key)
+
+
 def test_a_copy_of_a_book_shares_its_key_with_nobody(book: Book, path: Path, key: Path) -> None:
     """Two copies of a folder have two books and one key: both would noise other rows the same."""
     copy = path.parent.with_name("copy") / path.name

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import datetime
 import json
+import pickle
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -319,6 +322,30 @@ def test_a_stream_whose_opening_broke_off_is_paid_for_by_its_query_alone(
 
 def _interrupted(*_: Any) -> None:
     raise KeyboardInterrupt
+
+
+def test_a_stream_has_no_copies(session: Session) -> None:
+    """Each would feed its own conversation: the noise of one tick would be added to the rows of another."""
+    with opened(session, "hourly", released="tick") as stream:
+        stream.feed([row(0), row(1)])
+        stream.release(1)
+        for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(HandleMisuse, match="copied"):
+                copied(stream)
+        forced = object.__new__(Stream)
+        forced.__dict__.update(stream.__dict__)
+        forced.release(2)
+        with pytest.raises(StreamUnavailable, match="another tick"):
+            stream.release(3)
+        assert numbers(stream.release(3)) == [0]
+        assert numbers(stream.answers()) == [1, 1, 0]
+
+
+def test_a_stream_stays_in_its_thread(session: Session) -> None:
+    with opened(session, "hourly") as stream, ThreadPoolExecutor(1) as other:
+        with pytest.raises(HandleMisuse, match="thread"):
+            other.submit(stream.release, 1).result()
+        assert numbers(stream.release(1)) == [0]
 
 
 def test_a_table_that_is_declared_otherwise_ends_its_streams(curator: Curator) -> None:

@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Self
@@ -51,7 +52,7 @@ class Book:
     def __init__(self, path: Path, key: Path, *, only_read: bool = False) -> None:
         self.path = path
         self.only_read = only_read
-        self._process = os.getpid()
+        self._home = os.getpid(), threading.get_ident()
         with contextlib.ExitStack() as held:
             if not only_read:
                 for file in (path, key):
@@ -63,6 +64,9 @@ class Book:
             held.callback(self._rows.close)
             self._check_version()
             self._compare_with_marks()
+            if not only_read and self.frozen > self._marks.last[0]:
+                # A process died between freezing and marking: what is answered from here on is marked before.
+                self._marks.append(self.frozen, self._last_link())
             self._held = held.pop_all()
 
     @classmethod
@@ -243,9 +247,10 @@ class Book:
         return self._rows.execute(asked, values).fetchone()[0]
 
     def _refuse_copies(self) -> None:
-        """Refuse a forked process, which has the lock of the one that opened the book as well."""
-        if os.getpid() != self._process:
-            raise HandleMisuse(f"the stream {self.path.stem} belongs to the process that opened it: open it here")
+        """Refuse a forked process, which has the lock of the one that opened the book as well; and other threads."""
+        if (os.getpid(), threading.get_ident()) != self._home:
+            rule = "belongs to the process and thread that opened it: open it here"
+            raise HandleMisuse(f"the stream {self.path.stem} {rule}")
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:

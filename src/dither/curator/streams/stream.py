@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,8 @@ class Stream(Closing):
         self._arrivals = mechanism.arrivals
         self._ticks = mechanism.arrivals.ticks
         self._conversation: Any = None
+        # How many ticks the conversation was fed: its noise is that of the next one.
+        self._fed = 0
         self._is_open = True
 
     @property
@@ -74,6 +76,9 @@ class Stream(Closing):
     def is_closed(self) -> bool:
         """Whether nothing more is released, because it was closed or has reached its horizon."""
         return self._here().is_closed or self._here().answered == self.mechanism.steps
+
+    def __reduce__(self) -> NoReturn:
+        raise HandleMisuse("a stream cannot be copied or pickled: copies would answer different ticks with one noise")
 
     def __repr__(self) -> str:
         return f"<Stream {self}>"
@@ -261,15 +266,19 @@ class Stream(Closing):
         if not ticks:
             return
         conversation = self._resumed()
+        if self._fed != self._book.answered:
+            raise StreamUnavailable(self.name, "its noise is at another tick than its book; open it again")
         answers = [conversation.feed(numbers) for numbers in ticks]
+        self._fed += len(answers)
         self._book.store(answers)
 
     def _resumed(self) -> Any:
         """Return the conversation, fed with all ticks that have an answer; its answers must be those."""
         if self._conversation is None:
             conversation = converse_with_key(self.mechanism, None, key=self._book.seal.derived("noise"))
-            stored = self._book.answers()
+            stored, self._fed = self._book.answers(), 0
             for numbers, answer in zip(self._book.numbers(), stored, strict=False):
+                self._fed += 1
                 if not np.array_equal(conversation.feed(numbers), answer):
                     rule = "its noise is not what it was: the answers were computed by another version"
                     raise StreamUnavailable(self.name, rule)
