@@ -16,6 +16,7 @@ from dither.mechanisms import (
     Composed,
     Example,
     Geometric,
+    Interactive,
     Numerics,
     Primitive,
     RandomisedResponse,
@@ -39,7 +40,13 @@ def are_neighbours(example: Example) -> None:
     assert len({pair.label for pair in pairs}) == len(pairs)
     if isinstance(mechanism.distance, Metric):
         slack = mechanism.slack if isinstance(mechanism, Primitive) else 0
-        apart = [mechanism.distance.measure(pair.value, pair.neighbour) for pair in pairs]
+        # A conversation is about a table: how far apart the tables are is measured.
+        tables = [
+            (getattr(pair.value, "data", pair.value), getattr(pair.neighbour, "data", pair.neighbour)) for pair in pairs
+        ]
+        is_talk = isinstance(mechanism, Interactive)
+        measured = tables if is_talk else [(pair.value, pair.neighbour) for pair in pairs]
+        apart = [mechanism.distance.measure(here, there) for here, there in measured]
         assert all(found is not None and found <= pair.d_in + slack for found, pair in zip(apart, pairs, strict=True))
         # Not merely near: most of them use the whole distance, up to the rounding of floats.
         whole = [found > (pair.d_in + slack) * (1 - 1e-9) for found, pair in zip(apart, pairs, strict=True)]

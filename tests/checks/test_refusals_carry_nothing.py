@@ -38,7 +38,12 @@ PUBLIC = {
         "mechanisms/core/spec.py",
     ),
     *("privacy/losses.py", "privacy/sensitivity/search.py", "publish/microdata/anonymized.py"),
-    *("publish/microdata/hierarchies.py", "publish/queries/result.py", "publish/queries/stored_columns.py", "publish/synthetic/families.py"),
+    *(
+        "publish/microdata/hierarchies.py",
+        "publish/queries/result.py",
+        "publish/queries/stored_columns.py",
+        "publish/synthetic/families.py",
+    ),
     *("publish/synthetic/result.py", "lift/axes.py", "publish/workloads/record.py", "noise/entropy.py"),
 }
 SQL = "publish/queries/sql/"

@@ -53,6 +53,7 @@ from dither.lift.rows import Rows
 from dither.mechanisms.core.spec import from_spec, to_spec
 from dither.privacy import ROW, PureDP
 from dither.publish.queries import plan_query
+from dither.publish.queries.adaptive_parts import OpenPartition
 from dither.publish.queries.partitioned import Part, Partitioned
 from dither.publish.queries.query import Aggregate, Query
 
@@ -173,6 +174,7 @@ def partitioned(relation: Relation) -> Partitioned:
 MAKERS: dict[type, Any] = {
     Query: query,
     Partitioned: partitioned,
+    OpenPartition: lambda relation: OpenPartition(CLINIC, relation, Name("ill"), (("ill", (True,)),)),
     Cells: lambda relation: Cells(CLINIC, relation, (AXIS,)),
     ItemTable: lambda relation: ItemTable(CLINIC, relation, AXIS),
     Rows: lambda relation: Rows(CLINIC, relation, ("no",)),

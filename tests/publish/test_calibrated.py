@@ -17,7 +17,7 @@ from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.core.release import perform
 from dither.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 from dither.privacy.losses import states_rho
-from dither.publish import histograms, marginals, microdata, synthetic, workloads
+from dither.publish import histograms, marginals, microdata, streams, synthetic, workloads
 from dither.publish.microdata.taxonomy import Taxonomy
 from dither.publish.workloads.matrices import Identity
 from dither.publish.workloads.workload import Strategy, Workload
@@ -43,6 +43,8 @@ _QUERIES: dict[str, Any] = {"workload": ASKED, "sensitivity": 1}
 #: What each method is made for, at distance 1.
 METHODS: dict[type[Method], dict[str, Any]] = {
     PrefixSums: {"steps": 9, "sensitivity": 1},
+    streams.FourierSeries: {"steps": 9, "waves": 2, "sensitivity": 1},
+    streams.SlidingWindow: {"steps": 9, "width": 3, "sensitivity": 1},
     _H.AdaptiveGrid: {"shape": (4, 4)},
     _H.BisectedHistogram: {"cells": 5},
     _H.ClusteredHistogram: {"shape": 5},

@@ -29,13 +29,16 @@ LOSSES: tuple[Loss, ...] = (
 BESIDES: dict[str, dict[str, Any]] = {
     "binary-estimation": {"threshold": 1},
     "compressed-classifier": {"classes": 2},
+    "drift-publisher": {"drift": 1, "republications": 2},
     "grouped-exponential": {"multiplicities": (1, 2)},
     "kernel-machine": {"classes": 2},
     "noise-reduction": {"levels": 2},
     "planar-laplace": {"radius": 1},
     "stability-selection": {"fresh": True},
 }
-MADE = sorted(name for name in registered() if hasattr(find(name).mechanism, "calibrated") and name != "lifted")
+#: What is made of a method that is built for the rest of a loss: the method is tried by itself.
+BUILDING = ("guarded-classifier", "lifted")
+MADE = sorted(name for name in registered() if hasattr(find(name).mechanism, "calibrated") and name not in BUILDING)
 
 
 def parameters_of(name: str) -> dict[str, Any]:

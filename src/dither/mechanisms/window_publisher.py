@@ -9,6 +9,7 @@ floats; here all is decided in integers and rationals, and every window's sum is
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -102,6 +103,8 @@ class WindowPublisher(InteractivePrimitive[Any, Any]):
             raise InvalidParameter("epsilon", self.epsilon, "between 2^-20 and 2^20")
         if not Fraction(1, 100) <= self.share <= Fraction(99, 100):
             raise InvalidParameter("share", self.share, "between 1/100 and 99/100")
+        if math.prod(self.shape) > 2**24:
+            raise InvalidParameter("shape", self.shape, "of at most 2^24 entries")
 
     @property
     def distance(self) -> Unit:

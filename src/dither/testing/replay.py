@@ -343,8 +343,13 @@ def _watched_parts(data: Any) -> list[Any]:
     """Return what of the data must stay as it is: of an engine its tables, also where a conversation is about it."""
     opened: Any = getattr(data, "data", None)
     if hasattr(data, "script") and hasattr(opened, "frames"):
-        return [opened.frames, data.script]
+        # A question may hold a mechanism, which keeps what it has computed of itself.
+        return [opened.frames, [one for one in data.script if not _holds_mechanism(one)]]
     return [getattr(data, "frames", data)]
+
+
+def _holds_mechanism(question: Any) -> bool:
+    return any(isinstance(part, Mechanism) for part in getattr(question, "__dict__", {}).values())
 
 
 def _same_course(tapes: tuple[Tape, Tape], one: Course, other: Course) -> list[Violation]:

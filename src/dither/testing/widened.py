@@ -184,12 +184,17 @@ def _projection(mechanism: Any, data: Any) -> Made:
     return (replace(mechanism, records=_STEPS), rows, ((rows, other, 1), (other, rows, 1)))
 
 
-def _steps(mechanism: Any, data: Any) -> Made:
+def _steps(mechanism: Any, data: Any, field: str = "steps") -> Made:
     """Return a long stream, and one with an added event."""
     script = tuple(int(one) for one in np.resize(data.script, _STEPS))
     more = (*script[:20], script[20] + 1, *script[21:])
     here, there = Dialogue(None, script), Dialogue(None, more)
-    return (replace(mechanism, steps=_STEPS), here, ((here, there, 1), (there, here, 1)))
+    return (replace(mechanism, **{field: _STEPS}), here, ((here, there, 1), (there, here, 1)))
+
+
+def _windows(mechanism: Any, data: Any) -> Made:
+    """Return a long stream of windows, and one with an added event."""
+    return _steps(mechanism, data, "blocks")
 
 
 def _ticked(mechanism: Any, data: Any) -> Made:
@@ -283,6 +288,8 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("label-learner", "label-response"), _open_points),
     **dict.fromkeys(("pac-learner", "semi-supervised-learner"), _concepts),
     **dict.fromkeys(("threshold-learner", "threshold-descent"), _thresholds),
+    "drift-publisher": _steps,
+    "sliding-window": _windows,
     "ticked-answer": _ticked,
     "lifted-conversation": _lifted_talk,
     **dict.fromkeys(("model-first", "iterative-construction"), _talk),

@@ -400,9 +400,11 @@ class Design:
         return Bounded(relation, self.key_values, self.limits, self.order) if self.has_persons else relation
 
     @cached_property
-    def requests_of_public(self) -> list[Aggregation]:
-        """What engines are asked for over the public groups; filled once, because everybody asks for the same."""
-        return []
+    def requests_of_public(self) -> tuple[Aggregation, ...]:
+        """What engines are asked for over the public groups: made once, because everybody asks for the same."""
+        from dither.publish.queries.distinct import requested
+
+        return tuple(requested(self, self.groups or ()))
 
     @cached_property
     def _public_places(self) -> Mapping[Group, int]:

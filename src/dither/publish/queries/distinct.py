@@ -45,14 +45,11 @@ def requests(design: Design, groups: Sequence[Group]) -> list[Aggregation]:
 
     Of public groups they are made once, so that engines and audits know them again.
     """
-    if groups is not design.groups:
-        return _requested(design, groups)
-    if not design.requests_of_public:
-        design.requests_of_public.extend(_requested(design, groups))
-    return design.requests_of_public
+    return list(design.requests_of_public) if groups is design.groups else requested(design, groups)
 
 
-def _requested(design: Design, groups: Sequence[Group]) -> list[Aggregation]:
+def requested(design: Design, groups: Sequence[Group]) -> list[Aggregation]:
+    """Return what an engine is asked for in some groups."""
     plain = tuple(part.measure for part in design.measured if part.distinct is None)
     found = [Aggregation(design.bounded(groups), design.key_values, plain)] if plain else []
     return found + [_different(design, part, groups) for part in design.measured if part.distinct is not None]
