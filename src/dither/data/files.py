@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from dither.data.addresses import has_secret, redact
 from dither.data.evaluation import cast
 from dither.data.expressions import LARGEST_INTEGER, Kind, Value
+from dither.data.graph_files import graph_from, graph_lines
 from dither.data.schema import Column, DataSet, Owner, Table, person_unit
 from dither.data.yaml_tree import LARGEST_TEXT, Node, from_plain, read
 from dither.errors import InvalidParameter, InvalidSchema
-from dither.privacy import ROW, ROW_REPLACED, Unit
+from dither.privacy import EDGE, ROW, ROW_REPLACED, Unit
 
-_UNITS: Final = ("person", "row", "row replaced", "person replaced")
+_UNITS: Final = ("person", "row", "row replaced", "person replaced", "edge")
 _LIMITS: Final = {
     "rows": "rows",
     "groups": "groups",
@@ -171,6 +173,8 @@ def _unit(node: Node, tables: tuple[Table, ...]) -> Unit:
         raise kind.refuse(word, f"one of {', '.join(_UNITS)}")
     if word.startswith("row"):
         return ROW if word == "row" else ROW_REPLACED
+    if word == "edge":
+        return EDGE
     if person is None:
         raise kind.refuse(word, "row, unless a private table declares its privacy id")
     try:
@@ -187,7 +191,7 @@ def _engine(node: Node) -> str:
 
 
 def _table(name: str, node: Node) -> Table:
-    known = ("source", "decimal", "privacy id", "owner", "rows per owner", "public", "key", "rows", "columns")
+    known = ("source", "decimal", "privacy id", "owner", "rows per owner", "public", "key", "rows", "graph", "columns")
     parts = node.mapping("a table", known)
     source = _need(node, parts, "source").text("a path or a table")
     listed = _need(node, parts, "columns").mapping("columns by name")
@@ -202,9 +206,11 @@ def _table(name: str, node: Node) -> Table:
     person = parts["privacy id"].text("the column that says whose a row is") if "privacy id" in parts else None
     rows = _value(parts["rows"], Kind.INTEGER) if "rows" in parts else None
     owner = _owner(parts)
+    graph = graph_from(parts["graph"], _value) if "graph" in parts else None
     try:
         most = rows if isinstance(rows, int) else None
-        return Table(name, columns, source, person, is_public, key, decimal=decimal, rows=most, owner=owner)
+        found = Table(name, columns, source, person, is_public, key, decimal=decimal, rows=most, owner=owner)
+        return replace(found, graph=graph)
     except InvalidParameter as error:
         place, _, whose = error.parameter.partition(" of ")
         if place == "source" and whose in listed:
@@ -321,8 +327,8 @@ def _placed_in_dataset(error: InvalidParameter, parts: dict[str, Node], root: No
     if what == "privacy id" and isinstance(parts["tables"].value, dict):
         node = parts["tables"].value[table]
         return node.refuse(_named(error.offender), error.rule, "privacy id")
-    if what == "owner" and isinstance(parts["tables"].value, dict):
-        return parts["tables"].value[table].refuse(error.offender, error.rule, "owner")
+    if what in ("owner", "graph") and isinstance(parts["tables"].value, dict):
+        return parts["tables"].value[table].refuse(_named(error.offender), error.rule, what)
     for key, name in _LIMITS.items():
         if name == error.parameter:
             below = parts.get("contribution", root)
@@ -366,6 +372,9 @@ def _lines(dataset: DataSet) -> Iterator[str]:
             yield "    owner: {" + ", ".join(f"{mine}: {table.owner.table}.{key}" for mine, key in pairs) + "}"
             if table.owner.rows is not None:
                 yield f"    rows per owner: {table.owner.rows}"
+        if table.graph is not None:
+            yield "    graph:"
+            yield from (f"      {line}" for line in graph_lines(table.graph, scalar))
         yield "    columns:"
         for column in table.columns:
             yield f"      {scalar(column.name)}: {_column_text(column)}"
@@ -373,6 +382,8 @@ def _lines(dataset: DataSet) -> Iterator[str]:
 
 def _unit_text(dataset: DataSet) -> str:
     unit, is_replaced = dataset.unit, dataset.is_replaced
+    if dataset.protects_edges:
+        return "edge"
     if not dataset.protects_persons:
         return "row replaced" if is_replaced else "row"
     word = "person replaced" if is_replaced else "person"

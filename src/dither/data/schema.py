@@ -16,9 +16,10 @@ from types import MappingProxyType
 from typing import Final
 
 from dither.data.expressions import Kind, Literal, Value, as_stored
+from dither.data.graphs import MOST_NODES, Graph
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
-from dither.privacy import Relation, Unit, person
+from dither.privacy import EDGE, Relation, Unit, person
 
 #: How many characters of a text are read where its column does not say, and how many a column may ask for.
 USUAL_LENGTH: Final = 1024
@@ -194,6 +195,7 @@ class Table:
             number of its rows, or of those that agree in what it is joined on. By default ``rows_per_join`` of the data
             set. Further ones are left out.
         owner: for a private table without a privacy id, the reference through which its rows belong to people.
+        graph: for a private table whose rows are edges: what is public about the graph.
 
     """
 
@@ -206,6 +208,7 @@ class Table:
     decimal: str | None = None
     rows: int | None = None
     owner: Owner | None = None
+    graph: Graph | None = None
 
     def __post_init__(self) -> None:
         """Refuse columns that are named twice, and ids or keys that are not columns."""
@@ -237,6 +240,30 @@ class Table:
             whole(f"rows of {self.name}", self.rows, least=1, most=_MOST_PUBLIC_ROWS)
         if self.owner is not None:
             self._check_owner(self.owner, names)
+        if self.graph is not None:
+            self._check_graph(self.graph)
+
+    def _check_graph(self, graph: Graph) -> None:
+        """Refuse end columns that do not declare one and the same set of nodes."""
+        here = f"graph of {self.name}"
+        if self.is_public or self.person is not None or self.owner is not None:
+            raise InvalidParameter(here, graph.ends, "left out, unless the table is private and its rows are edges")
+        known = {column.name: column for column in self.columns}
+        for name in graph.ends:
+            if name not in known:
+                raise InvalidParameter(here, name, f"one of its columns {', '.join(known)}")
+            column, first = known[name], known[graph.ends[0]]
+            if column.kind not in (Kind.INTEGER, Kind.TEXT) or _node_count(column) is None:
+                rule = "an integer with bounds, or an integer or a text with categories: they are the public nodes"
+                raise InvalidParameter(here, name, rule)
+            if (column.kind, _node_facts(column)) != (first.kind, _node_facts(first)):
+                raise InvalidParameter(here, name, f"declared with the same nodes as {first.name}")
+        whole(f"nodes of {self.name}", self.nodes, least=2, most=MOST_NODES)
+
+    @property
+    def nodes(self) -> int:
+        """The number of declared nodes of a table of edges; 0 for any other table."""
+        return 0 if self.graph is None else _node_count(self.column(self.graph.ends[0])) or 0
 
     def _check_owner(self, owner: Owner, names: Sequence[str]) -> None:
         if self.is_public:
@@ -291,7 +318,7 @@ class DataSet:
         name: its name in the catalogue, the ledger and requests.
         tables: private and public ones.
         unit: ROW, ROW_REPLACED, or ``person(id_column, relation)``; then every private table names its privacy id, or
-            the reference through which its rows belong to people.
+            the reference through which its rows belong to people. EDGE where the one private table is a graph.
         rows: the most rows of one person that count in one request, over all groups (people only; 1 for rows).
         groups: the largest number of groups of a request in which one person counts.
         rows_per_group: the largest number of rows of one person that count in one group.
@@ -320,8 +347,9 @@ class DataSet:
         if len({name.lower() for name in names}) != len(names) or not any(not table.is_public for table in self.tables):
             raise InvalidParameter("tables", names, "different names, at least one of them private")
         relations = (Relation.ADD_REMOVE, Relation.REPLACE)
-        if self.unit.protects not in ("row", "person") or self.unit.relation not in relations:
-            raise InvalidParameter("unit", self.unit, "rows, rows replaced, or persons")
+        if self.unit != EDGE and (self.unit.protects not in ("row", "person") or self.unit.relation not in relations):
+            raise InvalidParameter("unit", self.unit, "rows, rows replaced, persons, or edges")
+        self._check_graphs()
         for table in self.tables:
             if not table.is_public and bool(table.identifying) != self.protects_persons:
                 rule = "declared for every private table exactly when the unit is a person, unless it has an owner"
@@ -340,6 +368,21 @@ class DataSet:
                     raise InvalidParameter(name, limit, "left out when every row is a unit of its own")
         if self.protects_persons and self.rows is None and (self.groups is None or self.rows_per_group is None):
             raise InvalidParameter("rows", None, "given when a person is the unit, or groups and rows_per_group")
+
+    def _check_graphs(self) -> None:
+        """Refuse edges that are not the unit, and a unit of edges without a graph: one table, and no other private."""
+        private = [table for table in self.tables if not table.is_public]
+        for table in private:
+            if self.protects_edges and table.graph is None:
+                raise InvalidParameter(f"graph of {table.name}", None, "declared, since the unit is an edge")
+            if table.graph is not None and not self.protects_edges:
+                rule = "left out, unless the unit of the data set is an edge"
+                raise InvalidParameter(f"graph of {table.name}", table.graph.ends, rule)
+        if self.protects_edges and len(private) != 1:
+            names = [table.name for table in private]
+            raise InvalidParameter(
+                "tables", names, "one private table where edges are protected: one graph, one budget"
+            )
 
     def _check_owner(self, table: Table) -> None:
         """Refuse a reference that leads to no privacy id, or compares what is not a key."""
@@ -373,6 +416,11 @@ class DataSet:
         return tuple(chain)
 
     @property
+    def protects_edges(self) -> bool:
+        """Whether the unit is an edge of a graph, with all rows that say it."""
+        return self.unit.protects == "edge"
+
+    @property
     def protects_persons(self) -> bool:
         """Whether the unit is a person with all their rows."""
         return self.unit.protects == "person"
@@ -403,6 +451,19 @@ class DataSet:
             if table.name.lower() == name.lower():
                 return table
         raise InvalidParameter("table", name, f"one of {', '.join(table.name for table in self.tables)}")
+
+
+def _node_facts(column: Column) -> tuple[Value, Value, tuple[Value, ...] | None]:
+    return column.lower, column.upper, column.categories
+
+
+def _node_count(column: Column) -> int | None:
+    """Return how many nodes the facts about an end column declare; None where they declare none."""
+    if column.categories is not None:
+        return len(column.categories)
+    if isinstance(column.lower, int) and isinstance(column.upper, int):
+        return column.upper - column.lower + 1
+    return None
 
 
 def check_name(parameter: str, name: object) -> None:

@@ -33,6 +33,7 @@ from dither.mechanisms.generalised_exponential import GeneralisedExponential
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.grouped_exponential import GroupedExponential
 from dither.mechanisms.k_norm import KNorm
+from dither.mechanisms.ladder import Ladder
 from dither.mechanisms.laplace import Laplace
 from dither.mechanisms.max_norm import MaxNorm
 from dither.mechanisms.noise_reduction import NoiseReduction
@@ -86,6 +87,7 @@ __all__ = [
     "Interval",
     "Intrusion",
     "KNorm",
+    "Ladder",
     "Laplace",
     "MaxNorm",
     "Mechanism",
