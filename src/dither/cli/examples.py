@@ -92,6 +92,11 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither publish histogram clinic visits ward --epsilon 0.2 --quote",
             "dither publish marginals clinic visits ward ward,region --epsilon 1 -o tables.csv",
         ),
+        "graph": (
+            "dither graph friends triangles --epsilon 1 --quote",
+            "dither graph friends stars --k 3 --epsilon 1",
+            "dither graph friends degrees --epsilon 1 -o degrees.csv --plot",
+        ),
         "publish histogram": (
             "dither publish histogram clinic visits ward --epsilon 0.2",
             "dither publish histogram clinic visits waited --bins 20 --epsilon 0.5 -o waited.csv --plot",

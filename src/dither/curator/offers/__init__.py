@@ -16,6 +16,7 @@ from dither.curator.offers import (
     answers,
     count_tables,
     found_facts,
+    graphs,
     methods,
     models,
     synthetic_tables,
@@ -69,4 +70,5 @@ class Offers:
     anonymize = _offered(anonymous_tables.anonymize)
     ask_kept = _offered(anonymous_tables.ask_kept)
     fit = _offered(models.fit)
+    graph_answer = _offered(graphs.graph_answer)
     method = _offered(methods.method)
