@@ -21,6 +21,12 @@ from dither.privacy import ZCDP, PureDP
 widths_of = st.lists(st.integers(0, 6), min_size=4, max_size=4)
 
 
+def steps_of(widths: list[int]) -> list[int]:
+    """Return the places of each rung on one side: rung t ends at half of width t after all widths before it."""
+    ends = [(width + 1) // 2 + sum(widths[:rung]) for rung, width in enumerate([*widths, widths[-1]])]
+    return [end - before for before, end in itertools.pairwise([0, *ends])]
+
+
 def law(value: int, widths: list[int], scale: float, *, reach: int = 200) -> dict[int, float]:
     """Return the law place by place: the mean of two ladders, of which the centre belongs to one side each."""
     sides: list[float] = []
@@ -69,7 +75,7 @@ class Unweighted(Ladder):
 
 @pytest.mark.statistical(n=40_000, false_alarm=1e-10, catches="rungs that are drawn without their widths")
 def test_draws_of_many_have_the_law(misfits: Callable[..., list[Any]], noise: Noise) -> None:
-    wanted, given = law(0, [1, 3, 9], 1.0), np.array([0, 1, 3, 9])
+    wanted, given = law(0, steps_of([1, 3, 9]), 1.0), np.array([0, 1, 3, 9])
     options: dict[str, Any] = {"rungs": 3, "most": 9, "scale": 1}
     assert not misfits(Ladder(**options).draw_many(given, 40_000, noise).tolist(), wanted)
     assert misfits(Unweighted(**options).draw_many(given, 40_000, noise).tolist(), wanted)
@@ -92,8 +98,9 @@ def _rungs(value: int, widths: list[int]) -> dict[int, int]:
     ordered = np.maximum.accumulate(np.maximum(widths, 1)).tolist()
     ordered[-1] = 6
     found, place = {}, 0
+    steps = steps_of(ordered)
     for rung in range(16):
-        for _ in range(ordered[min(rung, 3)]):
+        for _ in range(steps[min(rung, 4)]):
             found[value + place], found[value - place - 1] = rung, rung
             place += 1
     return {k: rung for k, rung in found.items() if abs(k) <= 40}

@@ -6,10 +6,15 @@ differ in one. Does not belong here: what a schema declares about a graph (``dat
 from an engine (``lift.edges``).
 """
 
+from dither.lift.lifted import Lifted
+from dither.mechanisms.core.registry import add_examples
 from dither.publish.graphs.degree_sequence import DegreeSequence
 from dither.publish.graphs.degree_vector import DegreeVector
+from dither.publish.graphs.examples import lifted_examples
 from dither.publish.graphs.ladder_count import LadderCount
 from dither.publish.graphs.laplace_count import LaplaceCount
 from dither.publish.graphs.smooth_count import SmoothCount
 
 __all__ = ["DegreeSequence", "DegreeVector", "LadderCount", "LaplaceCount", "SmoothCount"]
+
+add_examples(Lifted.name, lifted_examples)

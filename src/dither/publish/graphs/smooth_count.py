@@ -96,4 +96,5 @@ class SmoothCount(PatternCount):
         value = min(count(graph, self.pattern, self.k), LARGEST_VALUE)
         widths = ladder(graph, self.pattern, self.k, self.rungs).astype(np.float64)
         bound = smooth_bound(widths, most=self.reach, smoothness=self.noise.smoothness)
-        return run(self.noise, np.array([float(value), bound]), stability=1)
+        # The count stays an integer: a float would round a large one, and no bound covers that.
+        return run(self.noise, [value, bound], stability=1)
