@@ -152,3 +152,26 @@ def test_auto_takes_less_noise_of_what_a_delta_allows(session: Session) -> None:
     assert ladder.scale <= 2
     assert isinstance(plan_graph(source, stated, "edges").method, LaplaceCount)
     assert isinstance(plan_graph(source, stated, "degrees-by-node").method, DegreeVector)
+
+
+def test_where_nodes_are_protected_edges_and_degrees_of_the_projection_are_released(tmp_path: Path) -> None:
+    pairs = [*itertools.combinations(NAMES[:5], 2), ("p1", "p0"), ("p3", "p3")]
+    (tmp_path / "friends.csv").write_text("\n".join(["one,other", *map(",".join, pairs)]))
+    graph = "{ends: [one, other], degree: 4}"
+    text = SCHEMA.format(name="friends", graph=graph, names=", ".join(NAMES)).replace("unit: edge", "unit: node")
+    (tmp_path / "friends.yaml").write_text(text)
+    made = Curator.create(tmp_path / "home", anchors=tmp_path / "anchors")
+    made.add(tmp_path / "friends.yaml", budget=PureDP(10**6))
+    with made.session("friends", analyst="ana") as session:
+        edges = session.graph().edges(epsilon=10**4)
+        assert edges.rows == ((10,),)
+        assert edges.unit == "nodes added or removed"
+        assert any("at most 4 edges" in note for note in edges.notes)
+        assert session.graph().degrees(epsilon=10**4).rows == ((0, 7), (4, 5))
+        for refused in ("triangles", "degrees-by-node"):
+            with pytest.raises(InvalidParameter, match="nodes are protected"):
+                session.graph_answer(refused, epsilon=1)
+        with pytest.raises(InvalidParameter):
+            session.sql("SELECT COUNT(*) AS n FROM friends", epsilon=1)
+        assert session.balance().releases == 2
+    made.close()

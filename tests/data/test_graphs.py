@@ -92,10 +92,19 @@ def _table(name: str, **facts: Any) -> Table:
     return Table(name, columns, f"{name}.csv", **facts)
 
 
-@pytest.mark.parametrize("unit", [ROW, NODE])
-def test_a_table_of_edges_needs_the_unit_edge(unit: Unit) -> None:
+@pytest.mark.parametrize(("unit", "degree"), [(ROW, None), (ROW, 3), (NODE, None), (NODE, 10), (EDGE, 3)])
+def test_a_table_of_edges_needs_its_unit_and_a_degree_exactly_for_nodes(unit: Unit, degree: int | None) -> None:
     with pytest.raises(InvalidParameter):
-        DataSet("friends", (_table("friends", graph=Graph(("one", "other"))),), unit)
+        DataSet("friends", (_table("friends", graph=Graph(("one", "other"), degree=degree)),), unit)
+
+
+def test_protected_nodes_have_a_degree_and_no_limit_of_edges() -> None:
+    found = loads(schema("graph: {ends: [one, other], degree: 4}", unit="node"))
+    assert found.unit == NODE
+    assert found.tables[0].graph == Graph(("one", "other"), degree=4)
+    assert loads(dump_schema(found)) == found
+    with pytest.raises(InvalidSchema, match="left out where a degree is declared"):
+        loads(schema("graph: {ends: [one, other], degree: 4, edges: 9}", unit="node"))
 
 
 def test_one_budget_has_one_graph_and_no_other_private_table() -> None:
@@ -103,4 +112,4 @@ def test_one_budget_has_one_graph_and_no_other_private_table() -> None:
     for tables in ((graph, _table("visits")), (graph, _table("foes", graph=Graph(("one", "other"))))):
         with pytest.raises(InvalidParameter):
             DataSet("friends", tables, EDGE)
-    assert DataSet("friends", (graph, _table("places", is_public=True)), EDGE).protects_edges
+    assert DataSet("friends", (graph, _table("places", is_public=True)), EDGE).is_graph

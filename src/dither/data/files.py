@@ -21,9 +21,9 @@ from dither.data.graph_files import graph_from, graph_lines
 from dither.data.schema import Column, DataSet, Owner, Table, person_unit
 from dither.data.yaml_tree import LARGEST_TEXT, Node, from_plain, read
 from dither.errors import InvalidParameter, InvalidSchema
-from dither.privacy import EDGE, ROW, ROW_REPLACED, Unit
+from dither.privacy import EDGE, NODE, ROW, ROW_REPLACED, Unit
 
-_UNITS: Final = ("person", "row", "row replaced", "person replaced", "edge")
+_UNITS: Final = ("person", "row", "row replaced", "person replaced", "edge", "node")
 _LIMITS: Final = {
     "rows": "rows",
     "groups": "groups",
@@ -173,8 +173,8 @@ def _unit(node: Node, tables: tuple[Table, ...]) -> Unit:
         raise kind.refuse(word, f"one of {', '.join(_UNITS)}")
     if word.startswith("row"):
         return ROW if word == "row" else ROW_REPLACED
-    if word == "edge":
-        return EDGE
+    if word in ("edge", "node"):
+        return EDGE if word == "edge" else NODE
     if person is None:
         raise kind.refuse(word, "row, unless a private table declares its privacy id")
     try:
@@ -382,8 +382,8 @@ def _lines(dataset: DataSet) -> Iterator[str]:
 
 def _unit_text(dataset: DataSet) -> str:
     unit, is_replaced = dataset.unit, dataset.is_replaced
-    if dataset.protects_edges:
-        return "edge"
+    if dataset.is_graph:
+        return unit.protects
     if not dataset.protects_persons:
         return "row replaced" if is_replaced else "row"
     word = "person replaced" if is_replaced else "person"

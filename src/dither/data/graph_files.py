@@ -10,7 +10,7 @@ from dither.data.graphs import Graph
 from dither.data.yaml_tree import Node
 from dither.errors import InvalidParameter
 
-_KEYS: Final = ("ends", "directed", "edges")
+_KEYS: Final = ("ends", "directed", "edges", "degree")
 
 
 def graph_from(node: Node, value: Callable[[Node, Kind], Value]) -> Graph:
@@ -27,8 +27,9 @@ def graph_from(node: Node, value: Callable[[Node, Kind], Value]) -> Graph:
     said: dict[str, Any] = {"ends": tuple(part.text("a column") for part in parts["ends"].items("two columns"))}
     if "directed" in parts:
         said["directed"] = value(parts["directed"], Kind.BOOLEAN)
-    if "edges" in parts:
-        said["edges"] = value(parts["edges"], Kind.INTEGER)
+    for key in ("edges", "degree"):
+        if key in parts:
+            said[key] = value(parts[key], Kind.INTEGER)
     try:
         return Graph(**said)
     except InvalidParameter as error:
@@ -48,3 +49,5 @@ def graph_lines(graph: Graph, scalar: Callable[[str], str]) -> Iterator[str]:
         yield "directed: true"
     if graph.edges is not None:
         yield f"edges: {graph.edges}"
+    if graph.degree is not None:
+        yield f"degree: {graph.degree}"

@@ -28,6 +28,7 @@ class Graph:
         directed: whether an edge leads from the first to the second; else a row says both.
         edges: the most edges that count, which are chosen by a hash of their ends. Then one edge may push out another:
             a release costs what two edges cost. None where all that the nodes allow may count.
+        degree: where nodes are protected, the most edges of one node that count.
 
     >>> Graph(("source", "target")).most_edges(5), Graph(("a", "b"), directed=True).most_edges(5)
     (10, 20)
@@ -37,6 +38,7 @@ class Graph:
     ends: tuple[str, ...]
     directed: bool = False
     edges: int | None = None
+    degree: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse ends that are not two columns, and limits out of range."""
@@ -44,6 +46,11 @@ class Graph:
             raise InvalidParameter("ends", self.ends, "two different columns")
         if self.edges is not None:
             whole("edges", self.edges, least=1, most=MOST_EDGES)
+        if self.degree is not None:
+            whole("degree", self.degree, least=1, most=MOST_NODES - 1)
+            if self.edges is not None:
+                # One hub could push out the edges of strangers, any number of them.
+                raise InvalidParameter("edges", self.edges, "left out where a degree is declared")
 
     def most_edges(self, nodes: int) -> int:
         """Return the largest number of edges that count among that many nodes."""

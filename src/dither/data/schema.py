@@ -19,7 +19,7 @@ from dither.data.expressions import Kind, Literal, Value, as_stored
 from dither.data.graphs import MOST_NODES, Graph
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
-from dither.privacy import EDGE, Relation, Unit, person
+from dither.privacy import EDGE, NODE, Relation, Unit, person
 
 #: How many characters of a text are read where its column does not say, and how many a column may ask for.
 USUAL_LENGTH: Final = 1024
@@ -318,7 +318,7 @@ class DataSet:
         name: its name in the catalogue, the ledger and requests.
         tables: private and public ones.
         unit: ROW, ROW_REPLACED, or ``person(id_column, relation)``; then every private table names its privacy id, or
-            the reference through which its rows belong to people. EDGE where the one private table is a graph.
+            the reference through which its rows belong to people. EDGE or NODE where the one private table is a graph.
         rows: the most rows of one person that count in one request, over all groups (people only; 1 for rows).
         groups: the largest number of groups of a request in which one person counts.
         rows_per_group: the largest number of rows of one person that count in one group.
@@ -347,8 +347,10 @@ class DataSet:
         if len({name.lower() for name in names}) != len(names) or not any(not table.is_public for table in self.tables):
             raise InvalidParameter("tables", names, "different names, at least one of them private")
         relations = (Relation.ADD_REMOVE, Relation.REPLACE)
-        if self.unit != EDGE and (self.unit.protects not in ("row", "person") or self.unit.relation not in relations):
-            raise InvalidParameter("unit", self.unit, "rows, rows replaced, persons, or edges")
+        if self.unit not in (EDGE, NODE) and (
+            self.unit.protects not in ("row", "person") or self.unit.relation not in relations
+        ):
+            raise InvalidParameter("unit", self.unit, "rows, rows replaced, persons, edges, or nodes")
         self._check_graphs()
         for table in self.tables:
             if not table.is_public and bool(table.identifying) != self.protects_persons:
@@ -370,19 +372,23 @@ class DataSet:
             raise InvalidParameter("rows", None, "given when a person is the unit, or groups and rows_per_group")
 
     def _check_graphs(self) -> None:
-        """Refuse edges that are not the unit, and a unit of edges without a graph: one table, and no other private."""
+        """Refuse a graph without its unit, and a unit of edges or nodes without a graph; no other table is private."""
         private = [table for table in self.tables if not table.is_public]
         for table in private:
-            if self.protects_edges and table.graph is None:
-                raise InvalidParameter(f"graph of {table.name}", None, "declared, since the unit is an edge")
-            if table.graph is not None and not self.protects_edges:
-                rule = "left out, unless the unit of the data set is an edge"
+            if self.is_graph and table.graph is None:
+                raise InvalidParameter(f"graph of {table.name}", None, f"declared: the unit is {self.unit.protects}")
+            if table.graph is not None and not self.is_graph:
+                rule = "left out, unless the unit of the data set is an edge or a node"
                 raise InvalidParameter(f"graph of {table.name}", table.graph.ends, rule)
-        if self.protects_edges and len(private) != 1:
+            if table.graph is not None and (table.graph.degree is None) == (self.unit == NODE):
+                rule = "declared with a degree exactly when nodes are protected: how many edges of one node count"
+                raise InvalidParameter(f"graph of {table.name}", table.graph.degree, rule)
+            if table.graph is not None and table.graph.degree is not None and table.graph.degree >= table.nodes:
+                rule = f"of a degree below the number of nodes, {table.nodes}"
+                raise InvalidParameter(f"graph of {table.name}", table.graph.degree, rule)
+        if self.is_graph and len(private) != 1:
             names = [table.name for table in private]
-            raise InvalidParameter(
-                "tables", names, "one private table where edges are protected: one graph, one budget"
-            )
+            raise InvalidParameter("tables", names, "one private table where edges or nodes are protected")
 
     def _check_owner(self, table: Table) -> None:
         """Refuse a reference that leads to no privacy id, or compares what is not a key."""
@@ -416,9 +422,9 @@ class DataSet:
         return tuple(chain)
 
     @property
-    def protects_edges(self) -> bool:
-        """Whether the unit is an edge of a graph, with all rows that say it."""
-        return self.unit.protects == "edge"
+    def is_graph(self) -> bool:
+        """Whether the unit is an edge of a graph, with all rows that say it, or a node with all its edges."""
+        return self.unit in (EDGE, NODE)
 
     @property
     def protects_persons(self) -> bool:

@@ -26,7 +26,7 @@ from dither.errors import InvalidParameter
 from dither.exact import typed
 from dither.lift.source import Source
 from dither.mechanisms.core.mechanism import Mechanism
-from dither.privacy import EDGE, Distance
+from dither.privacy import EDGE, NODE, Distance
 
 #: Odd multipliers of a public mixing function (splitmix64).
 _FIRST: Final = np.uint64(0xBF58476D1CE4E5B9)
@@ -39,7 +39,7 @@ class Edges(Source[NDArray[np.int64]]):
     """The edges of a graph as pairs of numbers of nodes, each once; undirected ones from the smaller to the larger.
 
     Args:
-        dataset: the schema, whose unit is an edge.
+        dataset: the schema, whose unit is an edge or a node.
         table: the name of the table of edges.
 
     """
@@ -49,8 +49,8 @@ class Edges(Source[NDArray[np.int64]]):
 
     def __post_init__(self) -> None:
         """Reject a table that is not a graph, and a graph that might not fit into memory."""
-        if not self.dataset.protects_edges or self._table.graph is None:
-            raise InvalidParameter("table", self.table, "a table with a graph, in a data set whose unit is an edge")
+        if not self.dataset.is_graph or self._table.graph is None:
+            raise InvalidParameter("table", self.table, "a table with a graph, whose unit is an edge or a node")
         most = self.graph.most_edges(self.nodes)
         if most > MOST_EDGES:
             rule = f"at most {MOST_EDGES:,}, which fit into memory: declare 'edges' below 'graph', or fewer nodes"
@@ -101,7 +101,12 @@ class Edges(Source[NDArray[np.int64]]):
         return np.fromiter(inside, dtype=np.int64, count=len(cells))
 
     def moves(self) -> dict[Distance, Fraction]:
-        """Return how many edges one edge of the table adds and removes: two where it may push out another."""
+        """Return how many edges one edge of the table adds and removes: two where it may push out another.
+
+        Where nodes are protected nothing is pushed out, and a node of the table is a node of what is read.
+        """
+        if self.dataset.unit == NODE:
+            return {NODE: Fraction(1)}
         return {EDGE: Fraction(self.graph.moved_edges(self.nodes))}
 
     def check(self, method: Mechanism[Any, Any]) -> None:

@@ -35,6 +35,21 @@ def edge_neighbours() -> tuple[tuple[Any, Any, int], ...]:
     )
 
 
+def node_neighbours() -> tuple[tuple[Any, Any, int], ...]:
+    """Return pairs of graphs one node apart: a hub in and out, a bridge, all edges of one node, a single edge."""
+    ring = [(node, (node + 1) % (NODES - 1)) for node in range(NODES - 1)]
+    hub = [(node, NODES - 1) for node in range(NODES - 1)]
+    complete = list(combinations(range(NODES), 2))
+    return (
+        (ring, [*ring, *hub], 1),
+        ([*hub, *ring], ring, 1),
+        (complete, [pair for pair in complete if 3 not in pair], 1),
+        ([(0, 1), (3, 4)], [(0, 1), (3, 4), (1, 2), (2, 3)], 1),
+        ([], [(5, 6)], 1),
+        (SOME_EDGES, [pair for pair in SOME_EDGES if 0 not in pair], 1),
+    )
+
+
 def lifted_examples() -> Iterator[Example]:
     """Return a count lifted to a table of edges, with a limit of edges and without, and edges that push others out."""
     from dither.publish.graphs.ladder_count import LadderCount

@@ -16,6 +16,8 @@ from dither.publish.graphs.degree_vector import DegreeVector
 from dither.publish.graphs.ladder_count import LadderCount
 from dither.publish.graphs.laplace_count import LaplaceCount
 from dither.publish.graphs.patterns import EDGES, PATTERNS, check_pattern, largest_count, named
+from dither.publish.graphs.projected_degrees import ProjectedDegrees
+from dither.publish.graphs.projected_edges import ProjectedEdges
 from dither.publish.graphs.smooth_count import SmoothCount
 from dither.publish.queries import QueryResult, ResultColumn
 
@@ -50,7 +52,15 @@ def plan_graph(source: Edges, loss: Loss, wish: str, *, k: int | None = None, me
     elif k is not None or method != "auto":
         raise InvalidParameter("k" if k is not None else "method", k if k is not None else method, f"left out: {wish}")
 
+    degree = source.graph.degree
+    if degree is not None and (wish not in (EDGES, DEGREES) or method != "auto"):
+        rule = "edges or degrees, with the method auto: where nodes are protected nothing else is there yet"
+        raise InvalidParameter("what", wish, rule)
+
     def build(within: Loss) -> Any:
+        if degree is not None:
+            kind = ProjectedEdges if wish == EDGES else ProjectedDegrees
+            return kind.calibrated(within, nodes=source.nodes, degree=degree)
         if wish == DEGREES:
             return DegreeSequence.calibrated(within, nodes=source.nodes)
         if wish == BY_NODE:
@@ -104,14 +114,17 @@ def present_graph(
     high: list[tuple[Any, ...]]
     notes: tuple[str, ...] = ()
     if wish == DEGREES:
-        degrees, many = np.unique(np.asarray(out, dtype=np.int64), return_counts=True)
-        rows = list(zip(degrees.tolist(), many.tolist(), strict=True))
+        if isinstance(made.method, ProjectedDegrees):
+            rows = [(degree, many) for degree, many in enumerate(np.asarray(out).tolist()) if many]
+        else:
+            degrees, many = np.unique(np.asarray(out, dtype=np.int64), return_counts=True)
+            rows = list(zip(degrees.tolist(), many.tolist(), strict=True))
         low = high = [(None, None)] * len(rows)
         columns = (
             ResultColumn("degree", "integer", is_key=True),
             ResultColumn("nodes", "integer", is_key=False, estimand="how many nodes have about this degree"),
         )
-        raw, notes = rows, (_ORDERED,)
+        raw, notes = rows, (_ORDERED, *_projected(made))
     elif wish == BY_NODE:
         nodes, flat = labels(), np.asarray(out).tolist()
         most = len(nodes) - 1
@@ -135,6 +148,7 @@ def present_graph(
         )
         raw, rows = [(value,)], [(min(max(value, 0), most),)]
         low, high = [(None,)], [(None,)]
+        notes = _projected(made)
         if interval is None:
             notes = (_UNBOUNDED,)
         else:
@@ -151,6 +165,14 @@ def present_graph(
         notes=notes,
         raw=tuple(raw),
     )
+
+
+def _projected(made: Lifted) -> tuple[str, ...]:
+    """Return what a projection means for a reader."""
+    method: Any = made.method
+    if not isinstance(method, ProjectedEdges | ProjectedDegrees):
+        return ()
+    return (f"of a node at most {method.degree} edges count, chosen by a public hash: further ones are left out",)
 
 
 def _inside(end: Any, most: int) -> int:
