@@ -105,9 +105,9 @@ def graphs() -> Iterator[tuple[str, Chart]]:
     edges, nodes = grown_graph()
     degrees = np.sort(np.bincount(edges.ravel(), minlength=nodes))
     lines = [Line("the graph", *_more_than(degrees))]
-    for epsilon in ("1", "0.1"):
-        out = released(DegreeSequence.calibrated(PureDP(epsilon), nodes=nodes), edges)
-        lines.append(Line(f"released at epsilon {epsilon}", *_more_than(out)))
+    for said in ("1", "0.1"):
+        out = released(DegreeSequence.calibrated(PureDP(said), nodes=nodes), edges)
+        lines.append(Line(f"released at epsilon {said}", *_more_than(out)))
     across, up = Axis("degree", is_log=True), Axis("nodes of at least this degree", is_log=True)
     chart = line_chart("How many nodes have at least a degree", lines, across=across, up=up, width=560)
     facts = f"A generated graph of {nodes:,} nodes and {len(edges):,} edges; edges added or removed."

@@ -106,7 +106,8 @@ def k_triangle_ladder(graph: SimpleGraph, rungs: int, k: int) -> Ints:
     steps = np.minimum(growth, k_triangle_reach(nodes, k))
     climbed = start + np.cumsum(steps) - steps
     full = whole[reached] + 2 * reached * table[reached]
-    return np.minimum(np.minimum(climbed, full), k_triangle_reach(nodes, k))
+    found: Ints = np.minimum(np.minimum(climbed, full), k_triangle_reach(nodes, k))
+    return found
 
 
 def k_triangle_reach(nodes: int, k: int) -> int:

@@ -112,6 +112,7 @@ def present_graph(
     rows: list[tuple[Any, ...]]
     low: list[tuple[Any, ...]]
     high: list[tuple[Any, ...]]
+    columns: tuple[ResultColumn, ...]
     notes: tuple[str, ...] = ()
     if wish == DEGREES:
         if isinstance(made.method, ProjectedDegrees):
