@@ -127,7 +127,7 @@ def test_what_cannot_be_asked_is_refused_by_name_before_anything_is_paid_for(ses
         ("nodes", {"what": "stars", "k": 99}),
     ):
         with pytest.raises(InvalidParameter) as refusal:
-            session.graph_answer(epsilon=1, **words)  # type: ignore[arg-type]
+            session.graph_answer(epsilon=1, **words)
         assert refusal.value.parameter in (parameter, "k")
     assert session.balance().releases == 0
 
