@@ -23,6 +23,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 PICTURES = DOCS / "pictures"
 PEOPLE = 2000
 LIMITS = tuple(range(1, 13))
+SOME_EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 EPSILONS = tuple(float(f"{10 ** (place / 6):.3g}") for place in range(-12, 7))
 
 
@@ -96,10 +97,69 @@ def count_error(epsilon: float, rows: int) -> float:
         return session.quote("SELECT COUNT(*) AS n FROM data", epsilon=epsilon).columns[0].error
 
 
+def graphs() -> Iterator[tuple[str, Chart]]:
+    """Draw the degrees of a generated graph, as they are and as they are released, and errors by method."""
+    from dither.privacy import PureDP
+    from dither.publish.graphs import DegreeSequence, LadderCount, LaplaceCount, SmoothCount
+
+    edges, nodes = grown_graph()
+    degrees = np.sort(np.bincount(edges.ravel(), minlength=nodes))
+    lines = [Line("the graph", *_more_than(degrees))]
+    for said in ("1", "0.1"):
+        out = released(DegreeSequence.calibrated(PureDP(said), nodes=nodes), edges)
+        lines.append(Line(f"released at epsilon {said}", *_more_than(out)))
+    across, up = Axis("degree", is_log=True), Axis("nodes of at least this degree", is_log=True)
+    chart = line_chart("How many nodes have at least a degree", lines, across=across, up=up, width=560)
+    facts = f"A generated graph of {nodes:,} nodes and {len(edges):,} edges; edges added or removed."
+    yield "degrees", chart.captioned(facts)
+
+    true = released(LaplaceCount.calibrated(PureDP(10**6), nodes=nodes, pattern="triangles"), edges)
+    found = []
+    for name, kind in (("noise for the worst graph", LaplaceCount), ("smooth", SmoothCount), ("ladder", LadderCount)):
+        errors = []
+        for epsilon in SOME_EPSILONS:
+            method = kind.calibrated(PureDP(epsilon), nodes=nodes, pattern="triangles")
+            off = [abs(released(method, edges) - true) for _ in range(31)]
+            errors.append(max(float(np.median(off)), 0.5))
+        found.append(Line(name, SOME_EPSILONS, errors))
+    across, up = Axis("epsilon", is_log=True), Axis("triangles are off by", is_log=True)
+    chart = line_chart("The median error of a count of triangles", found, across=across, up=up, width=560)
+    yield "triangles", chart.captioned(f"{facts} It has {true:,} triangles.")
+
+
+def grown_graph() -> tuple[np.ndarray[Any, Any], int]:
+    """Return a graph that grew: each new node joins an older one, and some of those that are joined to that."""
+    dice = np.random.default_rng(5)
+    nodes, ends = 3000, [0, 1]
+    beside: list[list[int]] = [[1], [0]]
+    edges = {(0, 1)}
+    for new in range(2, nodes):
+        first = ends[dice.integers(len(ends))]
+        others = {first, *dice.choice(beside[first], size=min(2, len(beside[first])), replace=False).tolist()}
+        beside.append([])
+        for other in others:
+            edges.add((other, new))
+            ends += [other, new]
+            beside[other].append(new)
+            beside[new].append(other)
+    return np.array(sorted(edges)), nodes
+
+
+def released(method: Any, edges: Any) -> Any:
+    """Return what a method makes of a graph."""
+    return dither.release(method, edges, budget=dither.Budget(epsilon=10**6, unit=dither.EDGE)).value
+
+
+def _more_than(degrees: Any) -> tuple[list[float], list[float]]:
+    """Return degrees above 0, and how many nodes have at least as many."""
+    found = np.unique(degrees[degrees > 0])
+    return found.tolist(), [float((degrees >= degree).sum()) for degree in found]
+
+
 def main() -> int:
     """Write every picture."""
     PICTURES.mkdir(exist_ok=True)
-    for part in (tutorial, limits, epsilons):
+    for part in (tutorial, limits, epsilons, graphs):
         for name, chart in part():
             chart.save(PICTURES / f"{name}.svg")
             print(f"docs/pictures/{name}.svg: {chart.title}")

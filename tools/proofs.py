@@ -71,6 +71,7 @@ PLUMBING: Mapping[str, str] = MappingProxyType(
         "dither.lift.over_data": "an abstract class: what a mechanism on a data set is",
         "dither.lift.source": "an abstract class: what a source is, without a line that runs on data",
         "dither.publish.queries.examples": "small queries for checks; no release reads it",
+        "dither.publish.graphs.examples": "small graphs for checks; no release reads it",
     }
 )
 #: What draws, or hands out draws: no module of post-processing may import these names.

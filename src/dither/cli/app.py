@@ -77,6 +77,10 @@ VERBS: Final = MappingProxyType(
             "Predict with a released model, for the rows of a file of your own. Nothing is charged: the model is "
             "public.",
         ),
+        "graph": Verb(
+            "graph:graph",
+            "Release a count of a graph, or its degrees: edges, triangles, stars, k-triangles.",
+        ),
         "release": Verb(
             "release:release",
             "Release what any registered method makes of any declared source, as a file describes them.",
@@ -166,7 +170,10 @@ PANELS: Final = MappingProxyType(
     {
         EVERYBODY: ("demo",),
         OWNER: ("init", "add", "check", "bounds", "limits", "card"),
-        ANALYST: ("quote", "sql", "ask", "shell", "answer", "synthesize", "anonymize", "fit", "predict", "release"),
+        ANALYST: (
+            *("quote", "sql", "ask", "shell", "answer", "synthesize", "anonymize"),
+            *("fit", "predict", "graph", "release"),
+        ),
         RESEARCHER: ("catalog", "explain", "audit", "specimens", "attack"),
     }
 )

@@ -111,6 +111,11 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "stream release": ("dither stream release arrivals hourly", "dither stream release arrivals hourly -o new.csv"),
         "stream show": ("dither stream show arrivals", "dither stream show arrivals hourly -o hourly.html"),
         "stream close": ("dither stream close arrivals hourly",),
+        "graph": (
+            "dither graph friends triangles --epsilon 1 --quote",
+            "dither graph friends stars --k 3 --epsilon 1",
+            "dither graph friends degrees --epsilon 1 -o degrees.csv --plot",
+        ),
         "publish histogram": (
             "dither publish histogram clinic visits ward --epsilon 0.2",
             "dither publish histogram clinic visits waited --bins 20 --epsilon 0.5 -o waited.csv --plot",

@@ -81,6 +81,7 @@ ROOMS: Final[Mapping[str, Room]] = MappingProxyType(
         "dither.publish.workloads": Room((_MANY,), "workloads"),
         "dither.publish.marginals": Room((_MANY, _SPARSITY), "marginals"),
         "dither.publish.synthetic": Room((_SPARSITY, _SEARCH), "synthetic"),
+        "dither.publish.graphs": Room((_SENSITIVITY, _CORRELATED)),
         "dither.publish.interactive": Room((_MANY,)),
         "dither.publish.microdata": Room((_SENSITIVITY, _SPARSITY), "microdata"),
         "dither.publish.streams": Room((_STREAM, _CORRELATED)),

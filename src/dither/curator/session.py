@@ -14,7 +14,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from dither.curator.card import Card, release_card
@@ -29,6 +29,7 @@ from dither.curator.offers import (
     answers,
     count_tables,
     found_facts,
+    graphs,
     models,
     reports,
     synthetic_tables,
@@ -68,6 +69,7 @@ from dither.publish.queries.sql import agreed_loss, parse_statement
 
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
+    from dither.curator.graph_answers import GraphAnswers
     from dither.lift.source import Source
     from dither.mechanisms.core.mechanism import Mechanism
     from dither.pages.frame import Chart
@@ -103,6 +105,7 @@ class Session(Continuing, Closing):
     - models: ``fit``;
     - numbers that go on being released, tick by tick: ``stream``;
     - any number of counting questions for one price: ``conversation``;
+    - graphs: ``graph``, whose edges, triangles, stars and degrees are released;
     - anything else: ``release`` takes any registered mechanism, over any declared source.
 
     ``offer`` has the same verbs and makes offers in place of releases; ``quote`` prices any of them, without opening
@@ -178,6 +181,19 @@ class Session(Continuing, Closing):
     synthesize_families = _released(synthetic_tables.synthesize_families)
     anonymize = _released(anonymous_tables.anonymize)
     fit = _released(models.fit)
+    graph_answer = _released(graphs.graph_answer)
+
+    def graph(self, table: str | None = None) -> GraphAnswers:
+        """Release counts and degrees of a declared graph: ``session.graph("friends").triangles(epsilon=1)``.
+
+        Args:
+            table: the table of edges; may be left out, as there is one.
+
+        """
+        from dither.curator.graph_answers import GraphAnswers
+
+        name = graphs.graph_table(self.dataset, table)
+        return GraphAnswers(partial(self.graph_answer, table=name), name)
 
     def sql(
         self,

@@ -16,13 +16,14 @@ from typing import Any, Final
 from dither.data.addresses import has_secret, redact
 from dither.data.evaluation import cast
 from dither.data.expressions import LARGEST_INTEGER, Kind, Value
+from dither.data.graph_files import graph_from, graph_lines
 from dither.data.schema import Column, DataSet, Owner, Table, person_unit
 from dither.data.tick_files import ticks_from, ticks_lines
 from dither.data.yaml_tree import LARGEST_TEXT, Node, from_plain, read
 from dither.errors import InvalidParameter, InvalidSchema
-from dither.privacy import ROW, ROW_REPLACED, Unit
+from dither.privacy import EDGE, NODE, ROW, ROW_REPLACED, Unit
 
-_UNITS: Final = ("person", "row", "row replaced", "person replaced")
+_UNITS: Final = ("person", "row", "row replaced", "person replaced", "edge", "node")
 _LIMITS: Final = {
     "rows": "rows",
     "groups": "groups",
@@ -172,6 +173,8 @@ def _unit(node: Node, tables: tuple[Table, ...]) -> Unit:
         raise kind.refuse(word, f"one of {', '.join(_UNITS)}")
     if word.startswith("row"):
         return ROW if word == "row" else ROW_REPLACED
+    if word in ("edge", "node"):
+        return EDGE if word == "edge" else NODE
     if person is None:
         raise kind.refuse(word, "row, unless a private table declares its privacy id")
     try:
@@ -190,7 +193,7 @@ def _engine(node: Node) -> str:
 def _table(name: str, node: Node) -> Table:
     known = (
         *("source", "decimal", "privacy id", "owner", "rows per owner", "rows per person"),
-        *("public", "key", "rows", "stream", "columns"),
+        *("public", "key", "rows", "stream", "graph", "columns"),
     )
     parts = node.mapping("a table", known)
     source = _need(node, parts, "source").text("a path or a table")
@@ -207,8 +210,9 @@ def _table(name: str, node: Node) -> Table:
     rows, each = (_integer(parts, key) for key in ("rows", "rows per person"))
     owner = _owner(parts)
     stream = ticks_from(parts["stream"], _value) if "stream" in parts else None
+    graph = graph_from(parts["graph"], _value) if "graph" in parts else None
     try:
-        return Table(name, columns, source, person, is_public, key, decimal, rows, owner, each, stream)
+        return Table(name, columns, source, person, is_public, key, decimal, rows, owner, each, stream, graph)
     except InvalidParameter as error:
         place, _, whose = error.parameter.partition(" of ")
         if place == "source" and whose in listed:
@@ -330,8 +334,8 @@ def _placed_in_dataset(error: InvalidParameter, parts: dict[str, Node], root: No
     if what == "privacy id" and isinstance(parts["tables"].value, dict):
         node = parts["tables"].value[table]
         return node.refuse(_named(error.offender), error.rule, "privacy id")
-    if what in ("owner", "stream") and isinstance(parts["tables"].value, dict):
-        return parts["tables"].value[table].refuse(error.offender, error.rule, what)
+    if what in ("owner", "stream", "graph") and isinstance(parts["tables"].value, dict):
+        return parts["tables"].value[table].refuse(_named(error.offender), error.rule, what)
     for key, name in _LIMITS.items():
         if name == error.parameter:
             below = parts.get("contribution", root)
@@ -380,6 +384,9 @@ def _lines(dataset: DataSet) -> Iterator[str]:
         if table.stream is not None:
             yield "    stream:"
             yield from (f"      {line}" for line in ticks_lines(table.stream, scalar))
+        if table.graph is not None:
+            yield "    graph:"
+            yield from (f"      {line}" for line in graph_lines(table.graph, scalar))
         yield "    columns:"
         for column in table.columns:
             yield f"      {scalar(column.name)}: {_column_text(column)}"
@@ -387,6 +394,8 @@ def _lines(dataset: DataSet) -> Iterator[str]:
 
 def _unit_text(dataset: DataSet) -> str:
     unit, is_replaced = dataset.unit, dataset.is_replaced
+    if dataset.is_graph:
+        return unit.protects
     if not dataset.protects_persons:
         return "row replaced" if is_replaced else "row"
     word = "person replaced" if is_replaced else "person"

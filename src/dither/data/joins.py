@@ -119,8 +119,13 @@ def check_relation(relation: Relation, dataset: DataSet) -> None:
     """Refuse rows from outside the data set, and joins of more tables or rows of one person than are allowed.
 
     Also a bound that leaves open which rows of a person stay. Every record that holds a data set and a relation calls
-    this when it is made.
+    this when it is made. An edge may stand in any number of rows, so rows of a graph are not counted as rows.
     """
+    if dataset.is_graph:
+        rule = (
+            "a release of the graph, such as session.graph(...).triangles: edges or nodes are protected, and not rows"
+        )
+        raise InvalidParameter("relation", f"rows of {dataset.name}", rule)
     check_tables(relation, dataset)
     parts = list(parts_of(relation))
     for join in parts:

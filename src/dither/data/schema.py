@@ -16,10 +16,11 @@ from types import MappingProxyType
 from typing import Final
 
 from dither.data.expressions import Kind, Literal, Value, as_stored
+from dither.data.graphs import MOST_NODES, Graph
 from dither.data.ticks import Ticks
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
-from dither.privacy import Relation, Unit, person
+from dither.privacy import EDGE, NODE, Relation, Unit, person
 
 #: How many characters of a text are read where its column does not say, and how many a column may ask for.
 USUAL_LENGTH: Final = 1024
@@ -199,6 +200,7 @@ class Table:
             chosen by a hash of that person's own rows. 1 for a table of the people themselves. None means no limit
             beside those of the data set.
         stream: for a private table whose rows arrive over time and are published tick by tick: how they arrive.
+        graph: for a private table whose rows are edges: what is public about the graph.
 
     """
 
@@ -213,6 +215,7 @@ class Table:
     owner: Owner | None = None
     rows_per_person: int | None = None
     stream: Ticks | None = None
+    graph: Graph | None = None
 
     def __post_init__(self) -> None:
         """Refuse columns that are named twice, and ids or keys that are not columns."""
@@ -251,16 +254,42 @@ class Table:
             whole(f"rows per person of {self.name}", self.rows_per_person, least=1, most=2**31)
         if self.stream is not None:
             self._check_stream(self.stream)
+        if self.graph is not None:
+            self._check_graph(self.graph)
 
     def _check_stream(self, stream: Ticks) -> None:
         time = next((column for column in self.columns if column.name == stream.time), None)
         if self.is_public or time is None or time.kind not in (Kind.DATE, Kind.TIMESTAMP):
             rule = "a date or a timestamp of a private table"
             raise InvalidParameter(f"stream of {self.name}", stream.time, rule)
+        if self.graph is not None:
+            raise InvalidParameter(f"stream of {self.name}", stream.time, "left out for a table of edges")
         if self.rows_per_person is not None:
             # Which rows of all are kept would depend on rows that are yet to come.
             rule = "left out for a stream: rows per tick and ticks per person say it there"
             raise InvalidParameter(f"rows per person of {self.name}", self.rows_per_person, rule)
+
+    def _check_graph(self, graph: Graph) -> None:
+        """Refuse end columns that do not declare one and the same set of nodes."""
+        here = f"graph of {self.name}"
+        if self.is_public or self.person is not None or self.owner is not None:
+            raise InvalidParameter(here, graph.ends, "left out, unless the table is private and its rows are edges")
+        known = {column.name: column for column in self.columns}
+        for name in graph.ends:
+            if name not in known:
+                raise InvalidParameter(here, name, f"one of its columns {', '.join(known)}")
+            column, first = known[name], known[graph.ends[0]]
+            if column.kind not in (Kind.INTEGER, Kind.TEXT) or _node_count(column) is None:
+                rule = "an integer with bounds, or an integer or a text with categories: they are the public nodes"
+                raise InvalidParameter(here, name, rule)
+            if (column.kind, _node_facts(column)) != (first.kind, _node_facts(first)):
+                raise InvalidParameter(here, name, f"declared with the same nodes as {first.name}")
+        whole(f"nodes of {self.name}", self.nodes, least=2, most=MOST_NODES)
+
+    @property
+    def nodes(self) -> int:
+        """The number of declared nodes of a table of edges; 0 for any other table."""
+        return 0 if self.graph is None else _node_count(self.column(self.graph.ends[0])) or 0
 
     def _check_owner(self, owner: Owner, names: Sequence[str]) -> None:
         if self.is_public:
@@ -315,7 +344,7 @@ class DataSet:
         name: its name in the catalogue, the ledger and requests.
         tables: private and public ones.
         unit: ROW, ROW_REPLACED, or ``person(id_column, relation)``; then every private table names its privacy id, or
-            the reference through which its rows belong to people.
+            the reference through which its rows belong to people. EDGE or NODE where the one private table is a graph.
         rows: the most rows of one person that count in one request, over all groups (people only; 1 for rows).
         groups: the largest number of groups of a request in which one person counts.
         rows_per_group: the largest number of rows of one person that count in one group.
@@ -344,8 +373,11 @@ class DataSet:
         if len({name.lower() for name in names}) != len(names) or not any(not table.is_public for table in self.tables):
             raise InvalidParameter("tables", names, "different names, at least one of them private")
         relations = (Relation.ADD_REMOVE, Relation.REPLACE)
-        if self.unit.protects not in ("row", "person") or self.unit.relation not in relations:
-            raise InvalidParameter("unit", self.unit, "rows, rows replaced, or people")
+        if self.unit not in (EDGE, NODE) and (
+            self.unit.protects not in ("row", "person") or self.unit.relation not in relations
+        ):
+            raise InvalidParameter("unit", self.unit, "rows, rows replaced, people, edges, or nodes")
+        self._check_graphs()
         for table in self.tables:
             if not table.is_public and bool(table.identifying) != self.protects_persons:
                 rule = "declared for every private table exactly when the unit is a person, unless it has an owner"
@@ -367,6 +399,25 @@ class DataSet:
                     raise InvalidParameter(name, limit, "left out when every row is a unit of its own")
         if self.protects_persons and self.rows is None and (self.groups is None or self.rows_per_group is None):
             raise InvalidParameter("rows", None, "given when a person is the unit, or groups and rows_per_group")
+
+    def _check_graphs(self) -> None:
+        """Refuse a graph without its unit, and a unit of edges or nodes without a graph; no other table is private."""
+        private = [table for table in self.tables if not table.is_public]
+        for table in private:
+            if self.is_graph and table.graph is None:
+                raise InvalidParameter(f"graph of {table.name}", None, f"declared: the unit is {self.unit.protects}")
+            if table.graph is not None and not self.is_graph:
+                rule = "left out, unless the unit of the data set is an edge or a node"
+                raise InvalidParameter(f"graph of {table.name}", table.graph.ends, rule)
+            if table.graph is not None and (table.graph.degree is None) == (self.unit == NODE):
+                rule = "declared with a degree exactly when nodes are protected: how many edges of one node count"
+                raise InvalidParameter(f"graph of {table.name}", table.graph.degree, rule)
+            if table.graph is not None and table.graph.degree is not None and table.graph.degree >= table.nodes:
+                rule = f"of a degree below the number of nodes, {table.nodes}"
+                raise InvalidParameter(f"graph of {table.name}", table.graph.degree, rule)
+        if self.is_graph and len(private) != 1:
+            names = [table.name for table in private]
+            raise InvalidParameter("tables", names, "one private table where edges or nodes are protected")
 
     def _check_owner(self, table: Table) -> None:
         """Refuse a reference that leads to no privacy id, or compares what is not a key."""
@@ -400,6 +451,11 @@ class DataSet:
         return tuple(chain)
 
     @property
+    def is_graph(self) -> bool:
+        """Whether the unit is an edge of a graph, with all rows that say it, or a node with all its edges."""
+        return self.unit in (EDGE, NODE)
+
+    @property
     def protects_persons(self) -> bool:
         """Whether the unit is a person with all their rows."""
         return self.unit.protects == "person"
@@ -430,6 +486,19 @@ class DataSet:
             if table.name.lower() == name.lower():
                 return table
         raise InvalidParameter("table", name, f"one of {', '.join(table.name for table in self.tables)}")
+
+
+def _node_facts(column: Column) -> tuple[Value, Value, tuple[Value, ...] | None]:
+    return column.lower, column.upper, column.categories
+
+
+def _node_count(column: Column) -> int | None:
+    """Return how many nodes the facts about an end column declare; None where they declare none."""
+    if column.categories is not None:
+        return len(column.categories)
+    if isinstance(column.lower, int) and isinstance(column.upper, int):
+        return column.upper - column.lower + 1
+    return None
 
 
 def check_name(parameter: str, name: object) -> None:

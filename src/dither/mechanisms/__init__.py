@@ -14,16 +14,7 @@ if TYPE_CHECKING:
     from dither.mechanisms.above_threshold import AboveThreshold
     from dither.mechanisms.bounded_geometric import BoundedGeometric
     from dither.mechanisms.buffered_counter import BufferedCounter
-    from dither.mechanisms.core.mechanism import (
-        Bound,
-        Composed,
-        Interactive,
-        InteractivePrimitive,
-        Interval,
-        Mechanism,
-        Numerics,
-        Primitive,
-    )
+    from dither.mechanisms.core.mechanism import Bound, Composed, Interactive, InteractivePrimitive, Interval, Mechanism, Numerics, Primitive
     from dither.mechanisms.core.public import PublicArray
     from dither.mechanisms.core.registry import Dialogue, Entry, Example, find, register, registered
     from dither.mechanisms.core.release import Budget, Release, converse, perform, release
@@ -41,6 +32,7 @@ if TYPE_CHECKING:
     from dither.mechanisms.grouped_exponential import GroupedExponential
     from dither.mechanisms.hybrid_counter import HybridCounter
     from dither.mechanisms.k_norm import KNorm
+    from dither.mechanisms.ladder import Ladder
     from dither.mechanisms.laplace import Laplace
     from dither.mechanisms.max_norm import MaxNorm
     from dither.mechanisms.noise_reduction import NoiseReduction
@@ -101,6 +93,7 @@ __all__ = [
     "Interval",
     "Intrusion",
     "KNorm",
+    "Ladder",
     "Laplace",
     "MaxNorm",
     "Mechanism",
@@ -183,6 +176,7 @@ _HOMES = {
     "Interval": "core.mechanism",
     "Intrusion": "pan_private",
     "KNorm": "k_norm",
+    "Ladder": "ladder",
     "Laplace": "laplace",
     "MaxNorm": "max_norm",
     "Mechanism": "core.mechanism",

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, exact, non_negative, positive, whole
-from dither.noise import blocks, cauchy, gaussian, laplace, polyhedral, running, selection, shaped, spherical
+from dither.noise import blocks, cauchy, gaussian, ladders, laplace, polyhedral, running, selection, shaped, spherical
 from dither.noise.chances import Chance, RationalChance, exponential, truth
 from dither.noise.coins import Bools, Floats, flip
 from dither.noise.entropy import Entropy
@@ -164,6 +164,18 @@ class Noise:
         if len(counts) != vector.size:
             raise InvalidParameter("multiplicities", f"{len(counts)} numbers", f"one for each of {vector.size} scores")
         return blocks.select_block(self._entropy, vector, counts, step, _size(size))
+
+    def ladder(self, widths: Integers, rate: Number, size: int) -> NDArray[Any]:
+        """Return integers with a random sign, that of a place on rung t with probability proportional to e^(-rate * t).
+
+        Args:
+            widths: of the rungs on one side: from 1 on, and never falling; all further rungs are as wide as the last.
+            rate: how fast rungs lose weight.
+            size: how many.
+
+        """
+        step = 1 / discrete_scale("rate", 1 / positive("rate", rate))
+        return ladders.ladder(self._entropy, widths, step, _size(size))
 
 
 def _multiplicities(given: Sequence[int] | Integers) -> Sequence[int] | Integers:

@@ -281,6 +281,17 @@ def _lifted(mechanism: Any, data: Any) -> Made:
     return (replace(mechanism, source=fine, method=replace(mechanism.method, shape=fine.shape)), data)
 
 
+def _graph(mechanism: Any, data: Any) -> Made:
+    """Return a graph of many nodes, and the same with an edge or a node more, by what is protected."""
+    nodes = 150
+    edges = [
+        (node, (node + step) % nodes) for node in range(nodes - 1) for step in (1, 2, 5) if node + step < nodes - 1
+    ]
+    hub = [(node, nodes - 1) for node in range(nodes - 1)]
+    more = [*edges, *(hub if mechanism.distance.protects == "node" else hub[:1])]
+    return (replace(mechanism, nodes=nodes), edges, ((edges, more, 1), (more, edges, 1)))
+
+
 #: How classes with their own rule are widened.
 RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("eigen-design", "gaussian-factorisation", "hdmm", "low-rank-mechanism"), _workload),
@@ -295,6 +306,8 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("model-first", "iterative-construction"), _talk),
     **dict.fromkeys(("poisson-sample", "sample-and-aggregate"), _blocks),
     "exponential-quantiles": _quantiles,
+    **dict.fromkeys(("graph-laplace", "graph-ladder", "graph-smooth", "degree-vector", "degree-sequence"), _graph),
+    **dict.fromkeys(("projected-edges", "projected-degrees"), _graph),
     "lifted": _lifted,
     "two-phase": _two_phases,
     "weighted-marginals": _weighted_marginals,

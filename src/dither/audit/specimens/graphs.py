@@ -92,6 +92,7 @@ SPECIMENS = (
         neighbour=with_hub(three_regular()),
         step="one node is added with its edges",
         refuted_by="sampling",
+        replacement="projected-edges",
         sample=naive_truncation,
     ),
     Specimen(

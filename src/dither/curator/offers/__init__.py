@@ -17,6 +17,7 @@ from dither.curator.offers import (
     conversations,
     count_tables,
     found_facts,
+    graphs,
     methods,
     models,
     streams,
@@ -74,4 +75,5 @@ class Offers:
     fit = _offered(models.fit)
     stream = _offered(streams.stream)
     conversation = _offered(conversations.conversation)
+    graph_answer = _offered(graphs.graph_answer)
     method = _offered(methods.method)

@@ -95,6 +95,7 @@ _ROOMS_ABOVE = (
     "dither.learn.linear",
     "dither.learn.bayes",
     "dither.learn.itemsets",
+    "dither.publish.graphs",
     "dither.publish.microdata",
     "dither.publish.streams",
     "dither.publish.interactive",

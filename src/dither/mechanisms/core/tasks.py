@@ -167,6 +167,20 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "priview": "When it is not known yet which marginals will be wanted.",
             },
         ),
+        "graph": Task(
+            "counts and degrees of a graph: who knows whom, where each edge or each node is protected",
+            "dither graph, session.graph",
+            {
+                "graph-ladder": "For triangles, stars and k-triangles: noise for this graph, and not for the worst.",
+                "graph-laplace": "For the number of edges; for other patterns where an error must be known before.",
+                "graph-smooth": "For triangles, stars and k-triangles with a delta; tails are heavier without one.",
+                "degree-sequence": "For how many nodes have which degree.",
+                "degree-vector": "For the degree of each node, with intervals.",
+                "projected-edges": "For the number of edges where a node is protected with all its edges.",
+                "projected-degrees": "For how many nodes have which degree, likewise.",
+                "ladder": "As a part: noise in steps whose widths are local sensitivities, for your own statistic.",
+            },
+        ),
         "synthetic": Task(
             "a synthetic table, whose rows anybody may have",
             "dither synthesize, session.synthesize",

@@ -1,0 +1,30 @@
+"""Graphs: counts and degrees of who knows whom, under edge privacy and under node privacy.
+
+Belongs here: mechanisms whose input is a list of edges among a public number of nodes, and the exact counts that they
+are made of (``counts``, ``local``, ``projection``), which are private and never released by themselves. The unit is an
+edge, or a node with all its edges. Does not belong here: what a schema declares about a graph (``data.graphs``), and
+how its edges are read from an engine (``lift.edges``).
+"""
+
+from dither.lift.lifted import Lifted
+from dither.mechanisms.core.registry import add_examples
+from dither.publish.graphs.degree_sequence import DegreeSequence
+from dither.publish.graphs.degree_vector import DegreeVector
+from dither.publish.graphs.examples import lifted_examples
+from dither.publish.graphs.ladder_count import LadderCount
+from dither.publish.graphs.laplace_count import LaplaceCount
+from dither.publish.graphs.projected_degrees import ProjectedDegrees
+from dither.publish.graphs.projected_edges import ProjectedEdges
+from dither.publish.graphs.smooth_count import SmoothCount
+
+__all__ = [
+    "DegreeSequence",
+    "DegreeVector",
+    "LadderCount",
+    "LaplaceCount",
+    "ProjectedDegrees",
+    "ProjectedEdges",
+    "SmoothCount",
+]
+
+add_examples(Lifted.name, lifted_examples)

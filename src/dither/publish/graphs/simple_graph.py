@@ -1,0 +1,97 @@
+"""Simple graphs in memory: private edges among a public number of nodes, as sorted arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidValue
+from dither.lift.edges import canonical
+from dither.mechanisms.core.values import raw_entries, raw_number
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class SimpleGraph:
+    """An undirected graph without loops and repeats. Private: it never leaves a mechanism.
+
+    Args:
+        nodes: their number, public.
+        edges: two columns of node numbers, the smaller first, in order.
+
+    """
+
+    nodes: int
+    edges: Ints
+
+    @cached_property
+    def degrees(self) -> Ints:
+        """The number of edges at each node."""
+        return np.bincount(self.edges.ravel(), minlength=self.nodes).astype(np.int64)
+
+    @cached_property
+    def order(self) -> Ints:
+        """The nodes by falling degree."""
+        return np.argsort(-self.degrees, kind="stable").astype(np.int64)
+
+    @cached_property
+    def ranked(self) -> Ints:
+        """The edges between places in the order of falling degree, the earlier place first; in the order of edges."""
+        place = np.empty(self.nodes, dtype=np.int64)
+        place[self.order] = np.arange(self.nodes)
+        return np.sort(place[self.edges], axis=1)
+
+    def matrix(self, weights: Ints | None = None) -> csr_matrix:
+        """Return the symmetric matrix of the edges between places in the order of falling degree.
+
+        Args:
+            weights: a number for each edge; 1 where left out.
+
+        """
+        from scipy.sparse import csr_matrix
+
+        first, second = self.ranked[:, 0], self.ranked[:, 1]
+        each = np.ones(len(first), dtype=np.int64) if weights is None else weights
+        rows, columns = np.concatenate([first, second]), np.concatenate([second, first])
+        return csr_matrix((np.concatenate([each, each]), (rows, columns)), shape=(self.nodes, self.nodes))
+
+
+def graph_of(data: Any, nodes: int) -> SimpleGraph:
+    """Return the graph of a list of edges. What is no pair of two different numbers below ``nodes`` is no edge.
+
+    Args:
+        data: an array of integers with two columns, or a list of pairs; refused for another type or shape alone.
+        nodes: the public number of nodes.
+
+    >>> graph_of([(0, 1), (1, 0), (2, 2), (1, 9), "no edge"], 3).edges.tolist()
+    [[0, 1]]
+
+    """
+    if isinstance(data, np.ndarray):
+        if data.ndim != 2 or data.shape[1] != 2 or data.dtype.kind not in "iu":
+            raise InvalidValue("value", data, "edges: integers of shape (any, 2), or a list of pairs")
+        ends = np.where(data < nodes, data, -1).astype(np.int64)
+    elif isinstance(data, list | tuple | set | frozenset):
+        pairs = [pair for row in data if (pair := _pair(row, nodes)) is not None]
+        ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    else:
+        raise InvalidValue("value", data, "edges: integers of shape (any, 2), or a list of pairs")
+    return SimpleGraph(nodes, canonical(ends, nodes))
+
+
+def _pair(row: Any, nodes: int) -> tuple[int, int] | None:
+    entries = raw_entries(row, 3)
+    if entries is None or len(entries) != 2:
+        return None
+    first, second = map(raw_number, entries)
+    if type(first) is not int or type(second) is not int or not (0 <= first < nodes and 0 <= second < nodes):
+        return None
+    return first, second

@@ -1,0 +1,45 @@
+"""``dither graph``: a quote without rows, an answer, a file with its plot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dither.cli.app import app
+
+SCHEMA = """
+dataset: ring
+unit: edge
+tables:
+  ring:
+    source: ring.csv
+    graph: {ends: [one, other]}
+    columns:
+      one: {kind: integer, bounds: [0, 30]}
+      other: {kind: integer, bounds: [0, 30]}
+"""
+
+
+def test_a_graph_is_quoted_asked_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{node},{(node + step) % 30}" for node in range(30) for step in (1, 2)]
+    Path("ring.csv").write_text("\n".join(["one,other", *rows]))
+    Path("ring.yaml").write_text(SCHEMA)
+
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(app, list(words))
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    run("init", "home")
+    run("--home", "home", "add", "ring.yaml", "--budget", "100000")
+    Path("ring.csv").unlink()
+    assert "would cost epsilon = 1" in run("--home", "home", "graph", "ring", "triangles", "--epsilon", "1", "--quote")
+    assert "60 [60, 60]" in run("--home", "home", "graph", "ring", "edges", "--epsilon", "1000")
+    run("--home", "home", "graph", "ring", "degrees", "--epsilon", "1000", "-o", "degrees.csv", "--plot")
+    assert Path("degrees.csv").read_text().splitlines()[2].startswith("4,30")
+    assert "<svg" in Path("degrees.html").read_text()
+    refused = CliRunner().invoke(app, ["--home", "home", "graph", "ring", "stars", "--epsilon", "1"])
+    assert refused.exit_code != 0

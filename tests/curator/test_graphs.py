@@ -1,0 +1,177 @@
+"""A graph from a file to an answer: priced, debited, stored; every other verb refuses its rows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dither
+from dither.curator.folder import Curator
+from dither.curator.session import Session
+from dither.errors import InvalidParameter
+from dither.learn.bayes.estimators import CategoricalNB
+from dither.lift.edges import Edges
+from dither.mechanisms import Geometric
+from dither.privacy import ApproxDP, PureDP
+from dither.publish.graphs import DegreeVector, LadderCount, LaplaceCount
+from dither.publish.graphs.planning import WISHES, plan_graph
+
+SCHEMA = """
+dataset: {name}
+unit: edge
+tables:
+  friends:
+    source: {name}.csv
+    graph: {graph}
+    columns:
+      one: {{kind: text, categories: [{names}]}}
+      other: {{kind: text, categories: [{names}]}}
+"""
+NAMES = [f"p{number}" for number in range(12)]
+
+
+@pytest.fixture
+def curator(tmp_path: Path) -> Iterator[Curator]:
+    """A curator with a complete graph on ten of twelve nodes, some edges twice, and rows that are no edges."""
+    pairs = [*itertools.combinations(NAMES[:10], 2), ("p1", "p0"), ("p3", "p3"), ("p3", "nobody"), ("", "p3")]
+    for name, graph in (("friends", "{ends: [one, other]}"), ("few", "{ends: [one, other], edges: 20}")):
+        # The same rows under two names would be one budget: the second file has a loop more.
+        rows = pairs if name == "friends" else [*pairs, ("p5", "p5")]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["one,other", *map(",".join, rows)]))
+        (tmp_path / f"{name}.yaml").write_text(SCHEMA.format(name=name, graph=graph, names=", ".join(NAMES)))
+    made = Curator.create(tmp_path / "home", anchors=tmp_path / "anchors")
+    for name in ("friends", "few"):
+        made.add(tmp_path / f"{name}.yaml", budget=PureDP(10**6))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def session(curator: Curator) -> Iterator[Session]:
+    with curator.session("friends", analyst="ana") as opened:
+        yield opened
+
+
+def test_answers_are_those_of_the_graph_at_a_loss_that_leaves_no_noise(session: Session) -> None:
+    graph = session.graph("friends")
+    loss: dict[str, Any] = {"epsilon": 10**4}
+    assert graph.edges(**loss).rows == ((45,),)
+    assert graph.triangles(method="laplace", **loss).rows == ((120,),)
+    assert graph.stars(3, method="laplace", **loss).rows == ((840,),)
+    assert graph.k_triangles(2, method="laplace", **loss).rows == ((45 * 28,),)
+    # A ladder stays within half of its first step at any loss: that is its grain.
+    assert abs(graph.triangles(**loss).column("triangles")[0] - 120) <= 5  # type: ignore[operator]
+    assert abs(graph.triangles(method="smooth", **loss).column("triangles")[0] - 120) <= 50  # type: ignore[operator]
+    assert graph.degrees(**loss).rows == ((0, 2), (9, 10))
+    assert graph.degrees_by_node(**loss).rows == tuple(
+        (name, 9 if place < 10 else 0) for place, name in enumerate(NAMES)
+    )
+    assert session.balance().releases == 8
+
+
+def test_prices_are_what_is_charged_and_a_key_is_charged_once(session: Session) -> None:
+    offer = session.offer.graph_answer("triangles", epsilon=1, key="mine")
+    assert session.quote(offer).loss <= PureDP(1)
+    first = session.release(offer)
+    assert session.graph().triangles(epsilon=1, key="mine") == first
+    assert session.balance().releases == 1
+    assert first.notes
+    assert first.unit == "edges added or removed"
+    low, high = session.graph().edges(epsilon=1).interval("edges")[0]
+    assert 0 <= low <= high <= 66  # type: ignore[operator]
+
+
+def test_a_limit_of_edges_is_paid_for_twice(curator: Curator) -> None:
+    with curator.session("few", analyst="ana") as few:
+        assert few.graph().edges(epsilon=10**4).rows == ((20,),)
+        source = Edges(few.dataset, "friends")
+        made = plan_graph(source, PureDP(1), "edges")
+        assert made.loss(1) == PureDP(1)
+        assert made.method.loss(1) == PureDP("1/2")
+
+
+def test_rows_of_a_graph_are_refused_by_every_other_verb(session: Session) -> None:
+    loss: dict[str, Any] = {"epsilon": 1}
+    for ask in (
+        lambda: session.sql("SELECT COUNT(*) AS n FROM friends", **loss),
+        lambda: session.sql("SELECT one, COUNT(*) AS n FROM friends GROUP BY one", **loss),
+        lambda: session.histogram("friends", "one", **loss),
+        lambda: session.marginals("friends", [["one"], ["other"]], **loss),
+        lambda: session.synthesize("friends", ["one", "other"], **loss),
+        lambda: session.anonymize("friends", ["one"], **loss),
+        lambda: session.fit(CategoricalNB(epsilon=1), "friends", target="one", features=["other"]),
+        lambda: session.bounds("friends", "one", **loss),
+        lambda: session.limits("friends", **loss),
+        lambda: session.ask(session.table("friends").count("n"), **loss),
+        lambda: session.release(Geometric(shape=(1,), scale=1), Edges(session.dataset, "friends")),
+    ):
+        with pytest.raises(dither.errors.DitherError):
+            ask()
+    assert session.balance().releases == 0
+
+
+def test_what_cannot_be_asked_is_refused_by_name_before_anything_is_paid_for(session: Session) -> None:
+    for parameter, words in (
+        ("what", {"what": "squares"}),
+        ("k", {"what": "stars"}),
+        ("k", {"what": "stars", "k": 1}),
+        ("k", {"what": "triangles", "k": 2}),
+        ("k", {"what": "degrees", "k": 2}),
+        ("method", {"what": "triangles", "method": "guess"}),
+        ("method", {"what": "degrees", "method": "ladder"}),
+        ("table", {"what": "edges", "table": "foes"}),
+        ("nodes", {"what": "stars", "k": 99}),
+    ):
+        with pytest.raises(InvalidParameter) as refusal:
+            session.graph_answer(epsilon=1, **words)
+        assert refusal.value.parameter in (parameter, "k")
+    assert session.balance().releases == 0
+
+
+def test_a_data_set_without_a_graph_has_none() -> None:
+    from dither.curator.offers import Offers
+    from dither.data.examples import clinic
+    from dither.privacy import ROW
+
+    with pytest.raises(InvalidParameter, match="declares a graph"):
+        Offers(clinic(ROW)).graph_answer("edges", epsilon=1)
+
+
+def test_auto_takes_less_noise_of_what_a_delta_allows(session: Session) -> None:
+    source = Edges(session.dataset, "friends")
+    stated = ApproxDP(1, "1e-6")
+    for wish in WISHES:
+        made = plan_graph(source, stated, wish, k=2 if wish in ("stars", "k-triangles") else None)
+        assert made.loss(1) <= stated
+    ladder: Any = plan_graph(source, stated, "triangles").method
+    assert isinstance(ladder, LadderCount)
+    assert ladder.scale <= 2
+    assert isinstance(plan_graph(source, stated, "edges").method, LaplaceCount)
+    assert isinstance(plan_graph(source, stated, "degrees-by-node").method, DegreeVector)
+
+
+def test_where_nodes_are_protected_edges_and_degrees_of_the_projection_are_released(tmp_path: Path) -> None:
+    pairs = [*itertools.combinations(NAMES[:5], 2), ("p1", "p0"), ("p3", "p3")]
+    (tmp_path / "friends.csv").write_text("\n".join(["one,other", *map(",".join, pairs)]))
+    graph = "{ends: [one, other], degree: 4}"
+    text = SCHEMA.format(name="friends", graph=graph, names=", ".join(NAMES)).replace("unit: edge", "unit: node")
+    (tmp_path / "friends.yaml").write_text(text)
+    made = Curator.create(tmp_path / "home", anchors=tmp_path / "anchors")
+    made.add(tmp_path / "friends.yaml", budget=PureDP(10**6))
+    with made.session("friends", analyst="ana") as session:
+        edges = session.graph().edges(epsilon=10**4)
+        assert edges.rows == ((10,),)
+        assert edges.unit == "nodes added or removed"
+        assert any("at most 4 edges" in note for note in edges.notes)
+        assert session.graph().degrees(epsilon=10**4).rows == ((0, 7), (4, 5))
+        for refused in ("triangles", "degrees-by-node"):
+            with pytest.raises(InvalidParameter, match="nodes are protected"):
+                session.graph_answer(refused, epsilon=1)
+        with pytest.raises(InvalidParameter):
+            session.sql("SELECT COUNT(*) AS n FROM friends", epsilon=1)
+        assert session.balance().releases == 2
+    made.close()

@@ -1,0 +1,157 @@
+"""Exact counts and ladders, against sets and loops on all graphs with up to five nodes, and some of six."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dither.publish.graphs import counts, patterns
+from dither.publish.graphs.simple_graph import SimpleGraph, graph_of
+
+Bits = int
+KINDS = (("edges", 0), ("triangles", 0), ("stars", 2), ("stars", 3), ("k-triangles", 2), ("k-triangles", 3))
+RUNGS = 8
+
+
+def edges_of(nodes: int, bits: Bits) -> list[tuple[int, int]]:
+    """Return the graph whose pairs are the bits of a number."""
+    pairs = itertools.combinations(range(nodes), 2)
+    return [pair for place, pair in enumerate(pairs) if bits >> place & 1]
+
+
+def slow(nodes: int, edges: list[tuple[int, int]], pattern: str, k: int) -> int:
+    """Return a count by sets and loops."""
+    beside: list[set[int]] = [set() for _ in range(nodes)]
+    for one, other in edges:
+        beside[one].add(other)
+        beside[other].add(one)
+    if pattern == "edges":
+        return len(edges)
+    if pattern == "triangles":
+        return sum(c in beside[a] & beside[b] and b in beside[a] for a, b, c in itertools.combinations(range(nodes), 3))
+    if pattern == "stars":
+        return sum(len(list(itertools.combinations(one, k))) for one in beside)
+    return sum(len(list(itertools.combinations(beside[a] & beside[b], k))) for a, b in edges)
+
+
+@cache
+def representatives(nodes: int) -> tuple[Bits, ...]:
+    """Return one graph of each shape: the least number among all orders of its nodes."""
+    pairs = list(itertools.combinations(range(nodes), 2))
+    place = {pair: number for number, pair in enumerate(pairs)}
+    seen: set[Bits] = set()
+    found = []
+    orders = [
+        [place[tuple(sorted((order[a], order[b])))] for a, b in pairs]  # type: ignore[index]
+        for order in itertools.permutations(range(nodes))
+    ]
+    for bits in range(1 << len(pairs)):
+        if bits not in seen:
+            found.append(bits)
+            ones = [number for number in range(len(pairs)) if bits >> number & 1]
+            seen.update(sum(1 << moved[number] for number in ones) for moved in orders)
+    return tuple(found)
+
+
+@cache
+def ladder_of(nodes: int, bits: Bits, pattern: str, k: int) -> Any:
+    """Return the first rungs of a graph."""
+    return patterns.ladder(graph_of(edges_of(nodes, bits), nodes), pattern, k, RUNGS)
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 4, 5])
+def test_counts_and_ladders_on_all_shapes_and_all_their_neighbours(nodes: int) -> None:
+    """A ladder starts with the exact local sensitivity, and no rung is above the next one of any neighbour."""
+    pairs = nodes * (nodes - 1) // 2
+    largest = dict.fromkeys(KINDS, 0)
+    for bits in representatives(nodes):
+        here = graph_of(edges_of(nodes, bits), nodes)
+        around = [bits ^ (1 << place) for place in range(pairs)]
+        for pattern, k in KINDS:
+            value = patterns.count(here, pattern, k)
+            assert value == slow(nodes, edges_of(nodes, bits), pattern, k)
+            moved = max(abs(value - slow(nodes, edges_of(nodes, other), pattern, k)) for other in around)
+            rungs = ladder_of(nodes, bits, pattern, k)
+            assert rungs[0] == moved
+            assert (np.diff(rungs) >= 0).all()
+            for other in around:
+                theirs = ladder_of(nodes, other, pattern, k)
+                assert (rungs[:-1] <= theirs[1:]).all()
+                assert (theirs[:-1] <= rungs[1:]).all()
+            largest[pattern, k] = max(largest[pattern, k], moved)
+    for (pattern, k), most in largest.items():
+        assert patterns.reach(nodes, pattern, k) == most
+        assert patterns.largest_count(nodes, pattern, k) == slow(nodes, edges_of(nodes, (1 << pairs) - 1), pattern, k)
+
+
+def test_a_ladder_that_grows_too_slowly_is_found_out() -> None:
+    """The twin: half of the growth of 2-triangles breaks the rule on some graph of five nodes."""
+    broken = False
+    for bits in representatives(5):
+        here = ladder_of(5, bits, "k-triangles", 2)
+        slower = here[0] + (here - here[0]) // 2
+        for place in range(10):
+            other = ladder_of(5, bits ^ (1 << place), "k-triangles", 2)
+            broken |= bool((other[:-1] > slower[1:]).any())
+    assert broken
+
+
+def random_graph(nodes: int, density: float, hubs: int, picked: np.random.Generator) -> SimpleGraph:
+    """Return a graph with some nodes that know nearly all."""
+    pairs = np.array(list(itertools.combinations(range(nodes), 2)))
+    kept = picked.random(len(pairs)) < np.where(pairs[:, 0] < hubs, 0.9, density)
+    return graph_of(pairs[kept], nodes)
+
+
+@pytest.mark.parametrize(("nodes", "density", "hubs"), [(9, 0.5, 0), (30, 0.1, 2), (80, 0.03, 4), (150, 0.02, 0)])
+def test_larger_graphs_agree_with_matrices(nodes: int, density: float, hubs: int) -> None:
+    graph = random_graph(nodes, density, hubs, np.random.default_rng())
+    dense = np.zeros((nodes, nodes), dtype=np.int64)
+    dense[graph.edges[:, 0], graph.edges[:, 1]] = 1
+    dense += dense.T
+    common = dense @ dense
+    assert counts.triangle_count(graph) == np.trace(common @ dense) // 6
+    assert counts.supports(graph).tolist() == common[graph.edges[:, 0], graph.edges[:, 1]].tolist()
+    np.fill_diagonal(common, 0)
+    assert counts.largest_common(graph) == common.max(initial=0)
+    for k in (2, 3):
+        # The local sensitivity pair by pair: its own k-triangles, and those on the edges to each common neighbour.
+        best = 0
+        for one, other in itertools.combinations(range(nodes), 2):
+            between = np.flatnonzero(dense[one] & dense[other])
+            less = dense[one, other]
+            value = math.comb(len(between), k)
+            value += sum(math.comb(int(common[end, node]) - less, k - 1) for end in (one, other) for node in between)
+            best = max(best, value)
+        assert patterns.ladder(graph, "k-triangles", k, 3)[0] == best
+        stars = [
+            sum(math.comb(int(graph.degrees[end] - dense[one, other]), k - 1) for end in (one, other))
+            for one, other in itertools.combinations(range(nodes), 2)
+        ]
+        assert patterns.ladder(graph, "stars", k, 3)[0] == max(stars)
+
+
+@pytest.mark.parametrize("chunk", [1, 7])
+def test_work_in_pieces_is_work_as_a_whole(monkeypatch: Any, chunk: int) -> None:
+    graph = random_graph(40, 0.2, 3, np.random.default_rng())
+    wanted = counts.triangle_count(graph), counts.supports(graph).tolist(), counts.largest_common(graph)
+    monkeypatch.setattr(counts, "_CHUNK", chunk)
+    monkeypatch.setattr(counts, "_FIRST_ROWS", 1)
+    assert (counts.triangle_count(graph), counts.supports(graph).tolist(), counts.largest_common(graph)) == wanted
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 50])
+def test_empty_complete_and_star_shaped_graphs(nodes: int) -> None:
+    empty, complete = graph_of([], nodes), graph_of(list(itertools.combinations(range(nodes), 2)), nodes)
+    star = graph_of([(0, other) for other in range(1, nodes)], nodes)
+    for pattern, k in KINDS:
+        assert patterns.count(empty, pattern, k) == 0
+        assert patterns.count(complete, pattern, k) == patterns.largest_count(nodes, pattern, k)
+        for graph in (empty, complete, star):
+            assert patterns.ladder(graph, pattern, k, 2 * nodes).max() <= max(patterns.reach(nodes, pattern, k), 1)
+    assert counts.largest_common(star) == (1 if nodes > 2 else 0)
