@@ -17,7 +17,7 @@ from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.core.release import perform
 from dither.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 from dither.privacy.losses import states_rho
-from dither.publish import histograms, marginals, microdata, streams, synthetic, workloads
+from dither.publish import graphs, histograms, interactive, marginals, microdata, streams, synthetic, workloads
 from dither.publish.microdata.taxonomy import Taxonomy
 from dither.publish.workloads.matrices import Identity
 from dither.publish.workloads.workload import Strategy, Workload
@@ -43,6 +43,16 @@ _QUERIES: dict[str, Any] = {"workload": ASKED, "sensitivity": 1}
 #: What each method is made for, at distance 1.
 METHODS: dict[type[Method], dict[str, Any]] = {
     PrefixSums: {"steps": 9, "sensitivity": 1},
+    graphs.DegreeSequence: {"nodes": 6},
+    graphs.DegreeVector: {"nodes": 6},
+    graphs.LadderCount: {"nodes": 6, "pattern": "triangles"},
+    graphs.LaplaceCount: {"nodes": 6, "pattern": "triangles"},
+    graphs.ProjectedDegrees: {"nodes": 6, "degree": 2},
+    graphs.ProjectedEdges: {"nodes": 6, "degree": 2},
+    graphs.SmoothCount: {"nodes": 6, "pattern": "triangles"},
+    interactive.IterativeConstruction: {"attributes": BITS},
+    interactive.ModelFirst: {"attributes": BITS},
+    streams.DriftPublisher: {"drift": 3, "republications": 2, "steps": 9, "sensitivity": 1},
     streams.FourierSeries: {"steps": 9, "waves": 2, "sensitivity": 1},
     streams.SlidingWindow: {"steps": 9, "width": 3, "sensitivity": 1},
     _H.AdaptiveGrid: {"shape": (4, 4)},
@@ -102,7 +112,7 @@ METHODS: dict[type[Method], dict[str, Any]] = {
     _W.WeightedMarginals: {"workload": Workload.marginals((2, 2, 2), 2), "sensitivity": 1},
 }
 #: Registered methods that are made for cells of an engine, with tests of their own.
-OVER_ENGINES = {"CountedMarginals", "CountedSparse", "PerturbedTable"}
+OVER_ENGINES = {"CountedMarginals", "CountedSparse", "LiftedConversation", "PerturbedTable"}
 ONLY_GAUSSIAN = {_M.ResidualPlanner, _S.AllPairs, _W.EigenDesign, _W.GaussianFactorisation}
 ONLY_PURE = {_W.IReduct, _W.TwoPhase}
 ONLY_WITH_DELTA = {_H.StabilityHistogram}

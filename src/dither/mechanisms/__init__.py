@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from dither.mechanisms.above_threshold import AboveThreshold
     from dither.mechanisms.bounded_geometric import BoundedGeometric
     from dither.mechanisms.buffered_counter import BufferedCounter
-    from dither.mechanisms.core.mechanism import Bound, Composed, Interactive, InteractivePrimitive, Interval, Mechanism, Numerics, Primitive
+    from dither.mechanisms.core.mechanism import (
+        Bound,
+        Composed,
+        Interactive,
+        InteractivePrimitive,
+        Interval,
+        Mechanism,
+        Numerics,
+        Primitive,
+    )
     from dither.mechanisms.core.public import PublicArray
     from dither.mechanisms.core.registry import Dialogue, Entry, Example, find, register, registered
     from dither.mechanisms.core.release import Budget, Release, converse, perform, release

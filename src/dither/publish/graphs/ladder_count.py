@@ -72,7 +72,9 @@ class LadderCount(PatternCount):
             k: of stars and k-triangles.
 
         """
-        return cls(nodes=nodes, pattern=pattern, k=k, scale=Purse.within(within).choice())
+        # A choice has an epsilon of its own, which may be all that a loss with a delta allows.
+        scale = min(Purse.within(within).choice(), Purse.pure_within(within).choice())
+        return cls(nodes=nodes, pattern=pattern, k=k, scale=scale)
 
     @property
     def part(self) -> Ladder:

@@ -21,6 +21,7 @@ from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.mechanisms.smooth_cauchy import SmoothCauchy
 from dither.mechanisms.smooth_laplace import SmoothLaplace
 from dither.privacy import ApproxDP, Loss, Plan, Use
+from dither.privacy.losses import states_rho
 from dither.privacy.sensitivity.smooth import smooth_bound
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
 from dither.publish.graphs.patterns import PatternCount, count, ladder
@@ -80,7 +81,8 @@ class SmoothCount(PatternCount):
 
         """
         noise: Smooth
-        if isinstance(within, ApproxDP) and within.delta:
+        # Laplace noise that is scaled by the data has no rho, which a loss may state beside its delta.
+        if isinstance(within, ApproxDP) and within.delta and not states_rho(within):
             noise = SmoothLaplace.calibrated(within, least=1)
         else:
             noise = SmoothCauchy.calibrated(within, least=1)
