@@ -1,4 +1,4 @@
-"""What a curator's folder keeps and nothing else may be written over: rows, schemas, settings, the ledger, its anchor.
+"""What a curator's folder keeps and nothing else may be written over: rows, schemas, settings, streams, ledger, anchor.
 
 Files and folders are compared by what they are (device and inode), so that a link of either kind, another spelling of a
 path or a mounted folder is known for what it leads to. What is not there yet is compared by its resolved path.
@@ -53,7 +53,7 @@ def _paths(curator: Curator) -> Iterator[Path]:
     home = curator.folder
     yield home / SETTINGS
     yield from ledger_files(curator.ledger_place)
-    for folder in (home / "data", home / "datasets", curator.anchors):
+    for folder in (home / "data", home / "datasets", home / "streams", curator.anchors):
         yield folder
         # A hard link elsewhere to a file in it is that file.
         yield from folder.rglob("*")

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from dither.curator.folder import Curator
+from dither.curator.kept import is_kept, kept_by
 from dither.curator.session import Session
 from dither.curator.streams.stream import Stream
 from dither.data.schema import DataSet
@@ -322,6 +323,16 @@ def test_a_stream_whose_opening_broke_off_is_paid_for_by_its_query_alone(
 
 def _interrupted(*_: Any) -> None:
     raise KeyboardInterrupt
+
+
+def test_nothing_is_written_over_a_book(session: Session, curator: Curator, tmp_path: Path) -> None:
+    with opened(session, "hourly"):
+        kept = kept_by(curator)
+        book = next((curator.folder / "streams").glob("*.sqlite"))
+        (tmp_path / "soft.csv").symlink_to(book)
+        (tmp_path / "hard.csv").hardlink_to(book)
+        for path in (book, book.with_name("new.csv"), tmp_path / "soft.csv", tmp_path / "hard.csv"):
+            assert is_kept(path, kept), path.name
 
 
 def test_a_stream_has_no_copies(session: Session) -> None:
