@@ -14,12 +14,13 @@ pytest.importorskip("sklearn")
 
 from dither import learn
 from dither.errors import InvalidParameter
-from dither.learn.linear import GradientDescent
+from dither.learn.linear import GradientDescent, KernelMachine
 from dither.learn.models import Model
 from dither.learn.selection import GuardedClassifier
 from dither.learn.selection.errors_of import scores_of
 from dither.learn.selection.guarded import constant_like, guard_share, is_small
-from dither.mechanisms import PublicArray, perform
+from dither.learn.trees import CountedTree
+from dither.mechanisms import Geometric, PublicArray, perform
 from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, Loss, PureDP
 
 BOX: dict[str, Any] = {"lower": [-1, -1], "upper": [1, 1]}
@@ -166,3 +167,28 @@ def test_learners_that_cannot_keep_a_share_are_not_guarded_and_refusals_stay() -
         GuardedClassifier(learner=perform, classes=2, part=None)  # type: ignore[arg-type]
     stepping = learn.KernelSVC(epsilon="1/10", bounds=(-1, 1), classes=[0, 1], max_iter=3, n_components=4)
     assert stepping.fit(*rows_of(9, 2)).n_iter_ == 3
+
+
+@pytest.mark.parametrize(("learned", "guarded"), [(3, 2), (2, 3)])
+def test_a_learner_of_another_number_of_classes_is_refused_before_anything_is_learned(
+    learned: int, guarded: int
+) -> None:
+    tree: dict[str, Any] = {"bins": [3, 3], "unordered": [0, 0], "depth": 2}
+    kernel = KernelMachine.calibrated(PureDP(1), **BOX, classes=learned, features=4)
+    learners = (
+        GradientDescent.calibrated(PureDP(1), **BOX, classes=learned),
+        CountedTree.calibrated(PureDP(1), **BOX, **tree, classes=learned),
+        kernel,
+    )
+    for learner in learners:
+        with pytest.raises(InvalidParameter, match="classes"):
+            GuardedClassifier(learner=learner, classes=guarded, part=Geometric(scale=2))
+        assert GuardedClassifier(learner=learner, classes=learned, part=Geometric(scale=2)).learner == learner
+
+
+def test_a_learner_of_models_that_cannot_be_constant_is_refused_before_anything_is_learned() -> None:
+    inner = GuardedClassifier(
+        learner=GradientDescent.calibrated(PureDP(1), **BOX, classes=2), classes=2, part=Geometric(scale=2)
+    )
+    with pytest.raises(InvalidParameter, match="learner"):
+        GuardedClassifier(learner=inner, classes=2, part=Geometric(scale=2))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, get_type_hints
 
 import numpy as np
 
@@ -52,9 +52,23 @@ _MOST_SHARES: Final = (Fraction(1, 4), Fraction(1, 3))
 _LEAST_SHARE: Final = Fraction(1, 10)
 
 
+#: Models that ``constant_like`` knows.
+_KINDS: Final = (LinearModel, SparseModel, KernelModel, BoostedModel, ForestModel, GaussianModel, CategoricalModel)
+
+
 def _is_guarded(learner: Any) -> bool:
     """Whether a learner from rows releases a model that can be replaced by one of its kind with constant scores."""
-    return learner.distance in (ROW, ROW_REPLACED) and scores_rows(type(learner))
+    kind = type(learner)
+    is_told = learner.distance in (ROW, ROW_REPLACED) and scores_rows(kind)
+    return is_told and issubclass(get_type_hints(kind.release)["return"], _KINDS)
+
+
+def _classes_of(learner: Any) -> int:
+    """Return the number of classes that a learner, or the one that it hands its columns to, tells apart."""
+    for part in (learner, getattr(learner, "learner", None), getattr(learner, "fit", None)):
+        if isinstance(found := getattr(part, "classes", None), int):
+            return found
+    return 2
 
 
 class ScoringModel(Model):
@@ -108,10 +122,14 @@ class GuardedClassifier(Composed[Any, Any]):
     no_interval_because: ClassVar[str] = "the best classifier has no known distance from a noisy one"
 
     learner: Of[Composed[Any, Any]] = Of(
-        Composed, where=_is_guarded, rule="a learner from rows, of models that score rows"
+        Composed, where=_is_guarded, rule="a learner from rows, of models that can have constant scores"
     )
     classes: Whole = Whole(least=2, most=2**10)
     part: OneCount = OneCount()
+
+    def __post_init__(self) -> None:
+        if self.classes != _classes_of(self.learner):
+            raise InvalidParameter("classes", self.classes, f"{_classes_of(self.learner)}, as the learner has")
 
     @classmethod
     def calibrated(cls, within: Loss, *, build: Callable[[Loss], Any], classes: int) -> Self:
