@@ -61,6 +61,7 @@ def test_a_stream_is_opened_fed_released_shown_and_closed(
     page, table = tmp_path / "all.html", tmp_path / "all.csv"
     typed("release", "clinic", "hourly", "-o", table, home=home)
     assert len(table.read_text().splitlines()) == 1 + 2
+    assert "nothing new: 3 of 3 ticks" in typed("release", "clinic", "hourly", home=home)
     assert "3 of 3 ticks" in typed("show", "clinic", "hourly", "-o", page, home=home)
     assert page.read_text().count("<svg") == 1
     assert typed("show", "clinic", home=home).split() == ["hourly"]

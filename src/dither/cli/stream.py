@@ -87,12 +87,17 @@ def release(
 ) -> None:
     """Release the ticks that have ended; what was released before stays as it was."""
     outputs = () if out is None else (table_output("out", out, _SUFFIXES),)
-    with _found(home, dataset, analyst, name, outputs, force=force) as opened:
+    shown = f"'dither stream show {dataset} {name}'"
+    how_on = f"; the same command goes on, and {shown} shows what was released by then"
+    with _found(home, dataset, analyst, name, outputs, force=force, how_on=how_on) as opened:
         with progress("releasing"):
             result = opened.release(until, now=now)
         if out is not None:
             _save(result, out)
-        ask.show(result, as_json=as_json)
+        if result.rows or as_json:
+            ask.show(result, as_json=as_json)
+        else:
+            say(f"nothing new: {opened.released} of {opened.mechanism.steps} ticks are released; {shown} shows them")
         if out is not None:
             note(f"wrote {out}")
 
@@ -146,10 +151,11 @@ def _found(
     *,
     force: bool = False,
     only_read: bool = False,
+    how_on: str = "",
 ) -> Iterator[Stream]:
     """Open a stream that was paid for before."""
     with (
-        ask.session(home, dataset, analyst, outputs, force=force, key="") as session,
+        ask.session(home, dataset, analyst, outputs, force=force, key="", how_on=how_on) as session,
         contextlib.closing(session.stream(name, only_read=only_read)) as opened,
     ):
         yield opened
