@@ -33,6 +33,7 @@ REFUSED = frozenset(
 #: Classes whose words go through JSON in tests of their own.
 ELSEWHERE = {
     "Stream": "curator/streams/test_stream.py",
+    "Talk": "curator/test_conversations.py",
     "AnonymizedTable": "publish/microdata/test_tables_in_engines.py",
     "Card": "curator/test_shown.py",
     "Edition": "curator/test_editions.py",

@@ -49,6 +49,11 @@ def test_a_stream_is_opened_fed_released_shown_and_closed(
     assert "would cost epsilon = 100000" in typed(
         "open", "clinic", "hourly", QUERY, "--epsilon", 10**5, "--quote", home=home
     )
+    quoted = ("open", "clinic", "hourly", QUERY, "--epsilon", 1, "--quote")
+    errors = json.loads(typed(*quoted, "--json", home=home))["errors"]
+    assert all(0 < error < 30 for found in errors.values() for error in found.values())
+    assert [f"{error} at tick {tick}" in typed(*quoted, home=home) for tick, error in errors["n"].items()] == [True] * 3
+    assert "at every tick" in typed(*quoted, "--released", "tick", home=home)
     assert "0 of 3 ticks of 1 hour released, open" in typed(
         "open", "clinic", "hourly", QUERY, "--epsilon", 10**5, home=home
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,8 @@ def test_all_questions_are_paid_for_once(session: Session) -> None:
         for age in range(18, 48):
             talk.ask(f"age > {age}")
         assert talk.asked == 30
+        said = json.loads(json.dumps(talk.to_dict()))
+        assert (said["name"], said["asked"], said["columns"]) == ("talk", 30, COLUMNS)
         assert session.balance().spent == spent
     with opened(session, epsilon=3) as again:
         assert again.asked == 30
