@@ -67,7 +67,7 @@ def key_in(said: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "stage", ["dither.curator.session.Session._open", "dither.curator.session.Session._request", f"{LEDGER}.reserve"]
+    "stage", ["dither.curator.session.Session._open", "dither.curator.session.Session.request_of", f"{LEDGER}.reserve"]
 )
 def test_before_the_charge(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = books()
