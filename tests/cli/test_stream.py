@@ -49,6 +49,11 @@ def test_a_stream_is_opened_fed_released_shown_and_closed(
     assert "would cost epsilon = 100000" in typed(
         "open", "clinic", "hourly", QUERY, "--epsilon", 10**5, "--quote", home=home
     )
+    quoted = ("open", "clinic", "hourly", QUERY, "--epsilon", 1, "--quote")
+    errors = json.loads(typed(*quoted, "--json", home=home))["errors"]
+    assert all(0 < error < 30 for found in errors.values() for error in found.values())
+    assert [f"{error} at tick {tick}" in typed(*quoted, home=home) for tick, error in errors["n"].items()] == [True] * 3
+    assert "at every tick" in typed(*quoted, "--released", "tick", home=home)
     assert "0 of 3 ticks of 1 hour released, open" in typed(
         "open", "clinic", "hourly", QUERY, "--epsilon", 10**5, home=home
     )
@@ -61,6 +66,7 @@ def test_a_stream_is_opened_fed_released_shown_and_closed(
     page, table = tmp_path / "all.html", tmp_path / "all.csv"
     typed("release", "clinic", "hourly", "-o", table, home=home)
     assert len(table.read_text().splitlines()) == 1 + 2
+    assert "nothing new: 3 of 3 ticks" in typed("release", "clinic", "hourly", home=home)
     assert "3 of 3 ticks" in typed("show", "clinic", "hourly", "-o", page, home=home)
     assert page.read_text().count("<svg") == 1
     assert typed("show", "clinic", home=home).split() == ["hourly"]

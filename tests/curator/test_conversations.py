@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,17 @@ def test_answers_are_the_truth_where_there_is_no_noise(session: Session) -> None
             assert answer.source in ("measured", "from the model")
 
 
+def test_a_table_that_bounds_the_rows_of_a_person_is_asked_like_others(curator: Curator, tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("id,site\n1,north\n1,north\n2,north\n3,south\n")
+    columns = (Column("id", Kind.INTEGER), Column("site", Kind.TEXT, categories=("north", "south")))
+    visits = Table("visits", columns, str(tmp_path / "visits.csv"), person="id", rows_per_person=1)
+    curator.add(DataSet("visits", (visits,), person_unit("id"), rows=5), epsilon=HUGE)
+    session = curator.session("visits", analyst="ana")
+    with opened(session, table="visits", columns=["site"], bins={}) as talk:
+        assert talk.ask("site = 'north'").count == 2
+        assert talk.ask("SELECT COUNT(*) FROM visits").count == 3
+
+
 def test_all_questions_are_paid_for_once(session: Session) -> None:
     offer = session.offer.conversation("people", COLUMNS, epsilon=3, bins={"weight": 4})
     assert session.quote(offer).loss <= PureDP(3)
@@ -96,6 +108,8 @@ def test_all_questions_are_paid_for_once(session: Session) -> None:
         for age in range(18, 48):
             talk.ask(f"age > {age}")
         assert talk.asked == 30
+        said = json.loads(json.dumps(talk.to_dict()))
+        assert (said["name"], said["asked"], said["columns"]) == ("talk", 30, COLUMNS)
         assert session.balance().spent == spent
     with opened(session, epsilon=3) as again:
         assert again.asked == 30

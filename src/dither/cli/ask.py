@@ -62,6 +62,7 @@ def session(
     *,
     force: bool = False,
     key: str | None = None,
+    how_on: str = "",
 ) -> Iterator[Session]:
     """Open a session, and close what it holds; files that could not be written are refused before.
 
@@ -74,6 +75,7 @@ def session(
         outputs: what is to be written of the answer.
         force: whether files that are there may be written over.
         key: of the request that is made; empty where none is, and None where it is not known.
+        how_on: what who interrupts it is told further, about how to go on.
 
     """
     check_outputs(outputs)
@@ -84,7 +86,7 @@ def session(
     try:
         yield opened
     except KeyboardInterrupt:
-        tell(what_became(opened, key, has_files=any(output.path.exists() for output in outputs)))
+        tell(what_became(opened, key, has_files=any(output.path.exists() for output in outputs)) + how_on)
         raise
     except NotDelivered as lost:
         has_files = any(output.path.exists() for output in outputs)

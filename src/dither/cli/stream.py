@@ -15,10 +15,12 @@ from dither.cli.console import note, print_json, say
 from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Force, Home, Json, Quoted, Rho
 from dither.cli.outputs import Output, table_output, write_whole
 from dither.cli.progress import progress
+from dither.curator.offers.streams import ticked_of
 from dither.curator.streams.stream import Stream
 from dither.errors import InvalidParameter
 from dither.publish.queries.result import QueryResult
 from dither.publish.streams.pictures import stream_page
+from dither.publish.streams.ticked import TickedAnswer
 
 _SUFFIXES = (".csv", ".parquet", ".json", ".html")
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Your name for the stream.")]
@@ -48,7 +50,12 @@ def open_stream(
     words: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "released": released, "horizon": horizon}
     with ask.charged_session(charged, dataset) as session:
         if is_quoted:
-            ask.say_price(session.quote(session.offer.stream(query, **words)), as_json=as_json)
+            offer = session.offer.stream(query, **words)
+            price, errors = session.quote(offer), _errors(ticked_of(offer))
+            if as_json:
+                print_json({**price.to_dict(), "errors": errors})
+            else:
+                say("\n".join([str(price), *(_in_words(name, found) for name, found in errors.items())]))
             return
         with contextlib.closing(session.stream(name, query, **words)) as opened:
             _show(opened, as_json=as_json)
@@ -87,12 +94,17 @@ def release(
 ) -> None:
     """Release the ticks that have ended; what was released before stays as it was."""
     outputs = () if out is None else (table_output("out", out, _SUFFIXES),)
-    with _found(home, dataset, analyst, name, outputs, force=force) as opened:
+    shown = f"'dither stream show {dataset} {name}'"
+    how_on = f"; the same command goes on, and {shown} shows what was released by then"
+    with _found(home, dataset, analyst, name, outputs, force=force, how_on=how_on) as opened:
         with progress("releasing"):
             result = opened.release(until, now=now)
         if out is not None:
             _save(result, out)
-        ask.show(result, as_json=as_json)
+        if result.rows or as_json:
+            ask.show(result, as_json=as_json)
+        else:
+            say(f"nothing new: {opened.released} of {opened.mechanism.steps} ticks are released; {shown} shows them")
         if out is not None:
             note(f"wrote {out}")
 
@@ -146,13 +158,34 @@ def _found(
     *,
     force: bool = False,
     only_read: bool = False,
+    how_on: str = "",
 ) -> Iterator[Stream]:
     """Open a stream that was paid for before."""
     with (
-        ask.session(home, dataset, analyst, outputs, force=force, key="") as session,
+        ask.session(home, dataset, analyst, outputs, force=force, key="", how_on=how_on) as session,
         contextlib.closing(session.stream(name, only_read=only_read)) as opened,
     ):
         yield opened
+
+
+def _errors(mechanism: TickedAnswer) -> dict[str, dict[str, int]]:
+    """Return how far counts err at most, 95 times of 100, at some ticks: public facts, as the price is."""
+    arrivals = mechanism.arrivals
+    last = mechanism.steps - 1
+    found = {}
+    for statistic in arrivals.statistics:
+        if statistic.aggregate.function == "count" and len(statistic.measured) == 1:
+            place = arrivals.measured.index(statistic.measured[0])
+            errors = {str(tick): mechanism.reach(tick, place, "0.95") for tick in sorted({0, last // 2, last})}
+            found[statistic.aggregate.name] = errors
+    return found
+
+
+def _in_words(name: str, errors: dict[str, int]) -> str:
+    if len(set(errors.values())) == 1:
+        return f"{name} errs by at most {next(iter(errors.values()))} at every tick, each 95 times of 100"
+    several = ", ".join(f"{error} at tick {tick}" for tick, error in errors.items())
+    return f"{name} errs by at most {several}, each 95 times of 100"
 
 
 def _save(result: QueryResult, out: Path) -> None:

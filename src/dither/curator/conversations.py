@@ -250,7 +250,7 @@ def _key_of(name: str) -> str:
 def _talk(session: Session, offer: Offer[Any], name: str, book: PlainBook) -> Talk:
     try:
         if book.about["digest"] != session.request_of(offer).digest:
-            rule = f"that of this conversation: there is one of that name already, {book.about['words']!r}"
+            rule = f"another for other columns or loss: there is one of that name already, {book.about['words']!r}"
             raise InvalidParameter("name", name, rule)
         receipt = paid(session, offer, _key_of(name), book)
         talk = Talk(name, session, planned_of(session.dataset, offer), book, session.place(receipt))

@@ -13,12 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 from dither.curator.folder import Curator
 from dither.curator.kept import is_kept, kept_by
 from dither.curator.session import Session
 from dither.curator.streams.stream import Stream
+from dither.data import Column, Kind, Table
 from dither.data.schema import DataSet
 from dither.errors import BudgetExceeded, HandleMisuse, InvalidParameter, NotFound, StreamUnavailable
 from dither.privacy import ZCDP, PureDP
@@ -128,6 +130,24 @@ def test_a_batch_with_a_name_counts_once(session: Session) -> None:
     with opened(session, "hourly", None) as stream:
         assert not stream.feed([row(0)], batch="one")
         assert numbers(stream.release(1)) == [2]
+
+
+def test_a_table_is_fed_where_the_rows_of_another_are_not_at_hand(curator: Curator, tmp_path: Path) -> None:
+    clinic = clinic_stream(persons=True)
+    visits = clinic.tables[0]
+    (tmp_path / "sites.csv").write_text("site,beds\neast,3\nwest,4\n")
+    site, beds = visits.column("site"), Column("beds", Kind.INTEGER, lower=0, upper=9)
+    sites = Table("sites", (site, beds), str(tmp_path / "sites.csv"), is_public=True, key=("site",))
+    both = replace(clinic, tables=(replace(visits, name="others"), visits, sites))
+    (tmp_path / "rows.csv").write_text("person,at,site,cost\nann,2025-01-01 00:10:00,east,1\n")
+    frame = pandas.DataFrame([row(1, person="bob")])
+    joined = "SELECT COUNT(*) AS n FROM visits v JOIN sites s ON s.site = v.site WHERE s.beds = 3"
+    session = session_on(curator, both)
+    for name, text in (("plain", COUNT), ("joined", joined)):
+        with opened(session, name, text) as stream:
+            assert stream.feed(tmp_path / "rows.csv", batch="file")
+            assert stream.feed(frame, batch="frame")
+            assert numbers(stream.release(2)) == [1, 2]
 
 
 def test_people_count_in_few_ticks_and_the_first_rows_of_each(curator: Curator) -> None:
@@ -373,6 +393,14 @@ def test_a_table_that_is_declared_otherwise_ends_its_streams(curator: Curator) -
         session.stream("hourly")
     with opened(session, "hourly", None, only_read=True) as stream:
         assert numbers(stream.answers()) == [1]
+
+
+def test_a_table_that_declares_no_stream_is_named(curator: Curator) -> None:
+    clinic = clinic_stream(persons=True)
+    plain = replace(clinic.tables[0], name="others", stream=None, rows_per_person=1)
+    session = session_on(curator, replace(clinic, tables=(clinic.tables[0], plain)))
+    with pytest.raises(InvalidParameter, match="others has no 'stream' there, got 'others'"):
+        session.stream("hourly", "SELECT COUNT(*) AS n FROM others", epsilon=1)
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def _key_of(name: str) -> str:
 def _stream(session: Session, offer: Offer[Any], name: str, book: Book) -> Stream:
     try:
         if book.about["digest"] != session.request_of(offer).digest:
-            rule = f"that of this stream: there is one of that name already, {book.about['words']!r}"
+            rule = f"another for another query or price: there is one of that name already, {book.about['words']!r}"
             raise InvalidParameter("name", name, rule)
         receipt = paid(session, offer, _key_of(name), book)
     except BaseException:
@@ -198,19 +198,22 @@ def _opener(session: Session, offer: Offer[Any]) -> Callable[[Any], contextlib.A
 
 def _fed(session: Session, offer: Offer[Any], table: str, rows: Any) -> Engine:
     """Return an engine over rows that a caller gives in place of a table's."""
-    dataset = session.dataset
-    if isinstance(rows, str | Path):
-        return connect(_with_source(dataset, table, str(Path(rows).resolve())), folder=session.curator.folder)
     if isinstance(rows, list | tuple):
         if any(isinstance(part, JoinPublic) for part in parts_of(ticked_of(offer).query.relation)):
             raise InvalidParameter("rows", "a list", "a frame or a file: the query joins a public table")
-        only = replace(dataset, tables=tuple(one for one in dataset.tables if one.name == table))
+        only = replace(session.dataset, tables=tuple(one for one in session.dataset.tables if one.name == table))
         # One row that is no record must not decide what becomes of the others.
         return ReferenceEngine(only, {table: [row if isinstance(row, Mapping) else {} for row in rows]})
+    # Other private tables are not read, so that their rows need not be at hand.
+    private = {one.name: None for one in session.dataset.tables if not one.is_public}
+    read = session.curator.as_read(session.dataset, private)
+    dataset = replace(read, tables=tuple(one for one in read.tables if one.is_public or one.name == table))
+    folder = session.curator.folder
+    if isinstance(rows, str | Path):
+        return connect(_with_source(dataset, table, str(Path(rows).resolve())), folder=folder)
     # A batch of Spark's becomes a frame of this process.
     frame = rows.toPandas() if hasattr(rows, "toPandas") else rows
-    given = {table: frame}
-    return connect(session.curator.as_read(dataset, given), folder=session.curator.folder, frames=given)
+    return connect(dataset, folder=folder, frames={table: frame})
 
 
 def _with_source(dataset: DataSet, table: str, source: str) -> DataSet:

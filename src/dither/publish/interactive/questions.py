@@ -18,9 +18,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.data import Call, Expression, Filter, Kind, Literal, Name, Relation, Scan
+from dither.data import Call, Expression, Filter, Kind, Literal, Name, Relation
 from dither.data.evaluation import evaluator
 from dither.data.expressions import Value, names_in
+from dither.data.owners import table_of
 from dither.errors import InvalidParameter
 from dither.publish.queries.query import Query
 from dither.publish.synthetic.columns import Coding
@@ -89,7 +90,8 @@ class Questions:
         while isinstance(relation, Filter):
             found.append(relation.condition)
             relation = relation.relation
-        if not isinstance(relation, Scan) or relation.table.name != self.table:
+        table = table_of(relation)
+        if table is None or table.name != self.table:
             raise InvalidParameter("question", "other rows, a join or a subquery", rule)
         return None if not found else found[0] if len(found) == 1 else Call("and", tuple(reversed(found)))
 

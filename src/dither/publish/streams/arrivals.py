@@ -35,6 +35,7 @@ from dither.data import (
     Table,
 )
 from dither.data.expressions import kind_of
+from dither.data.owners import table_of
 from dither.data.relations import JoinPublic, Keep, person_columns
 from dither.data.returned import Group, canonical, first_number, saturated
 from dither.data.schema import FRAMES
@@ -122,7 +123,10 @@ class Arrivals:
             relation = relation.relation
         if not isinstance(relation, Scan) or relation.table.stream is None:
             rule = "the rows of one table for which the schema declares a stream, without joins of private tables"
-            raise InvalidParameter("query", getattr(getattr(relation, "table", None), "name", "several tables"), rule)
+            table = table_of(relation)
+            if table is not None:
+                rule = f"{rule}: {table.name} has no 'stream' there"
+            raise InvalidParameter("query", "several tables" if table is None else table.name, rule)
         return relation.table
 
     @property
