@@ -256,7 +256,7 @@ class Session(Continuing, Closing):
         ledger = self.curator.ledger
         if not ledger.would_admit(self.account, turns.loss) and not self._is_known(turns.key):
             balance = self.balance()
-            raise BudgetExceeded(turns.loss, balance.spent, balance.budget)
+            raise BudgetExceeded(turns.loss, balance.spent, balance.budget, f"; {balance.left} is left")
         request = self.request_of(turns.trial)
         whole = replace(request, asked=turns.asked, loss=turns.stated)
         held, engine = self._reserved(whole, turns.asking, turns.key)
@@ -283,7 +283,7 @@ class Session(Continuing, Closing):
         """Refuse what would not be admitted now; a charge decides it."""
         if not self.curator.ledger.would_admit(self.account, offer.loss):
             balance = self.balance()
-            raise BudgetExceeded(offer.loss, balance.spent, balance.budget)
+            raise BudgetExceeded(offer.loss, balance.spent, balance.budget, f"; {balance.left} is left")
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Engine]:

@@ -261,7 +261,7 @@ def test_a_book_that_is_gone_is_not_made_anew_under_its_debit(session: Session, 
 
 
 def test_a_stream_that_does_not_fit_leaves_nothing_behind(session: Session, curator: Curator) -> None:
-    with pytest.raises(BudgetExceeded):
+    with pytest.raises(BudgetExceeded, match="epsilon = 900000 is left"):
         session.stream("hourly", COUNT, epsilon=10**6)
     assert session.streams() == ()
     assert session.balance().releases == 0
