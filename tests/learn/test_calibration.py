@@ -32,7 +32,10 @@ MORE: dict[str, dict[str, Any]] = {
     "compressed-classifier": {"classes": 3},
     "kernel-machine": {"classes": 3, "features": 4},
     "minibatch-descent": {"steps": 1, "rate": 1},
-    "guarded-classifier": {"build": lambda loss: GradientDescent.calibrated(loss, lower=[0], upper=[1], classes=2)},
+    "guarded-classifier": {
+        "build": lambda loss: GradientDescent.calibrated(loss, lower=[0], upper=[1], classes=2),
+        "classes": 2,
+    },
 }
 
 

@@ -307,9 +307,11 @@ import json, sys
 from dither.errors import DitherError
 from dither.mechanisms import from_spec, registered, to_spec
 specs = [to_spec(e.mechanism) for entry in registered().values() for e in entry.examples()]
-specs = [json.loads(json.dumps(spec)) for spec in specs] + json.loads(sys.stdin.read())
-for spec in specs[:3]:
+specs = [json.loads(json.dumps(spec)) for spec in specs]
+# What fields may hold is read off the annotations of our own records, once.
+for spec in specs:
     from_spec(spec)
+specs += json.loads(sys.stdin.read())
 seen, watching = [], False
 watched = {"import", "exec", "compile", "open", "os", "subprocess", "socket", "ctypes", "pickle", "code"}
 def hook(event, arguments):

@@ -87,7 +87,7 @@ def _centre_and_steps(given: NDArray[Any], most: int) -> tuple[int, NDArray[np.i
 
 def _examples() -> Iterator[Example]:
     wide = np.array([7, 1, 2, 4])
-    grown = (np.array([3, 2, 3, 3]), np.array([5, 1, 2, 4]), 1)
+    grown = (np.array([3, 2, 3, 3]), np.array([4, 1, 2, 4]), 1)
     yield Example(Ladder(rungs=3, most=4, scale=2), wide, (grown, (grown[1], grown[0], 1)))
     yield Example(Ladder(rungs=2, most=1, scale="1/2"), np.array([0, 0, 1]))
 
