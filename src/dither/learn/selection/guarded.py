@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any, ClassVar, Final, Self, get_type_hints
 
 import numpy as np
@@ -59,8 +60,13 @@ _KINDS: Final = (LinearModel, SparseModel, KernelModel, BoostedModel, ForestMode
 def _is_guarded(learner: Any) -> bool:
     """Whether a learner from rows releases a model that can be replaced by one of its kind with constant scores."""
     kind = type(learner)
-    is_told = learner.distance in (ROW, ROW_REPLACED) and scores_rows(kind)
-    return is_told and issubclass(get_type_hints(kind.release)["return"], _KINDS)
+    return learner.distance in (ROW, ROW_REPLACED) and scores_rows(kind) and _can_be_constant(kind)
+
+
+@cache
+def _can_be_constant(kind: Any) -> bool:
+    """Whether a class of learners releases models that ``constant_like`` knows."""
+    return issubclass(get_type_hints(kind.release)["return"], _KINDS)
 
 
 def _classes_of(learner: Any) -> int:
