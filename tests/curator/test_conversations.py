@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
+import os
+import pickle
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +18,7 @@ import pytest
 from dither.curator.conversations import Talk
 from dither.curator.folder import Curator
 from dither.curator.session import Session
+from dither.curator.streams.opening import book_paths
 from dither.data import Column, DataSet, Kind, Table
 from dither.data.schema import person_unit
 from dither.errors import BudgetExceeded, DitherError, HandleMisuse, InvalidParameter, NotFound, StreamUnavailable
@@ -232,3 +238,105 @@ def test_people_are_protected_with_all_their_rows(curator: Curator, tmp_path: Pa
         assert talk.planned.mechanism.stability == 2
         assert talk.loss == talk.planned.mechanism.method.loss(2)
         assert talk.loss <= PureDP(2)
+
+
+def test_a_conversation_has_no_copies(session: Session) -> None:
+    """Each would ask a conversation of its own: two questions would be answered with one noise, which cancels."""
+    with opened(session, epsilon=1) as talk:
+        for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(HandleMisuse, match="copied"):
+                copied(talk)
+        forced = object.__new__(Talk)
+        forced.__dict__.update(talk.__dict__)
+        talk.ask("age > 40")
+        forced.ask("age > 41")
+        with pytest.raises(StreamUnavailable, match="another question"):
+            talk.ask("age > 42")
+        answers = [talk.ask(f"age > {age}") for age in (40, 41, 42)]
+    with opened(session, table=None) as again:
+        assert again.answers() == tuple(answers)
+
+
+def test_a_conversation_stays_in_its_thread_and_process(session: Session) -> None:
+    with opened(session, epsilon=1) as talk:
+        talk.ask("smokes")
+        with ThreadPoolExecutor(1) as other, pytest.raises(HandleMisuse, match="thread"):
+            other.submit(talk.ask, "age > 40").result()
+        child = os.fork()
+        if not child:
+            with contextlib.suppress(HandleMisuse):
+                talk.ask("age > 40")
+                os._exit(1)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert talk.asked == 1
+
+
+def _interrupted(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_one_whose_opening_broke_off_is_paid_for_by_its_columns_alone(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as torn:
+        torn.setattr("dither.curator.conversations.paid", _interrupted)
+        with pytest.raises(KeyboardInterrupt), opened(session):
+            pass
+    with pytest.raises(StreamUnavailable, match="not paid for"), opened(session, table=None):
+        pass
+    assert session.balance().releases == 0
+    with opened(session) as talk:
+        assert talk.ask("site = 'north'").count == 2
+    assert session.balance().releases == 1
+
+
+def test_a_table_that_is_declared_otherwise_ends_its_conversations(curator: Curator, tmp_path: Path) -> None:
+    """Counts of five rows a person would be answered with noise for one."""
+    lines = [f"{number % 7},{number},{'north' if number % 2 else 'south'}" for number in range(60)]
+    for file, end in (("visits", 60), ("later", 50)):
+        (tmp_path / f"{file}.csv").write_text("\n".join(["id,card,site", *lines[:end]]))
+    columns = (Column("id", Kind.INTEGER), Column("site", Kind.TEXT, categories=("north", "south")))
+    visits = Table("visits", columns, str(tmp_path / "visits.csv"), person="id", rows_per_person=5)
+    clinic = DataSet("clinic", (visits,), person_unit("id"), rows=5)
+
+    def declared(table: Table) -> Session:
+        curator.add(replace(clinic, tables=(table,)), epsilon=100)
+        return curator.session("clinic", analyst="ana")
+
+    with contextlib.closing(declared(visits).conversation("talk", "visits", ["site"], epsilon=1)):
+        pass
+    turned = replace(columns[1], categories=("south", "north"))
+    for other in (
+        replace(visits, rows_per_person=1),
+        replace(visits, columns=(columns[0], turned)),
+        replace(visits, columns=(replace(columns[0], source="card"), columns[1])),
+    ):
+        session = declared(other)
+        with pytest.raises(StreamUnavailable, match="declared otherwise"):
+            session.conversation("talk")
+        with pytest.raises(StreamUnavailable, match="declared otherwise"):
+            session.conversation("talk", "visits", ["site"], epsilon=1)
+    # Another edition of the rows changes nothing: the counts are frozen.
+    session = declared(replace(visits, source=str(tmp_path / "later.csv")))
+    with contextlib.closing(session.conversation("talk")) as talk:
+        talk.ask("site = 'north'")
+    assert session.balance().releases == 1
+
+
+def test_no_stream_has_the_key_of_a_conversation(session: Session) -> None:
+    keys = {book_paths(session, "streams", name)[1] for name in ("conversations-x", "x")}
+    assert book_paths(session, "conversations", "x")[1] not in keys
+
+
+def test_the_book_is_as_long_for_any_rows(curator: Curator, tmp_path: Path) -> None:
+    """How many cells are empty can be learned neither from the length of a record nor from that of the file."""
+    lengths = set()
+    for name, ages in (("few", [30] * 50), ("many", range(20, 90))):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["age", *map(str, ages)]))
+        table = Table("people", (Column("age", Kind.INTEGER, lower=18, upper=99),), str(tmp_path / f"{name}.csv"))
+        curator.add(DataSet(name, (table,), ROW), epsilon=1)
+        session = curator.session(name, analyst="ana")
+        with contextlib.closing(session.conversation("talk", "people", ["age"], epsilon=1)) as talk:
+            lengths.add(len(talk._book.packed(next(talk._book.numbers()))))
+    assert len(lengths) == 1

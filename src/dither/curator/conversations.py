@@ -7,9 +7,12 @@ Whoever opens the conversation again goes on with the same counts and the same n
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import hashlib
+import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +21,11 @@ from dither.curator.offers.answers import read_query
 from dither.curator.offers.conversations import planned_of
 from dither.curator.streams.book import PlainBook
 from dither.curator.streams.opening import book_owner, book_paths, checked_stream_name, paid
+from dither.data import wire
 from dither.data.closing import Closing
 from dither.errors import DitherError, EngineFailure, HandleMisuse, InvalidParameter, NotFound, StreamUnavailable
 from dither.exact import Number, probability
+from dither.lift.cells import Cells
 from dither.lift.offer import Offer
 from dither.mechanisms.core.kept import converse_with_key
 from dither.privacy import Loss
@@ -59,6 +64,8 @@ class Talk(Closing):
         self._book = book
         self._conversation: Conversation | None = None
         self._known: dict[str, Answer] = {}
+        # How many records of the book the conversation knows: its noise is that of the next one.
+        self._read = 0
         self._is_open = True
 
     @property
@@ -70,6 +77,10 @@ class Talk(Closing):
     def asked(self) -> int:
         """The number of different questions so far."""
         return max(self._here().answered - 1, 0)
+
+    def __reduce__(self) -> NoReturn:
+        rule = "copies would answer different questions with one noise"
+        raise HandleMisuse(f"a conversation cannot be copied or pickled: {rule}")
 
     def __repr__(self) -> str:
         return f"<Talk {self}>"
@@ -106,9 +117,12 @@ class Talk(Closing):
         conversation = self._resumed()
         if question not in self._known:
             with self._torn_ends():
-                self._book.freeze([({"question": question}, {})])
+                if self._read != self._book.frozen:
+                    raise StreamUnavailable(self.name, "its noise is at another question than its book; open it again")
+                self._book.freeze([({"question": question}, {})], first=self._read)
                 answer = conversation.ask(cells)
                 self._book.store([_plain(answer)])
+                self._read += 1
                 self._known[question] = answer
         return self.planned.present(question, self._known[question], level)
 
@@ -140,8 +154,7 @@ class Talk(Closing):
                 failure = EngineFailure()
         if failure is not None:
             raise failure
-        places = np.flatnonzero(counts)
-        self._book.freeze([({"places": places.tolist(), "counts": counts.ravel()[places].tolist()}, {})])
+        self._book.freeze([({"counts": _written(counts)}, {})], first=0)
 
     def _cells(self, question: str) -> NDArray[np.bool_]:
         """Return the cells that a question is about, or reject it before anything is written down."""
@@ -161,8 +174,7 @@ class Talk(Closing):
             self.begin()
             book, mechanism = self._here(), self.planned.mechanism
             records = list(book.numbers())
-            counts = np.zeros(mechanism.source.shape, dtype=np.int64)
-            counts.ravel()[records[0]["places"]] = records[0]["counts"]
+            counts = _counts(records[0]["counts"]).reshape(mechanism.source.shape)
             conversation = converse_with_key(
                 mechanism.method, counts, key=book.seal.derived("noise"), stability=mechanism.stability
             )
@@ -179,7 +191,7 @@ class Talk(Closing):
                     rule = "its noise is not what it was: the answers were computed by another version"
                     raise StreamUnavailable(self.name, rule)
                 known[record["question"]] = answer
-            self._conversation, self._known = conversation, known
+            self._conversation, self._known, self._read = conversation, known, len(records)
         return self._conversation
 
     def _here(self) -> PlainBook:
@@ -212,11 +224,11 @@ def opened_conversation(session: Session, offer: Offer[Any], name: str) -> Talk:
         book = PlainBook(path, key)
     else:
         # A refusal comes before a file.
-        for known in session.curator.ledger.find_answers(_key_of(name), session.dataset.name):
-            if known.account == session.account and known.request_digest == request.digest:
-                raise StreamUnavailable(name, "it was paid for, and its book is gone; open another one")
+        if _is_paid(session, name, request.digest):
+            raise StreamUnavailable(name, "it was paid for, and its book is gone; open another one")
         session.check_affordable(offer)
         about = {"digest": request.digest, "words": offer.words, "asked": offer.asked, "loss": offer.stated.to_dict()}
+        about["declared"] = _declared(planned_of(session.dataset, offer).mechanism.source)
         book = PlainBook.create(path, key, about)
     return _talk(session, offer, name, book)
 
@@ -230,6 +242,8 @@ def found_conversation(session: Session, name: str) -> Talk:
     book = PlainBook(path, key)
     try:
         about = book.about
+        if not _is_paid(session, name, about["digest"]):
+            raise StreamUnavailable(name, "it was not paid for when its opening broke off; open it with its columns")
         offer = session.offer.conversation(**about["asked"], loss=Loss.from_dict(about["loss"]))
     except BaseException:
         book.close()
@@ -247,18 +261,54 @@ def _key_of(name: str) -> str:
     return f"conversation {name}"
 
 
+def _is_paid(session: Session, name: str, digest: str) -> bool:
+    found = session.curator.ledger.find_answers(_key_of(name), session.dataset.name)
+    return any(known.account == session.account and known.request_digest == digest for known in found)
+
+
+def _declared(source: Cells) -> str:
+    """Return a digest of what counts as what: rows, cells, limits and unit, wherever the rows are."""
+    parts = [wire.encode(source.relation), *map(wire.encode, source.axes), wire.encode(source.dataset.unit)]
+    limits = [repr(source.limits), str(source.sensitivity.l1), str(source.sensitivity.l2)]
+    return hashlib.sha256(json.dumps([_placeless(parts), limits], sort_keys=True).encode()).hexdigest()
+
+
+def _placeless(record: Any) -> Any:
+    """Return encoded records without the places of tables, which another edition may change."""
+    if isinstance(record, list):
+        return [_placeless(one) for one in record]
+    if not isinstance(record, dict):
+        return record
+    left_out = ("source",) if record.get("is") == "Table" else ()
+    return {name: _placeless(one) for name, one in record.items() if name not in left_out}
+
+
 def _talk(session: Session, offer: Offer[Any], name: str, book: PlainBook) -> Talk:
     try:
         if book.about["digest"] != session.request_of(offer).digest:
             rule = f"another for other columns or loss: there is one of that name already, {book.about['words']!r}"
             raise InvalidParameter("name", name, rule)
+        planned = planned_of(session.dataset, offer)
+        # What was counted under other limits would be answered with noise for these.
+        if book.about.get("declared") != _declared(planned.mechanism.source):
+            rule = f"the table {planned.table} is declared otherwise than when it was opened; open another one"
+            raise StreamUnavailable(name, rule)
         receipt = paid(session, offer, _key_of(name), book)
-        talk = Talk(name, session, planned_of(session.dataset, offer), book, session.place(receipt))
+        talk = Talk(name, session, planned, book, session.place(receipt))
         talk.begin()
     except BaseException:
         book.close()
         raise
     return talk
+
+
+def _written(counts: NDArray[np.int64]) -> str:
+    """Return counts as a text whose length follows from their number alone: how many are 0 is private."""
+    return base64.b64encode(np.ascontiguousarray(counts, dtype="<i8").tobytes()).decode()
+
+
+def _counts(text: str) -> NDArray[np.int64]:
+    return np.frombuffer(base64.b64decode(text), dtype="<i8").astype(np.int64)
 
 
 def _plain(answer: Answer) -> dict[str, Any]:

@@ -297,7 +297,7 @@ def _person(name: bytes) -> str:
 
 
 class PlainBook(Book):
-    """A book of plain data, as what conversations keep: its records are as long as their JSON."""
+    """A book of plain data, as what conversations keep: records are as long as their JSON, and that is public."""
 
     @staticmethod
     def packed(record: Any) -> bytes:

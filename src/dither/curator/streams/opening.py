@@ -127,7 +127,8 @@ def book_paths(session: Session, kind: str, name: str) -> tuple[Path, Path]:
     """
     stem = f"{name}-{book_owner(session)}"
     curator = session.curator
-    prefix = "" if kind == "streams" else f"{kind}-"
+    # A point is in no name: no stream has the key of a conversation.
+    prefix = "" if kind == "streams" else f"{kind}."
     return curator.folder / kind / f"{stem}.sqlite", curator.anchors / f"{curator.ledger.id}-{prefix}{stem}.key"
 
 
