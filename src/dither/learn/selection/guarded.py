@@ -59,7 +59,7 @@ _KINDS: Final = (LinearModel, SparseModel, KernelModel, BoostedModel, ForestMode
 
 def _is_guarded(learner: Any) -> bool:
     """Whether a learner from rows releases a model that can be replaced by one of its kind with constant scores."""
-    kind = type(learner)
+    kind: Any = type(learner)
     return learner.distance in (ROW, ROW_REPLACED) and scores_rows(kind) and _can_be_constant(kind)
 
 
