@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither.errors import InvalidParameter
+from dither.errors import InvalidParameter, NoGuarantee
 from dither.mechanisms import SquareRootCounter
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.prefix_sums import PrefixCounter
 from dither.noise import system_noise
-from dither.privacy import ZCDP, ApproxDP
+from dither.privacy import ZCDP, ApproxDP, GaussianDP
 
 
 def answers(counter: SquareRootCounter, values: list[Any]) -> list[int]:
@@ -48,6 +48,11 @@ def test_calibration_stays_within_the_loss(within: Any) -> None:
     counter = SquareRootCounter.calibrated(within, sensitivity=3, steps=1000)
     assert within.covers(counter.loss(3))
     assert not within.covers(counter.loss("3.01"))
+
+
+def test_a_loss_that_no_rho_keeps_is_refused() -> None:
+    with pytest.raises(NoGuarantee, match="ZCDP"):
+        SquareRootCounter.calibrated(GaussianDP(1), sensitivity=1, steps=9)
 
 
 def test_it_errs_far_less_than_a_tree() -> None:

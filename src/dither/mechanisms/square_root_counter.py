@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidParameter
+from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Number, Whole, non_negative, positive, probability, sqrt_up, whole
 from dither.mechanisms.core.accuracy import gaussian_reach, share_of_failure
 from dither.mechanisms.core.additive import DiscreteScale
@@ -100,7 +100,10 @@ class SquareRootCounter(InteractivePrimitive[int, int]):
 
         """
         length = cls(sigma=1, steps=steps).length
-        return cls(sigma=gaussian_sigma(within, positive("sensitivity", sensitivity) * length), steps=steps)
+        found = cls(sigma=gaussian_sigma(within, positive("sensitivity", sensitivity) * length), steps=steps)
+        if not found.loss(sensitivity) <= within:
+            raise NoGuarantee(f"nothing in rho alone is within {within!r}: state it as ZCDP")
+        return found
 
     @cached_property
     def length(self) -> Fraction:
