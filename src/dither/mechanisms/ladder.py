@@ -27,6 +27,8 @@ from dither.privacy import Loss, Metric, PureDP
 
 #: Rungs times the largest width stay below this, so that places are 64-bit integers.
 _FARTHEST = 2**60
+#: Scales for which the sampler is proved.
+LEAST_SCALE, LARGEST_SCALE = Fraction(1, 2**30), 2**30
 
 
 class LadderPairs(Metric):
@@ -126,13 +128,11 @@ class Ladder(Primitive[Any, Any]):
 
     rungs: Whole = Whole(least=1, most=2**25)
     most: Whole = Whole(least=1, most=2**59)
-    scale: Positive = Positive()
+    scale: Positive = Positive(least=LEAST_SCALE, most=LARGEST_SCALE)
 
     def __post_init__(self) -> None:
         if self.rungs * self.most >= _FARTHEST:
             raise InvalidParameter("most", self.most, f"below 2^60 / {self.rungs}, the number of rungs")
-        if not Fraction(1, 2**30) <= self.scale <= 2**30:
-            raise InvalidParameter("scale", str(self.scale), "between 2^-30 and 2^30")
 
     @classmethod
     def calibrated(cls, within: Loss, *, rungs: int, most: int) -> Self:

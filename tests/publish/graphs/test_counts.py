@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dither.publish.graphs import counts, patterns
+from dither.errors import InvalidParameter
+from dither.mechanisms import SmoothCauchy
+from dither.privacy import PureDP
+from dither.publish.graphs import LadderCount, LaplaceCount, SmoothCount, counts, patterns
 from dither.publish.graphs.simple_graph import SimpleGraph, graph_of
 
 Bits = int
@@ -155,3 +159,32 @@ def test_empty_complete_and_star_shaped_graphs(nodes: int) -> None:
         for graph in (empty, complete, star):
             assert patterns.ladder(graph, pattern, k, 2 * nodes).max() <= max(patterns.reach(nodes, pattern, k), 1)
     assert counts.largest_common(star) == (1 if nodes > 2 else 0)
+
+
+@pytest.mark.parametrize("kind", [LaplaceCount, LadderCount, SmoothCount])
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"nodes": 1, "pattern": "stars", "k": 2}, "nodes"),
+        ({"nodes": "x", "pattern": "triangles"}, "nodes"),
+        ({"nodes": 10**30, "pattern": "stars", "k": 10**6}, "nodes"),
+        ({"nodes": 2**24, "pattern": "stars", "k": 16}, "nodes"),
+        ({"nodes": 5, "pattern": "stars", "k": -1}, "k"),
+        ({"nodes": 5, "pattern": "stars", "k": "a"}, "k"),
+        ({"nodes": 5, "pattern": "squares"}, "pattern"),
+    ],
+)
+def test_parameters_out_of_range_are_refused_by_name_before_a_reach_is_computed(
+    kind: Any, given: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(InvalidParameter, match=f"^{named} must be"):
+        kind.calibrated(PureDP(1), **given)
+
+
+def test_noise_that_cannot_be_drawn_is_refused_when_a_count_is_made() -> None:
+    for scale in (Fraction(1, 2**31), 2**31):
+        with pytest.raises(InvalidParameter, match=r"^scale must be"):
+            LadderCount(nodes=5, pattern="triangles", scale=scale)
+    noise = SmoothCauchy(power=4, least=1, smoothness=Fraction(1, 2**31), scale=5)
+    with pytest.raises(InvalidParameter, match=r"^smoothness must be"):
+        SmoothCount(nodes=5, pattern="triangles", noise=noise)

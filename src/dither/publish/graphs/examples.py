@@ -14,7 +14,7 @@ from dither.lift.lifted import Lifted
 from dither.mechanisms.core.registry import Example
 from dither.privacy import EDGE
 
-#: Seven nodes and eleven edges, with triangles, a hub and a node of its own.
+#: Seven nodes and nine edges, with triangles, a hub and a node of its own.
 SOME_EDGES = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (2, 3), (3, 4), (4, 5)]
 NODES = 7
 

@@ -19,7 +19,7 @@ from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.core.values import LARGEST_VALUE
-from dither.mechanisms.ladder import Ladder
+from dither.mechanisms.ladder import LARGEST_SCALE, LEAST_SCALE, Ladder
 from dither.privacy import Loss, Plan, Use
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
 from dither.publish.graphs.patterns import PatternCount, count, ladder
@@ -59,7 +59,7 @@ class LadderCount(PatternCount):
     no_error_because: ClassVar[str] = "the noise follows how far one edge moves the count in this graph: private"
     no_interval_because: ClassVar[str] = no_error_because
 
-    scale: Positive = Positive()
+    scale: Positive = Positive(least=LEAST_SCALE, most=LARGEST_SCALE)
 
     @classmethod
     def calibrated(cls, within: Loss, *, nodes: int, pattern: str, k: int = 0) -> Self:

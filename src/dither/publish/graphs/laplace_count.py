@@ -7,7 +7,7 @@ For the number of edges, which one edge moves by 1. For other patterns the worst
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from dither.exact import Number
@@ -18,7 +18,7 @@ from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import Loss, Plan, Use
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
-from dither.publish.graphs.patterns import EDGES, PatternCount, count, reach
+from dither.publish.graphs.patterns import EDGES, PatternCount, count
 from dither.publish.graphs.simple_graph import graph_of
 
 
@@ -42,7 +42,8 @@ class LaplaceCount(PatternCount):
 
     Args:
         nodes: n, their number; public.
-        pattern: what is counted: edges, triangles, stars or k-triangles.
+        pattern: what is counted: edges, triangles, stars or k-triangles. Edges of a directed graph that lead there and
+            back count once.
         k: the neighbours of a star, or the nodes over the edge of a k-triangle; 0 for others.
         noise: for one integer.
 
@@ -68,12 +69,13 @@ class LaplaceCount(PatternCount):
             k: of stars and k-triangles.
 
         """
-        noise = Purse.within(within).noise(max(reach(nodes, pattern, k), 1))
-        return cls(nodes=nodes, pattern=pattern, k=k, noise=noise)
+        # Made once with any noise, so that parameters are checked before anything is computed from them.
+        made = cls(nodes=nodes, pattern=pattern, k=k, noise=Geometric(scale=1))
+        return replace(made, noise=Purse.within(within).noise(made.reach))
 
     @property
     def takes_directed(self) -> bool:
-        """Edges are edges, whichever way they lead."""
+        """Of a directed graph pairs of nodes are counted that are joined in either direction, each once."""
         return bool(self.pattern == EDGES)
 
     @property

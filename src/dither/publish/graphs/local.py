@@ -1,8 +1,8 @@
 """How far one edge can move a count in this graph and in those around it: ladders of local sensitivities.
 
 ``ladder(t)`` is a bound L_t with L_0 at least the local sensitivity and L_t(G) at most L_(t+1)(G') for graphs one edge
-apart. Such numbers serve two mechanisms: a ladder's rungs, and a smooth bound. They are proved on the page of ladders
-(docs/lemmas/graph-ladders.md), and checked on all graphs with up to five nodes.
+apart. Such numbers serve two mechanisms: a ladder's rungs, and a smooth bound. They are proved on the page of graphs
+(docs/lemmas/graphs.md), and checked on all graphs with up to five nodes.
 """
 
 from __future__ import annotations

@@ -31,6 +31,8 @@ _UNBOUNDED: Final = (
 )
 _ORDERED: Final = "degrees were released in order, without their nodes, and fitted to that order; no intervals"
 
+_EITHER_WAY: Final = "pairs of nodes that are joined in either direction: edges that lead there and back count once"
+
 
 def plan_graph(source: Edges, loss: Loss, wish: str, *, k: int | None = None, method: str = "auto") -> Lifted:
     """Return the release of something about a graph.
@@ -149,7 +151,7 @@ def present_graph(
         )
         raw, rows = [(value,)], [(min(max(value, 0), most),)]
         low, high = [(None,)], [(None,)]
-        notes = _projected(made)
+        notes = (*_joined(made), *_projected(made))
         if interval is None:
             notes = (_UNBOUNDED,)
         else:
@@ -166,6 +168,12 @@ def present_graph(
         notes=notes,
         raw=tuple(raw),
     )
+
+
+def _joined(made: Lifted) -> tuple[str, ...]:
+    """Return what the number of edges means where they are directed."""
+    source: Any = made.source
+    return (_EITHER_WAY,) if source.graph.directed else ()
 
 
 def _projected(made: Lifted) -> tuple[str, ...]:

@@ -69,6 +69,11 @@ class SmoothCount(PatternCount):
 
     noise: Of[Smooth] = Of(SmoothCauchy, SmoothLaplace, where=lambda noise: noise.dimension == 1)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # Refuses a smoothness with which no bound can be computed, before anything is charged or read.
+        smooth_bound((), most=self.reach, smoothness=self.noise.smoothness)
+
     @classmethod
     def calibrated(cls, within: Loss, *, nodes: int, pattern: str, k: int = 0) -> Self:
         """Return Cauchy noise for a pure loss, and Laplace noise where there is a delta.
