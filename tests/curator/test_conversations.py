@@ -257,6 +257,8 @@ def test_a_conversation_has_no_copies(session: Session) -> None:
         assert again.answers() == tuple(answers)
 
 
+# Newer Pythons warn of forks beside threads; here the child asks and leaves.
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_conversation_stays_in_its_thread_and_process(session: Session) -> None:
     with opened(session, epsilon=1) as talk:
         talk.ask("smokes")

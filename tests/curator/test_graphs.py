@@ -73,6 +73,22 @@ def test_answers_are_those_of_the_graph_at_a_loss_that_leaves_no_noise(session: 
     assert session.balance().releases == 8
 
 
+def test_edges_of_a_directed_graph_count_each_way_and_nothing_else_is_answered(tmp_path: Path) -> None:
+    pairs = [("p0", "p1"), ("p1", "p0"), ("p0", "p1"), ("p2", "p3"), ("p4", "p4")]
+    (tmp_path / "letters.csv").write_text("\n".join(["one,other", *map(",".join, pairs)]))
+    graph = "{ends: [one, other], directed: true}"
+    (tmp_path / "letters.yaml").write_text(SCHEMA.format(name="letters", graph=graph, names=", ".join(NAMES)))
+    made = Curator.create(tmp_path / "home", anchors=tmp_path / "anchors")
+    made.add(tmp_path / "letters.yaml", budget=PureDP(10**6))
+    with made.session("letters", analyst="ana") as session:
+        assert session.graph().edges(epsilon=10**4).rows == ((3,),)
+        for refused, method in (("triangles", "laplace"), ("edges", "ladder"), ("degrees", "auto")):
+            with pytest.raises(InvalidParameter, match="directed"):
+                session.graph_answer(refused, method=method, epsilon=1)
+        assert session.balance().releases == 1
+    made.close()
+
+
 def test_prices_are_what_is_charged_and_a_key_is_charged_once(session: Session) -> None:
     offer = session.offer.graph_answer("triangles", epsilon=1, key="mine")
     assert session.quote(offer).loss <= PureDP(1)
@@ -186,6 +202,6 @@ def test_edges_that_lead_there_and_back_count_once_and_the_answer_says_so(tmp_pa
         with made.session("calls", analyst="ana") as session:
             edges = session.graph("friends").edges(epsilon=10**4)
             assert edges.rows == ((2,),)
-            assert any("in either direction" in note for note in edges.notes)
+            assert any("are two" in note for note in edges.notes)
             with pytest.raises(InvalidParameter, match="directed"):
                 session.graph("friends").triangles(epsilon=1)

@@ -96,9 +96,16 @@ def test_methods_for_another_graph_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="5 nodes"):
         source.check(LadderCount(nodes=6, pattern="triangles", scale=2))
     directed = Edges(friends(5, directed=True), "friends")
-    directed.check(LaplaceCount(nodes=5, pattern="edges", noise=Geometric(scale=1)))
-    with pytest.raises(InvalidParameter, match="directed"):
-        directed.check(LadderCount(nodes=5, pattern="triangles", scale=2))
+    noise = Geometric(scale=1)
+    directed.check(LaplaceCount(nodes=5, pattern="edges", noise=noise, directed=True))
+    for method in (
+        LaplaceCount(nodes=5, pattern="edges", noise=noise),
+        LadderCount(nodes=5, pattern="triangles", scale=2),
+    ):
+        with pytest.raises(InvalidParameter, match="directed"):
+            directed.check(method)
+    with pytest.raises(InvalidParameter, match="no direction"):
+        LaplaceCount(nodes=5, pattern="triangles", noise=noise, directed=True)
 
 
 def test_rows_of_a_graph_are_not_counted_as_rows() -> None:

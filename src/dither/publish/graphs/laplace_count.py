@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from dither.exact import Number
+from dither.errors import InvalidParameter
+from dither.exact import Flag, Number
+from dither.lift.edges import canonical
 from dither.mechanisms.core.mechanism import Bound, Interval
 from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.core.registry import Example, register
@@ -19,13 +21,16 @@ from dither.mechanisms.geometric import Geometric
 from dither.privacy import Loss, Plan, Use
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
 from dither.publish.graphs.patterns import EDGES, PatternCount, count
-from dither.publish.graphs.simple_graph import graph_of
+from dither.publish.graphs.simple_graph import ends_of, graph_of
 
 
 def _examples() -> Iterator[Example]:
     for pattern, k in (("edges", 0), ("triangles", 0), ("stars", 2), ("k-triangles", 2)):
         made = LaplaceCount(nodes=NODES, pattern=pattern, k=k, noise=Geometric(scale=4))
         yield Example(made, SOME_EDGES, edge_neighbours())
+    both = [*SOME_EDGES, (1, 0)]
+    directed = LaplaceCount(nodes=NODES, pattern="edges", noise=Geometric(scale=4), directed=True)
+    yield Example(directed, both, (*edge_neighbours(), (both, SOME_EDGES, 1)))
 
 
 @register(
@@ -42,10 +47,10 @@ class LaplaceCount(PatternCount):
 
     Args:
         nodes: n, their number; public.
-        pattern: what is counted: edges, triangles, stars or k-triangles. Edges of a directed graph that lead there and
-            back count once.
+        pattern: what is counted: edges, triangles, stars or k-triangles.
         k: the neighbours of a star, or the nodes over the edge of a k-triangle; 0 for others.
         noise: for one integer.
+        directed: whether an edge and the one that leads back are two; for edges alone.
 
     >>> from dither.privacy import PureDP
     >>> LaplaceCount.calibrated(PureDP(1), nodes=100, pattern="triangles").noise.scale
@@ -57,9 +62,15 @@ class LaplaceCount(PatternCount):
     version: ClassVar[int] = 1
 
     noise: OneCount = OneCount()
+    directed: Flag = Flag(False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.directed and self.pattern != EDGES:
+            raise InvalidParameter("directed", True, f"left out for {self.pattern}: they have no direction")
 
     @classmethod
-    def calibrated(cls, within: Loss, *, nodes: int, pattern: str, k: int = 0) -> Self:
+    def calibrated(cls, within: Loss, *, nodes: int, pattern: str, k: int = 0, directed: bool = False) -> Self:
         """Return the least noise within a loss for graphs one edge apart.
 
         Args:
@@ -67,16 +78,17 @@ class LaplaceCount(PatternCount):
             nodes: their number.
             pattern: what is counted.
             k: of stars and k-triangles.
+            directed: whether an edge and the one that leads back are two.
 
         """
         # Made once with any noise, so that parameters are checked before anything is computed from them.
-        made = cls(nodes=nodes, pattern=pattern, k=k, noise=Geometric(scale=1))
+        made = cls(nodes=nodes, pattern=pattern, k=k, noise=Geometric(scale=1), directed=directed)
         return replace(made, noise=Purse.within(within).noise(made.reach))
 
     @property
     def takes_directed(self) -> bool:
-        """Of a directed graph pairs of nodes are counted that are joined in either direction, each once."""
-        return bool(self.pattern == EDGES)
+        """Whether an edge and the one that leads back are two."""
+        return bool(self.directed)
 
     @property
     def part(self) -> CountNoise:
@@ -97,5 +109,8 @@ class LaplaceCount(PatternCount):
 
     def release(self, data: Any, run: Runner) -> Any:
         """Return the count with noise."""
-        graph = graph_of(data, self.nodes)
-        return run(self.part, count(graph, self.pattern, self.k), stability=self.reach)
+        if self.directed:
+            value = len(canonical(ends_of(data, self.nodes), self.nodes, directed=True))
+        else:
+            value = count(graph_of(data, self.nodes), self.pattern, self.k)
+        return run(self.part, value, stability=self.reach)

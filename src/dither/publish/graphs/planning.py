@@ -31,7 +31,7 @@ _UNBOUNDED: Final = (
 )
 _ORDERED: Final = "degrees were released in order, without their nodes, and fitted to that order; no intervals"
 
-_EITHER_WAY: Final = "pairs of nodes that are joined in either direction: edges that lead there and back count once"
+_EITHER_WAY: Final = "edges are directed: one that leads there and one that leads back are two"
 
 
 def plan_graph(source: Edges, loss: Loss, wish: str, *, k: int | None = None, method: str = "auto") -> Lifted:
@@ -68,7 +68,9 @@ def plan_graph(source: Edges, loss: Loss, wish: str, *, k: int | None = None, me
         if wish == BY_NODE:
             return DegreeVector.calibrated(within, nodes=source.nodes)
         chosen = ("laplace" if wish == EDGES else "ladder") if method == "auto" else method
-        return _KINDS[chosen].calibrated(within, nodes=source.nodes, pattern=wish, k=0 if k is None else k)
+        # Other methods and patterns have no directions, and are refused with the source.
+        ways = {"directed": True} if source.graph.directed and wish == EDGES and chosen == "laplace" else {}
+        return _KINDS[chosen].calibrated(within, nodes=source.nodes, pattern=wish, k=0 if k is None else k, **ways)
 
     made = [Lifted.calibrated(within, source=source, build=build) for within in _ways(loss, method)]
     # The one with less noise; at an equal amount what was stated.
@@ -141,7 +143,8 @@ def present_graph(
             ResultColumn("degree", "integer", is_key=False, estimand="the number of edges at the node"),
         )
     else:
-        most = largest_count(made.source.nodes, wish, k or 0)  # type: ignore[attr-defined]
+        source: Any = made.source
+        most = largest_count(source.nodes, wish, k or 0) * (2 if source.graph.directed else 1)
         value = round(float(out)) if isinstance(out, float) else int(out)
         name = named(wish, k or 0)
         columns = (

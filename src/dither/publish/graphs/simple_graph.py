@@ -75,16 +75,26 @@ def graph_of(data: Any, nodes: int) -> SimpleGraph:
     [[0, 1]]
 
     """
+    return SimpleGraph(nodes, canonical(ends_of(data, nodes), nodes))
+
+
+def ends_of(data: Any, nodes: int) -> Ints:
+    """Return the ends of a list of edges as two columns, whichever way they lead; -1 or no row where it is no pair.
+
+    Args:
+        data: an array of integers with two columns, or a list of pairs; refused for another type or shape alone.
+        nodes: the public number of nodes.
+
+    """
     if isinstance(data, np.ndarray):
         if data.ndim != 2 or data.shape[1] != 2 or data.dtype.kind not in "iu":
             raise InvalidValue("value", data, "edges: integers of shape (any, 2), or a list of pairs")
-        ends = np.where(data < nodes, data, -1).astype(np.int64)
-    elif isinstance(data, list | tuple | set | frozenset):
+        # What is below the number of nodes is in the range of 64 bits with a sign, of any type.
+        return np.where(data < nodes, data.astype(np.int64), np.int64(-1))
+    if isinstance(data, list | tuple | set | frozenset):
         pairs = [pair for row in data if (pair := _pair(row, nodes)) is not None]
-        ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    else:
-        raise InvalidValue("value", data, "edges: integers of shape (any, 2), or a list of pairs")
-    return SimpleGraph(nodes, canonical(ends, nodes))
+        return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    raise InvalidValue("value", data, "edges: integers of shape (any, 2), or a list of pairs")
 
 
 def _pair(row: Any, nodes: int) -> tuple[int, int] | None:
