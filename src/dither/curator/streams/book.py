@@ -330,7 +330,7 @@ class _Marks:
         return found
 
     def append(self, number: int, link: str) -> None:
-        """Remember that so many ticks are frozen."""
+        """Remember how many ticks are frozen."""
         # The first line end closes a line that a dying process may have left open.
         os.write(self._file, f"\n{number} {link} {_check(str(number), link)}".encode("ascii"))
         self._unforced += 1

@@ -21,7 +21,7 @@ from dither.learn.trees.bins import public_numbers
 ZONES: Final = ("mean", "past", "future")
 #: How strongly the printed score is followed, where print has the epsilon of a step: here it costs nothing.
 _STRENGTH: Final = 1.0
-#: A point of the zone is accepted more often than not; should so many fail, its middle is taken.
+#: A point of the zone is accepted more often than not; where this number of them fail, its middle is taken.
 _TRIES: Final = 64
 
 

@@ -7,22 +7,18 @@ order takes most of the noise away again. Cost: one sort and linear time.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.data.graphs import MOST_NODES
 from dither.estimate.isotonic import isotonic
-from dither.exact import Whole
-from dither.mechanisms.core.mechanism import Composed, Numerics
-from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
+from dither.mechanisms.core.mechanism import Numerics
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
-from dither.privacy import EDGE, Loss, Plan, Unit, Use
-from dither.publish.graphs.degree_vector import moved_degrees
+from dither.publish.graphs.degree_vector import NoisyDegrees
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
 from dither.publish.graphs.simple_graph import graph_of
 
@@ -37,7 +33,7 @@ def _examples() -> Iterator[Example]:
     "Differential Privacy and Applications (Zhu et al. 2017), sections 4.4.1 and 9.3.2",
 )
 @dataclass(frozen=True, kw_only=True)
-class DegreeSequence(Composed[Any, NDArray[np.float64]]):
+class DegreeSequence(NoisyDegrees):
     """Release the degrees of all nodes in increasing order.
 
     Guarantee: graphs ``d_in`` edges apart lose what ``node`` loses at ``2 d_in`` for geometric noise, and at
@@ -59,38 +55,8 @@ class DegreeSequence(Composed[Any, NDArray[np.float64]]):
     no_error_because: ClassVar[str] = "how much the order helps depends on how many degrees are equal"
     no_interval_because: ClassVar[str] = no_error_because
 
-    nodes: Whole = Whole(least=2, most=MOST_NODES)
-    node: OneCount = OneCount()
-
-    @classmethod
-    def calibrated(cls, within: Loss, *, nodes: int) -> Self:
-        """Return the least noise within a loss for graphs one edge apart.
-
-        Args:
-            within: what they may lose.
-            nodes: their number.
-
-        """
-        purse = Purse.within(within)
-        return cls(nodes=nodes, node=purse.noise(moved_degrees(is_pure=True), moved_degrees(is_pure=False)))
-
-    @property
-    def distance(self) -> Unit:
-        """One edge."""
-        return EDGE
-
-    @property
-    def part(self) -> CountNoise:
-        """The noise for all degrees."""
-        return replace(self.node, shape=(self.nodes,))
-
-    def plan(self) -> Plan:
-        """One draw."""
-        return Use(self.part, moved_degrees(is_pure=isinstance(self.node, Geometric)))
-
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
         """Return the nearest sequence of degrees in order: from 0 to nodes - 1, in whole numbers."""
         ordered = np.sort(graph_of(data, self.nodes).degrees)
-        stability = moved_degrees(is_pure=isinstance(self.node, Geometric))
-        noisy = np.asarray(run(self.part, ordered, stability=stability), dtype=np.float64)
+        noisy = np.asarray(run(self.part, ordered, stability=self.stability), dtype=np.float64)
         return np.rint(np.clip(isotonic(noisy), 0, self.nodes - 1))

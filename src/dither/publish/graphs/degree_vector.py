@@ -37,35 +37,9 @@ def moved_degrees(*, is_pure: bool) -> Fraction:
     return Fraction(2) if is_pure else Fraction(17, 12)
 
 
-def _examples() -> Iterator[Example]:
-    yield Example(DegreeVector(nodes=NODES, node=Geometric(scale=2)), SOME_EDGES, edge_neighbours())
-    yield Example(DegreeVector(nodes=NODES, node=DiscreteGaussian(sigma=2)), SOME_EDGES, edge_neighbours())
-
-
-@register(
-    examples=_examples,
-    source="Differential Privacy and Applications (Zhu et al. 2017), section 9.4, whose queries it answers",
-)
 @dataclass(frozen=True, kw_only=True)
-class DegreeVector(Composed[Any, NDArray[np.int64]]):
-    """Release the degree of every node, each with its own noise.
-
-    Guarantee: graphs ``d_in`` edges apart lose what ``node`` loses at ``2 d_in`` for geometric noise, and at
-    ``17/12 d_in`` (above the root of 2) for Gaussian noise.
-
-    Args:
-        nodes: their number; public.
-        node: the noise for one degree.
-
-    >>> from dither.privacy import PureDP
-    >>> DegreeVector.calibrated(PureDP(1), nodes=1000).loss(1)
-    PureDP('1')
-
-    """
-
-    name: ClassVar[str] = "degree-vector"
-    version: ClassVar[int] = 1
-    numerics: ClassVar[Numerics] = Numerics.EXACT
+class NoisyDegrees(Composed[Any, Any]):
+    """The degrees of all nodes, in whatever order, with noise for each of them: one draw."""
 
     nodes: Whole = Whole(least=2, most=MOST_NODES)
     node: OneCount = OneCount()
@@ -94,7 +68,43 @@ class DegreeVector(Composed[Any, NDArray[np.int64]]):
 
     def plan(self) -> Plan:
         """One draw."""
-        return Use(self.part, moved_degrees(is_pure=isinstance(self.node, Geometric)))
+        return Use(self.part, self.stability)
+
+    @property
+    def stability(self) -> Fraction:
+        """How far one edge moves the degrees, in the distance of the noise."""
+        return moved_degrees(is_pure=isinstance(self.node, Geometric))
+
+
+def _examples() -> Iterator[Example]:
+    yield Example(DegreeVector(nodes=NODES, node=Geometric(scale=2)), SOME_EDGES, edge_neighbours())
+    yield Example(DegreeVector(nodes=NODES, node=DiscreteGaussian(sigma=2)), SOME_EDGES, edge_neighbours())
+
+
+@register(
+    examples=_examples,
+    source="Differential Privacy and Applications (Zhu et al. 2017), section 9.4, whose queries it answers",
+)
+@dataclass(frozen=True, kw_only=True)
+class DegreeVector(NoisyDegrees):
+    """Release the degree of every node, each with its own noise.
+
+    Guarantee: graphs ``d_in`` edges apart lose what ``node`` loses at ``2 d_in`` for geometric noise, and at
+    ``17/12 d_in`` (above the root of 2) for Gaussian noise.
+
+    Args:
+        nodes: their number; public.
+        node: the noise for one degree.
+
+    >>> from dither.privacy import PureDP
+    >>> DegreeVector.calibrated(PureDP(1), nodes=1000).loss(1)
+    PureDP('1')
+
+    """
+
+    name: ClassVar[str] = "degree-vector"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
 
     def error(self, confidence: Number) -> Bound:
         """Return the bound of the noise on all degrees at once."""
@@ -106,5 +116,4 @@ class DegreeVector(Composed[Any, NDArray[np.int64]]):
 
     def release(self, data: Any, run: Runner) -> NDArray[np.int64]:
         """Return the noisy degrees, by the number of the node."""
-        stability = moved_degrees(is_pure=isinstance(self.node, Geometric))
-        return np.asarray(run(self.part, graph_of(data, self.nodes).degrees, stability=stability))
+        return np.asarray(run(self.part, graph_of(data, self.nodes).degrees, stability=self.stability))
