@@ -30,8 +30,9 @@ from dither.curator.ledger.interface import (
     checked_wait,
 )
 from dither.curator.ledger.orders import Answer, Debit, Decision, Draw, why_barred
-from dither.curator.ledger.owners import OwnersBooks, limit_as_loss
+from dither.curator.ledger.owners import limit_as_loss
 from dither.curator.ledger.page import Page, Request
+from dither.curator.ledger.people import PeopleBooks
 from dither.curator.ledger.replay import Replay
 from dither.curator.ledger.restore import contradiction
 from dither.errors import (
@@ -54,7 +55,7 @@ from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 from dither.privacy.losses import states_rho
 
 
-class Books(OwnersBooks):
+class Books(PeopleBooks):
     """A ledger in a database: budgets, quotas, releases, and what can be asked about them."""
 
     # Releases.
