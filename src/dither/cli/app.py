@@ -47,6 +47,7 @@ VERBS: Final = MappingProxyType(
             "curate:card",
             "Write the release card of a data set, in the sections of the public registry of deployments.",
         ),
+        "serve": Verb("serve:serve", "Let people with tokens ask over HTTP, on the budgets and quotas of this folder."),
         "sql": Verb("ask:sql", "Answer a query privately, every number with its error bar, and charge the ledger."),
         "ask": Verb("conversation:converse", "Ask any number of counting questions about some columns, for one price."),
         "shell": Verb("shell:shell", "Ask many queries at a prompt: each is priced, and asked if you say yes."),
@@ -117,6 +118,21 @@ STREAM: Final = MappingProxyType(
         ),
     }
 )
+PEOPLE: Final = MappingProxyType(
+    {
+        "add": Verb("people:add", "Declare a person: analyst, auditor or curator."),
+        "grant": Verb("people:grant", "Let a person ask of a data set, within a quota of its budget."),
+        "revoke": Verb("people:revoke", "Let a person ask no more: of one data set, or at all."),
+        "list": Verb("people:show", "List who is declared, and what they may ask."),
+    }
+)
+TOKEN: Final = MappingProxyType(
+    {
+        "new": Verb("people:new_token", "Make a token of a person; it is printed once, and kept nowhere."),
+        "list": Verb("people:tokens", "List tokens without their secrets: whose, until when, used when."),
+        "revoke": Verb("people:revoke_token", "End a token, at once and everywhere."),
+    }
+)
 DATASETS: Final = MappingProxyType(
     {
         "raise-budget": Verb(
@@ -169,7 +185,7 @@ RESEARCHER: Final = "Researcher: find an algorithm, read its proof, try to refut
 PANELS: Final = MappingProxyType(
     {
         EVERYBODY: ("demo",),
-        OWNER: ("init", "add", "check", "bounds", "limits", "card"),
+        OWNER: ("init", "add", "check", "bounds", "limits", "card", "serve"),
         ANALYST: (
             *("quote", "sql", "ask", "shell", "answer", "synthesize", "anonymize"),
             *("fit", "predict", "graph", "release"),
@@ -180,6 +196,8 @@ PANELS: Final = MappingProxyType(
 GROUPS: Final = MappingProxyType(
     {
         "datasets": (DATASETS, OWNER, "List the data sets, or decide about one: budget, quotas, name, end."),
+        "people": (PEOPLE, OWNER, "Who may ask from elsewhere, and what."),
+        "token": (TOKEN, OWNER, "The tokens by which people are known to a service."),
         "ledger": (LEDGER, OWNER, "What was spent, by whom, and whether the books are true."),
         "publish": (PUBLISH, ANALYST, "Publish tables of counts: histograms, many queries at once, marginals."),
         "stream": (STREAM, ANALYST, "Numbers that go on being released, tick by tick, for one price."),

@@ -28,6 +28,7 @@ from dither.cli.options import (
     Quoted,
     Report,
     Rho,
+    Server,
     SomeColumns,
     Where,
 )
@@ -120,6 +121,7 @@ def synthesize(
     where: Where = None,
     analyst: Analyst = "curator",
     key: Key = None,
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:

@@ -19,6 +19,7 @@ from dither.curator.request import Request
 from dither.curator.session import Session
 from dither.curator.words import read_words
 from dither.errors import InvalidParameter
+from dither.lift.offer import Offer
 from dither.privacy import Loss
 from dither.publish.queries import Quote
 from dither.publish.queries.found_clamps import USUAL_SHARE, found_clamps
@@ -84,9 +85,11 @@ def quoted(session: Session, verb: str, written: Any) -> Quote | Price:
     if verb in ("sql", "ask"):
         words.pop("confidence", None)
         what = words.pop("text" if verb == "sql" else "query", None)
-        return session.quote(what, **words)
+        quote: Quote = session.quote(what, **words)
+        return quote
     with saying_what_is_left(session.balance):
-        return session.quote(getattr(session.offer, verb)(**words))
+        offer: Offer[Any] = getattr(session.offer, verb)(**words)
+    return session.quote(offer)
 
 
 def usual_key(session: Session, request: Request) -> str:

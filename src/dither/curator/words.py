@@ -6,7 +6,8 @@ estimators by name. No code, no paths, no frames. What has no place in it is ref
 ===========================  ====================================================================================
 text, true, false, NULL      as in JSON
 an integer                   a JSON number, of at most 64 bits
-any other number             ``{"number": "1/3"}``
+an exact number              ``{"number": "1/3"}``
+a float                      ``{"real": "0.1"}``, in the fewest digits that mean it
 a date, a timestamp          ``{"date": "2024-01-31"}``, ``{"timestamp": "2024-01-31T12:00:00"}``
 a list or tuple              a list
 a mapping                    ``{"map": [[key, value], ...]}``
@@ -40,6 +41,7 @@ from dither.privacy import Loss
 DEEPEST: Final = 64
 _LARGEST: Final = 2**63
 _NUMBER: Final = re.compile(r"-?[0-9]{1,400}(/[0-9]{1,400}|\.[0-9]{1,400})?(e-?[0-9]{1,3})?")
+_REAL: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?(e[+-]?[0-9]{1,3})?")
 #: What an estimator is told by the ledger, and by nobody else.
 _NOT_TOLD: Final = ("budget",)
 
@@ -66,7 +68,8 @@ def write_words(words: Mapping[str, Any], dataset: DataSet) -> dict[str, Any]:
     >>> from dither.data.examples import clinic
     >>> from dither.privacy import ROW
     >>> write_words({"table": "visits", "epsilon": 0.1}, clinic(ROW))
-    {'table': 'visits', 'epsilon': {'number': '0.1'}}
+    {'table': 'visits', 'epsilon': {'real': '0.1'}}
+
     """
     return {name: _write(value, dataset, DEEPEST) for name, value in words.items()}
 
@@ -97,9 +100,11 @@ def _write(value: Any, dataset: DataSet, depth: int) -> Any:
         return value
     if isinstance(value, int):
         return value if -_LARGEST <= value < _LARGEST else {"number": str(value)}
-    if isinstance(value, float | Decimal | Fraction):
-        if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float):
+        if not math.isfinite(value):
             raise NotSerialisable(f"{value} has no place in a request")
+        return {"real": repr(value)}
+    if isinstance(value, Decimal | Fraction):
         return {"number": str(exact("number", value))}
     if isinstance(value, datetime.datetime):
         return {"timestamp": value.isoformat()}
@@ -165,10 +170,17 @@ class _Reader:
             raise InvalidParameter(place, written, 'a text such as "0.1" or "1/3"')
         return exact(place, written)
 
-    def _date(self, written: Any, place: str, _: int) -> datetime.date:
+    def _real(self, written: Any, place: str, _: int) -> float:
+        if isinstance(written, str) and _REAL.fullmatch(written):
+            found = float(written)
+            if math.isfinite(found):
+                return found
+        raise InvalidParameter(place, written, 'a text such as "0.1" or "1e-05"')
+
+    def _date(self, written: Any, place: str, _: int) -> Any:
         return _moment(datetime.date, written, place)
 
-    def _timestamp(self, written: Any, place: str, _: int) -> datetime.datetime:
+    def _timestamp(self, written: Any, place: str, _: int) -> Any:
         return _moment(datetime.datetime, written, place)
 
     def _map(self, written: Any, place: str, depth: int) -> dict[Any, Any]:
@@ -229,7 +241,7 @@ class _Reader:
         return dataclasses.replace(record, **changed) if changed else record
 
 
-_TAGS: Final = ("number", "date", "timestamp", "map", "loss", "spec")
+_TAGS: Final = ("number", "real", "date", "timestamp", "map", "loss", "spec")
 
 
 def _moment(kind: Any, written: Any, place: str) -> Any:

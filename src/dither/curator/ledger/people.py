@@ -44,7 +44,10 @@ class TokenRow(NamedTuple):
     revoked: str | None
 
 
-_TOKEN = "SELECT id, person, digest, scopes, made, expires, used, revoked FROM tokens"
+_SHOWN = "SELECT id, person, digest, scopes, made, expires, used, revoked FROM tokens"
+
+
+_KEEP = "INSERT INTO tokens (id, person, digest, scopes, made, expires, used, revoked) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class PeopleBooks(OwnersBooks):
@@ -56,9 +59,7 @@ class PeopleBooks(OwnersBooks):
         def work(page: Page) -> bool:
             known = page.rows.one("SELECT name FROM people WHERE name = ?", name)
             if known is None:
-                page.rows.do(
-                    "INSERT INTO people (name, role, since) VALUES (?, ?, ?)", name, role, moment(self._clock)
-                )
+                page.rows.do("INSERT INTO people (name, role, since) VALUES (?, ?, ?)", name, role, moment(self._clock))
             else:
                 page.rows.do("UPDATE people SET role = ?, until = NULL WHERE name = ?", role, name)
             return known is None
@@ -119,18 +120,16 @@ class PeopleBooks(OwnersBooks):
 
     def keep_token(self, token: TokenRow) -> None:
         """Keep a new token."""
-        columns = "id, person, digest, scopes, made, expires, used, revoked"
-        insert = f"INSERT INTO tokens ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-        self._change("token", lambda page: page.rows.do(insert, *token))
+        self._change("token", lambda page: page.rows.do(_KEEP, *token))
 
     def token(self, name: str) -> TokenRow | None:
         """Return one token by its public name."""
-        rows = self._read_rows(f"{_TOKEN} WHERE id = ?", name)
+        rows = self._read_rows(f"{_SHOWN} WHERE id = ?", name)
         return TokenRow(*rows[0]) if rows else None
 
     def tokens(self) -> tuple[TokenRow, ...]:
         """Return all tokens, without their secrets."""
-        return tuple(TokenRow(*row) for row in self._read_rows(f"{_TOKEN} ORDER BY made, id"))
+        return tuple(TokenRow(*row) for row in self._read_rows(f"{_SHOWN} ORDER BY made, id"))
 
     def use_token(self, name: str, day: str) -> None:
         """Note on which day a token was used last."""
@@ -141,9 +140,7 @@ class PeopleBooks(OwnersBooks):
 
         def work(page: Page) -> bool:
             known = page.rows.one("SELECT id FROM tokens WHERE id = ?", name)
-            page.rows.do(
-                "UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL", moment(self._clock), name
-            )
+            page.rows.do("UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL", moment(self._clock), name)
             return known is not None
 
         return self._change("token", work)

@@ -179,6 +179,7 @@ _POSTGRES_2 = (
 # Version 3: the text of a budget may say what else its owner decided (``standing``), and entries of new kinds say when.
 # Nothing changes in the tables; a package that would not understand such a text is told so by the number.
 
+
 # Version 4: who may come in from elsewhere, what they are granted, and the tokens they show.
 def _people(text: str) -> tuple[str, ...]:
     """Return the tables of people; ``text`` is the type of texts that are compared."""
