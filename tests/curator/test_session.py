@@ -252,7 +252,7 @@ def test_everything_that_releases_has_a_price_beforehand(session: Session, folde
 
 
 def test_a_session_and_its_offers_have_the_same_verbs() -> None:
-    verbs = {name for name in vars(Offers) if not name.startswith("_")} - {"method", "has_made", "call_of"}
+    verbs = {name for name in vars(Offers) if not name.startswith("_")} - {"method", "has_made"}
     for name in verbs:
         assert callable(getattr(Session, name))
         # A query with AUTO is several offers; a stream or a conversation is opened under a name and not released.

@@ -12,7 +12,7 @@ import pytest
 
 from dither.curator.delivering import asked_of, usual_key
 from dither.curator.folder import Curator
-from dither.curator.offers import Offers
+from dither.curator.offers import Offers, call_of
 from dither.curator.session import Session
 from dither.curator.words import public_view, read_words, write_words
 from dither.errors import DitherError, InvalidParameter, NotSerialisable
@@ -53,7 +53,7 @@ def test_an_offer_made_elsewhere_is_the_same_request_here(session: Session) -> N
     there, here = Offers(view), session.offer
     made, wanted = of_clinic(there), of_clinic(here)
     for verb, offer in made.items():
-        call = there.call_of(offer)
+        call = call_of(there, offer)
         assert call.verb == verb
         travelled = json.loads(json.dumps(write_words(call.words, view), allow_nan=False))
         planned = asked_of(session, verb, travelled)
@@ -68,7 +68,7 @@ def test_an_estimator_travels_by_its_name(session: Session) -> None:
     view = public_view(session.dataset)
     there = Offers(view)
     offer = there.fit(learn.LogisticRegression(epsilon=1, C="1/2"), "visits", target="ward")
-    written = write_words(there.call_of(offer).words, view)
+    written = write_words(call_of(there, offer).words, view)
     assert written["estimator"]["estimator"] == "LogisticRegression"
     local = session.offer.fit(learn.LogisticRegression(epsilon=1, C="1/2"), "visits", target="ward")
     assert asked_of(session, "fit", written).request.digest == session.request_of(local).digest
@@ -76,7 +76,12 @@ def test_an_estimator_travels_by_its_name(session: Session) -> None:
 
 def test_plain_values_come_back_as_they_were(session: Session) -> None:
     moment = datetime.datetime(2024, 1, 31, 12)
-    words = {"a": [1, True, None, "x", (2, 3)], "b": {"k": 0.5, 3: moment, "e": Fraction(1, 3)}, "c": moment.date(), "d": 2**70}
+    words = {
+        "a": [1, True, None, "x", (2, 3)],
+        "b": {"k": 0.5, 3: moment, "e": Fraction(1, 3)},
+        "c": moment.date(),
+        "d": 2**70,
+    }
     found = read_words(json.loads(json.dumps(write_words(words, session.dataset))), session.dataset)
     assert found == {
         "a": [1, True, None, "x", [2, 3]],

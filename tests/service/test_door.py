@@ -263,10 +263,10 @@ def test_what_nobody_foresaw_is_one_fixed_text() -> None:
 def test_settings_are_read_from_file_and_environment_and_refused_by_name() -> None:
     found = read_settings({"port": 9000, "requests per second": 5}, {"host": "localhost"}, {"DITHER_SERVICE_PORT": "1"})
     assert (found.port, found.requests_per_second, found.host) == (1, 5, "localhost")
-    for section in ({"colour": 1}, {"port": "x"}, {"timing": "fast"}, {"host": "0.0.0.0"}, {"certificate": "c"}):
+    for section in ({"colour": 1}, {"port": "x"}, {"timing": "fast"}, {"host": "192.0.2.1"}, {"certificate": "c"}):
         with pytest.raises(InvalidParameter):
             read_settings(section, {}, {})
-    assert not read_settings({"host": "0.0.0.0", "proxy": "nginx"}, {}, {}).is_local
+    assert not read_settings({"host": "192.0.2.1", "proxy": "nginx"}, {}, {}).is_local
     assert Settings().to_dict()["timing"] == "buckets"
 
 

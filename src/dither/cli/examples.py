@@ -134,6 +134,18 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "people grant": ("dither people grant ana clinic --quota 0.5 --most 0.1",),
         "people revoke": ("dither people revoke ana clinic", "dither people revoke ana"),
         "people list": ("dither people list",),
+        "receipt": (
+            "dither receipt show 6 -o receipt.json",
+            "dither receipt verify receipt.json --key curator.pub",
+        ),
+        "receipt show": ("dither receipt show 6 -o receipt.json",),
+        "receipt verify": (
+            "dither receipt verify receipt.json --key curator.pub",
+            "dither receipt verify receipt.json --key curator.pub --answer answer.json",
+        ),
+        "receipt key": ("dither receipt key -o curator.pub",),
+        "receipt checkpoint": ("dither receipt checkpoint",),
+        "witness": ("dither witness http://127.0.0.1:8077 --keep ledger.note",),
         "token": ("dither token new ana", "dither token list"),
         "token new": ("dither token new ana --days 30",),
         "token list": ("dither token list",),

@@ -36,7 +36,8 @@ from dither.cli.outputs import Output, delivering, rows_output, write_whole
 from dither.cli.progress import progress
 from dither.cli.publish import beside, bins_of
 from dither.cli.which import only_table
-from dither.curator.session import Session, check_owner
+from dither.curator.for_owner import check_owner
+from dither.curator.session import Session
 from dither.data.schema import Table
 from dither.errors import InvalidParameter
 from dither.publish.synthetic import Constraint, Determined, Impossible, SyntheticFamilies, SyntheticTable

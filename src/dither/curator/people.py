@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import secrets
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
+from dither.curator.keys import new_name, new_secret
 from dither.curator.ledger import OWNER
 from dither.curator.ledger.interface import checked_name
 from dither.curator.ledger.people import GrantRow, PeopleBooks, TokenRow
@@ -210,7 +210,7 @@ class People:
             raise InvalidParameter("days", days, f"a whole number from 1 to {_LONGEST_DAYS}")
         if not scopes:
             raise InvalidParameter("scopes", scopes, f"one or more of {', '.join(scope.value for scope in Scope)}")
-        public, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
+        public, secret = new_name(), new_secret()
         now = self._clock()
         texts = ",".join(scope.value for scope in Scope if scope in scopes)
         expires = (now + timedelta(days=days)).isoformat(timespec="seconds")

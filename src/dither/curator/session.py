@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 from dither.curator.card import Card, release_card
 from dither.curator.continuing import Continuing
 from dither.curator.drawing import Drawing
+from dither.curator.for_owner import ForOwner
 from dither.curator.in_turn import InTurn
-from dither.curator.ledger import OWNER, Account, Balance, Receipt, Stored
+from dither.curator.ledger import Account, Balance, Receipt, Stored
 from dither.curator.ledger.interface import Reservation
 from dither.curator.offers import (
     Offers,
@@ -34,7 +35,6 @@ from dither.curator.offers import (
     reports,
     synthetic_tables,
 )
-from dither.curator.offers.rows import rows_of
 from dither.curator.offers.signatures import without_dataset
 from dither.curator.pictures import spending
 from dither.curator.price import Price, Room, room_for, saying_what_is_left
@@ -73,8 +73,6 @@ if TYPE_CHECKING:
     from dither.lift.source import Source
     from dither.mechanisms.core.mechanism import Mechanism
     from dither.pages.frame import Chart
-    from dither.publish.synthetic import SyntheticFamilies, SyntheticTable
-    from dither.publish.synthetic.quality import Quality
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -92,7 +90,7 @@ def _released(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Con
     return without_dataset(release, make, first_word="Release")
 
 
-class Session(Continuing, Closing):
+class Session(Continuing, ForOwner, Closing):
     """Private answers about one data set, charged to the ledger of its curator. Threads that share one take turns.
 
     What it gives:
@@ -467,35 +465,6 @@ class Session(Continuing, Closing):
         self.dataset.table(name)
         return table(name)
 
-    def compare_synthetic(
-        self, synthetic: SyntheticTable, *, where: str | None = None, target: str | None = None
-    ) -> Quality:
-        """Return how a synthetic table compares with the real rows. NOT PRIVATE: for the curator's eyes only.
-
-        Nothing is charged because nothing here may be published. It reads rows without a mechanism, so it is refused
-        to every analyst but the curator.
-
-        Args:
-            synthetic: what ``synthesize`` returned for a table of this data set.
-            where: the condition on the rows that it was made with.
-            target: the column that a classifier is trained to predict.
-
-        """
-        from dither.curator.comparing import compare
-
-        check_owner(self.account.analyst, "a comparison with real rows")
-        source = rows_of(self.dataset, synthetic.table, where)
-        with self._alone:
-            return compare(self._open(), self.dataset, source, synthetic, target=target)
-
-    def compare_families(self, families: SyntheticFamilies) -> tuple[Quality, Quality]:
-        """Return how both tables of synthetic families compare with real rows. NOT PRIVATE: for the curator alone."""
-        from dither.curator.comparing import compare_families
-
-        check_owner(self.account.analyst, "a comparison with real rows")
-        with self._alone:
-            return compare_families(self._open(), self.dataset, families)
-
     def _open(self) -> Engine:
         """Open the tables and compare them with what is declared; reads names and types, never values."""
         if self._engine is None:
@@ -591,19 +560,6 @@ class Session(Continuing, Closing):
             answer = None
         # Raised outside of any handler, so that no context hangs on it.
         raise failure
-
-
-def check_owner(analyst: str, what: str) -> None:
-    """Refuse what reads rows without a mechanism to everybody but the curator, who owns them.
-
-    Args:
-        analyst: who asks.
-        what: is wanted, for the message.
-
-    """
-    if analyst != OWNER:
-        rule = f"{OWNER!r}, who owns the rows: {what} reads them without noise and is never shown to an analyst"
-        raise InvalidParameter("analyst", analyst, rule)
 
 
 def place_of(receipt: Receipt) -> str:

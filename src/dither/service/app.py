@@ -27,7 +27,7 @@ from dither.curator.ledger import Receipt
 from dither.curator.people import Bearer
 from dither.errors import DitherError, InvalidParameter, NotFound
 from dither.publish.queries import QueryResult
-from dither.service.desk import Desk, NotYours, is_json, receipt_record, wanted_of
+from dither.service.desk import Desk, NotYours, is_json, wanted_of
 from dither.service.limits import Limits
 from dither.service.logs import Log
 from dither.service.pace import sent_after
@@ -224,7 +224,7 @@ class Service:
 
     async def _release(self, request: Request, bearer: Bearer, body: Any) -> Response:
         begun = time.monotonic()
-        wanted = wanted_of(str(request.path_params["dataset"]), body, _key(request))
+        wanted = wanted_of(str(request.path_params["dataset"]), body, _key_of(request))
         person = bearer.person.name
         stored: Receipt | None = await self._read(person, lambda: self.desk.stored(bearer, wanted))
         if stored is not None:
@@ -251,9 +251,8 @@ class Service:
 
     async def _receipt(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         name, entry, _ = _named(request)
-        receipt = await self._read(bearer.person.name, lambda: self.desk.answer(bearer, name, entry))
-        edition = self.desk.curator.standing(receipt.account.dataset).edition
-        return JSONResponse(receipt_record(receipt, edition), headers={"ETag": f'"{receipt.hash}"'})
+        content = await self._read(bearer.person.name, lambda: self.desk.receipt(bearer, name, entry))
+        return Response(content, media_type="application/json")
 
     async def _answered(
         self, request: Request, bearer: Bearer, name: str, receipt: Receipt, suffix: str = ""
@@ -278,6 +277,19 @@ class Service:
 
     async def _verification(self, _request: Request, bearer: Bearer, _body: Any) -> Response:
         return JSONResponse(await self._read(bearer.person.name, self.desk.verification))
+
+    async def _key(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        key = await self._read(_NOBODY, lambda: str(self.desk.receipts.public_key))
+        return Response(f"{key}\n", media_type="text/plain; charset=utf-8")
+
+    async def _checkpoint(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        note = await self._read(_NOBODY, lambda: self.desk.receipts.checkpoint())
+        return Response(note, media_type="text/plain; charset=utf-8")
+
+    async def _consistency(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        earlier, size = _number(request, "earlier"), _number(request, "size")
+        path = await self._read(_NOBODY, lambda: self.desk.receipts.consistency(earlier, size))
+        return JSONResponse({"path": path})
 
     async def _no_such_path(self, _request: Request, _error: Exception) -> Response:
         return _told(Problem(404, "NotFound", "there is no such path; /v1/openapi.json lists all there are"))
@@ -323,7 +335,7 @@ def _no_float(text: str) -> NoReturn:
     raise InvalidParameter("body", text[:40], 'without numbers that have a fraction: write {"number": "1/10"}')
 
 
-def _key(request: Request) -> str | None:
+def _key_of(request: Request) -> str | None:
     key = request.headers.get("idempotency-key")
     if key is None:
         return None
@@ -334,9 +346,13 @@ def _key(request: Request) -> str | None:
 
 
 def _after(request: Request) -> int:
-    text = request.query_params.get("after", "0")
+    return _number(request, "after")
+
+
+def _number(request: Request, name: str) -> int:
+    text = request.query_params.get(name, "0")
     if not (text.isdecimal() and text.isascii() and len(text) <= 18):
-        raise InvalidParameter("after", text, "the number of an entry")
+        raise InvalidParameter(name, text, "a number of entries")
     return int(text)
 
 

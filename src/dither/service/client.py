@@ -7,6 +7,7 @@ comes back.
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 from collections.abc import Callable, Mapping
@@ -17,7 +18,9 @@ from typing import Any, Final
 from dither.curator.card import Card
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Account, Balance, Receipt
+from dither.curator.offers import call_of
 from dither.curator.price import Room
+from dither.curator.receipts import PublicKey, read_receipt, verify_receipt
 from dither.curator.session import Session
 from dither.curator.words import write_words
 from dither.data import wire
@@ -88,7 +91,7 @@ class RemoteSession(Session):
         """Return the stored answer of an offer as bytes, and where it was charged."""
         self.check_declared()
         self.check_public_facts(offer)
-        call = self._offers.call_of(offer)
+        call = call_of(self._offers, offer)
         return self._released(call.verb, call.words, offer.key if key is None else key, offer.loss)
 
     def receipt_in_turn(self, turns: InTurn) -> tuple[Receipt, Callable[[bytes, str], QueryResult]]:
@@ -182,14 +185,38 @@ class Connection(Closing):
         return found
 
     def receipt(self, dataset: str, entry: int | str) -> dict[str, Any]:
-        """Return the receipt of a release.
+        """Return the receipt of a release, checked with the first key that this service has shown.
 
         Args:
             dataset: about which.
             entry: its number, its key, or its place in the ledger.
 
+        Raises:
+            InvalidParameter: it proves nothing, or the service shows another key than before.
+
         """
-        return dict(self._transport.get("v1", "datasets", dataset, "releases", str(entry), "receipt").json())
+        name = str(entry).split(":")[1] if str(entry).count(":") == 2 else str(entry)
+        content = self._transport.get("v1", "datasets", dataset, "releases", name, "receipt").content
+        found = read_receipt(content.decode())
+        verify_receipt(found, self.key())
+        return dict(found)
+
+    def key(self) -> PublicKey:
+        """Return the key of the service: the first that was seen at this address, kept in the user's configuration."""
+        shown = self._transport.get("v1", "key").content.decode().strip()
+        path = _configuration() / "keys.json"
+        try:
+            known = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            known = {}
+        kept = known.get(self._transport.url) if isinstance(known, dict) else None
+        if kept is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps({**known, self._transport.url: shown}, indent=1), encoding="utf-8")
+        elif kept != shown:
+            rule = f"the one that was seen first at {self._transport.url}; if it was changed on purpose, edit {path}"
+            raise InvalidParameter("key", shown, rule)
+        return PublicKey.read(shown)
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -213,10 +240,13 @@ def connect(url: str, token: str | None = None) -> Connection:
     return Connection(Transport(url, given))
 
 
+def _configuration() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "dither"
+
+
 def _kept_token() -> str | None:
-    folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     try:
-        return (folder / "dither" / "token").read_text(encoding="utf-8").strip()
+        return (_configuration() / "token").read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return None
 

@@ -18,7 +18,8 @@ from dither.curator.folder import Curator
 from dither.curator.history import history_of
 from dither.curator.ledger import Balance, Receipt
 from dither.curator.people import Bearer, Grant, People, Role
-from dither.curator.session import Session, place_of
+from dither.curator.receipts import Log, receipt_text
+from dither.curator.session import Session
 from dither.curator.words import public_view
 from dither.data import wire
 from dither.errors import DitherError, InvalidParameter, NotFound
@@ -66,6 +67,7 @@ class Desk:
         self.curator, self.people = curator, People(curator)
         self._shares = shares_answers
         self._here = threading.local()
+        self._log: Log | None = None
 
     # What is public to a person.
 
@@ -187,9 +189,8 @@ class Desk:
     def entries(self, after: int) -> dict[str, Any]:
         """Return a page of the ledger's chain, from the oldest."""
         found: list[dict[str, Any]] = []
-        for entry in self.curator.ledger.entries():
-            if entry.number > after:
-                found.append({"number": entry.number, "hash": entry.hash, "record": dict(entry.record)})
+        for entry in self.curator.ledger.entries(after=after):
+            found.append({"number": entry.number, "hash": entry.hash, "record": dict(entry.record)})
             if len(found) > PAGE:
                 break
         return {"entries": found[:PAGE], "after": found[PAGE - 1]["number"] if len(found) > PAGE else None}
@@ -199,6 +200,19 @@ class Desk:
         found = self.curator.ledger.verify()
         said = {"ledger": found.ledger, "entries": found.entries, "head": found.head}
         return {**said, "is_intact": found.is_intact, "problems": list(found.problems)}
+
+    # What outsiders check.
+
+    @property
+    def receipts(self) -> Log:
+        """The tree of the ledger, and its key."""
+        if self._log is None:
+            self._log = Log(self.curator.ledger, self.curator.folder)
+        return self._log
+
+    def receipt(self, bearer: Bearer, name: str, entry: str) -> bytes:
+        """Return the receipt of a stored answer of this person, as one text."""
+        return receipt_text(self.receipts.receipt(self.answer(bearer, name, entry).entry)).encode()
 
     def ready(self) -> bool:
         """Whether the ledger can be read."""
@@ -257,11 +271,6 @@ def balance_record(balance: Balance) -> dict[str, Any]:
     losses = {name: getattr(balance, name).to_dict() for name in ("budget", "spent", "reserved", "left")}
     plain = ("dataset", "analyst", "unit", "releases", "waiting", "sealed")
     return {**{name: getattr(balance, name) for name in plain}, **losses}
-
-
-def receipt_record(receipt: Receipt, edition: int) -> dict[str, Any]:
-    """Return a receipt as plain data, with its place in the chain as one text."""
-    return {**receipt.to_dict(), "place": place_of(receipt), "edition": edition}
 
 
 def is_json(content: bytes) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import getpass
 import hmac
 import html
-import secrets
 import threading
 import time
 from collections.abc import Callable
 from typing import Final
 
+from dither.curator.keys import new_secret
 from dither.curator.people import People, Role, checked_person
 from dither.errors import InvalidParameter
 
@@ -32,7 +32,7 @@ class Link:
         self._ends = clock() + SECONDS
         self._guard = threading.Lock()
         self.person = _host()
-        self.code: str | None = secrets.token_urlsafe(24)
+        self.code: str | None = new_secret()
 
     def token(self, code: str) -> str | None:
         """Return a new token for the code, once; None for any other, and ever after.

@@ -42,11 +42,11 @@ class Transport:
 
     Args:
         url: where the service is: ``http://127.0.0.1:8077``.
-        token: as ``dither token new`` printed it.
+        token: as ``dither token new`` printed it; None where only what is public is asked.
 
     """
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str | None) -> None:
         self._here = threading.local()
         self._open: list[http.client.HTTPConnection] = []
         parts = urlsplit(url)
@@ -54,7 +54,7 @@ class Transport:
             raise InvalidParameter("url", url, "the address of a service, such as http://127.0.0.1:8077")
         if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
             raise InvalidParameter("url", url, "one that begins with https, unless it is on this machine")
-        if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token:
+        if token is not None and not (isinstance(token, str) and token.isascii() and token.isprintable() and token):
             raise InvalidParameter("token", type(token).__name__, _RULE)
         self.url = url.rstrip("/")
         self._parts, self._token = parts, token
@@ -88,7 +88,9 @@ class Transport:
                 self._open.remove(connection)
 
     def _ask(self, method: str, path: str, body: bytes | None, more: Mapping[str, str]) -> Reply:
-        headers = {"Authorization": f"Bearer {self._token}", "Accept": f"application/json, {MEDIA_TYPE}", **more}
+        headers = {"Accept": f"application/json, {MEDIA_TYPE}", **more}
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
         if body is not None:
             headers["Content-Type"] = "application/json"
         for attempt in range(_TRIES):

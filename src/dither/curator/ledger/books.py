@@ -271,13 +271,19 @@ class Books(PeopleBooks):
         """Return the names of all registered data sets, sorted."""
         return self._look(lambda page: tuple(sorted(str(row[0]) for row in page.rows.all("SELECT name FROM datasets"))))
 
-    def entries(self, dataset: str | None = None) -> Iterator[Entry]:
+    def entries(self, dataset: str | None = None, *, after: int = 0) -> Iterator[Entry]:
         """Yield every line, from the oldest, a thousand at a time."""
-        lines = self._lines(dataset, 0)
+        lines = self._lines(dataset, after)
         while lines:
             for line in lines:
                 yield _entry(self._where, *line)
             lines = self._lines(dataset, lines[-1][0])
+
+    def debit_of(self, answered: int) -> int | None:
+        """Return the number of the debit for which an answer was given, by the number of the answer's entry."""
+        statement = "SELECT reserved FROM requests WHERE answered = ?"
+        row = self._look(lambda page: page.rows.one(statement, answered))
+        return None if row is None else int(row[0])
 
     def _lines(self, dataset: str | None, after: int) -> list[tuple[int, str, str]]:
         return self._look(lambda page: page.lines(dataset, after))

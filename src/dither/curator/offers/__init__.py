@@ -80,10 +80,6 @@ class Offers:
         """Whether an offer is one of these, and not one that a caller put together."""
         return self._made.get(id(offer)) is offer
 
-    def call_of(self, offer: Offer[Any]) -> Call:
-        """Return what was asked to make one of these offers."""
-        return self._calls[id(offer)]
-
     sql = _offered(answers.sql)
     ask = _offered(answers.ask)
     ask_parts = _offered(answers.ask_parts)
@@ -101,3 +97,14 @@ class Offers:
     conversation = _offered(conversations.conversation)
     graph_answer = _offered(graphs.graph_answer)
     method = _offered(methods.method)
+
+
+def call_of(offers: Offers, offer: Offer[Any]) -> Call:
+    """Return what was asked to make an offer.
+
+    Args:
+        offers: which made it.
+        offer: one of them.
+
+    """
+    return offers._calls[id(offer)]
