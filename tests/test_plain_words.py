@@ -32,6 +32,7 @@ REFUSED = frozenset(
 ) | {"as_dict", "as_json", "dumps", "serialise", "serialize"}
 #: Classes whose words go through JSON in tests of their own.
 ELSEWHERE = {
+    "dither.service.settings:Settings": "service/test_door.py",
     "Stream": "curator/streams/test_stream.py",
     "Talk": "cli/test_ask.py",
     "AnonymizedTable": "publish/microdata/test_tables_in_engines.py",

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from dither.publish.choose import choose
     from dither.publish.queries.builder import col
     from dither.publish.synthetic.synthesizer import Synthesizer
+    from dither.service.client import connect
 
 __version__ = "0.2.0.dev0"
 
@@ -72,6 +73,7 @@ __all__ = [
     "Unit",
     "choose",
     "col",
+    "connect",
     "converse",
     "open",
     "person",
@@ -104,6 +106,7 @@ _LATER = {
     "Unit": ("dither.privacy", "Unit"),
     "choose": ("dither.publish.choose", "choose"),
     "col": ("dither.publish.queries.builder", "col"),
+    "connect": ("dither.service.client", "connect"),
     "converse": ("dither.mechanisms", "converse"),
     "open": ("dither.curator.folder", "open_curator"),
     "person": ("dither.privacy", "person"),

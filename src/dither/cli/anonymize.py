@@ -29,6 +29,7 @@ from dither.cli.options import (
     Quoted,
     Report,
     Rho,
+    Server,
     SomeColumns,
     Where,
 )
@@ -121,6 +122,7 @@ def anonymize(
     where: Where = None,
     analyst: Analyst = "curator",
     key: Key = None,
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:

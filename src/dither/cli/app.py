@@ -47,6 +47,11 @@ VERBS: Final = MappingProxyType(
             "curate:card",
             "Write the release card of a data set, in the sections of the public registry of deployments.",
         ),
+        "witness": Verb(
+            "receipts:witness",
+            "Check that the ledger of a service was never rewritten since the last visit; exit 1 if it was.",
+        ),
+        "serve": Verb("serve:serve", "Let people with tokens ask over HTTP, on the budgets and quotas of this folder."),
         "sql": Verb("ask:sql", "Answer a query privately, every number with its error bar, and charge the ledger."),
         "ask": Verb("conversation:converse", "Ask any number of counting questions about some columns, for one price."),
         "shell": Verb("shell:shell", "Ask many queries at a prompt: each is priced, and asked if you say yes."),
@@ -117,6 +122,29 @@ STREAM: Final = MappingProxyType(
         ),
     }
 )
+PEOPLE: Final = MappingProxyType(
+    {
+        "add": Verb("people:add", "Declare a person: analyst, auditor or curator."),
+        "grant": Verb("people:grant", "Let a person ask of a data set, within a quota of its budget."),
+        "revoke": Verb("people:revoke", "Let a person ask no more: of one data set, or at all."),
+        "list": Verb("people:show", "List who is declared, and what they may ask."),
+    }
+)
+RECEIPT: Final = MappingProxyType(
+    {
+        "show": Verb("receipts:show", "Write the receipt of a stored answer, which anybody can check."),
+        "verify": Verb("receipts:verify", "Check a receipt without a folder or a server; exit 1 if it proves nothing."),
+        "key": Verb("receipts:key", "Print the key with which receipts of this folder are checked."),
+        "checkpoint": Verb("receipts:checkpoint", "Print the signed head of the ledger."),
+    }
+)
+TOKEN: Final = MappingProxyType(
+    {
+        "new": Verb("people:new_token", "Make a token of a person; it is printed once, and kept nowhere."),
+        "list": Verb("people:tokens", "List tokens without their secrets: whose, until when, used when."),
+        "revoke": Verb("people:revoke_token", "End a token, at once and everywhere."),
+    }
+)
 DATASETS: Final = MappingProxyType(
     {
         "raise-budget": Verb(
@@ -168,8 +196,8 @@ ANALYST: Final = "Analyst: price a question, ask it, publish"
 RESEARCHER: Final = "Researcher: find an algorithm, read its proof, try to refute it"
 PANELS: Final = MappingProxyType(
     {
-        EVERYBODY: ("demo",),
-        OWNER: ("init", "add", "check", "bounds", "limits", "card"),
+        EVERYBODY: ("demo", "witness"),
+        OWNER: ("init", "add", "check", "bounds", "limits", "card", "serve"),
         ANALYST: (
             *("quote", "sql", "ask", "shell", "answer", "synthesize", "anonymize"),
             *("fit", "predict", "graph", "release"),
@@ -180,6 +208,9 @@ PANELS: Final = MappingProxyType(
 GROUPS: Final = MappingProxyType(
     {
         "datasets": (DATASETS, OWNER, "List the data sets, or decide about one: budget, quotas, name, end."),
+        "people": (PEOPLE, OWNER, "Who may ask from elsewhere, and what."),
+        "receipt": (RECEIPT, EVERYBODY, "Receipts that anybody can check: what was debited for an answer."),
+        "token": (TOKEN, OWNER, "The tokens by which people are known to a service."),
         "ledger": (LEDGER, OWNER, "What was spent, by whom, and whether the books are true."),
         "publish": (PUBLISH, ANALYST, "Publish tables of counts: histograms, many queries at once, marginals."),
         "stream": (STREAM, ANALYST, "Numbers that go on being released, tick by tick, for one price."),

@@ -8,11 +8,12 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dither.cli.console import console, note, print_json, say
+from dither.cli.elsewhere import connection
 from dither.cli.interrupted import tell, what_became
 from dither.cli.options import (
     Analyst,
@@ -29,6 +30,7 @@ from dither.cli.options import (
     Quantiles,
     Quoted,
     Rho,
+    Server,
     ThresholdShare,
     check_figures,
 )
@@ -49,6 +51,9 @@ from dither.curator.session import Session
 from dither.errors import InvalidParameter, LossNotStated, NotDelivered
 from dither.publish.queries import QueryResult
 from dither.publish.queries.pictures import answer_page
+
+if TYPE_CHECKING:
+    from dither.service.client import Connection
 
 _SUFFIXES = (".csv", ".parquet", ".json", ".html")
 
@@ -79,10 +84,18 @@ def session(
 
     """
     check_outputs(outputs)
-    curator = Curator.open(home)
-    keep_sources(outputs, curator)
-    keep_files(outputs, force=force)
-    opened = curator.session(dataset, analyst=analyst)
+    curator: Curator | Connection
+    asked = connection()
+    if asked is None:
+        curator = here = Curator.open(home)
+        keep_sources(outputs, here)
+        keep_files(outputs, force=force)
+        opened = here.session(dataset, analyst=analyst)
+    else:
+        # The token says who asks.
+        curator = asked
+        keep_files(outputs, force=force)
+        opened = asked.session(dataset)
     try:
         yield opened
     except KeyboardInterrupt:
@@ -146,6 +159,7 @@ def sql(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Without a query: ask each without showing its price first.")
     ] = False,
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -167,7 +181,7 @@ def sql(
             show(asked.quote(query, **how), as_json=as_json)
             return
         with progress("asking"):
-            result: Any = asked.sql(query, **how, key=charged.name)
+            result: Any = asked.sql(query, **how, key=charged.key)
         if not isinstance(result, QueryResult):
             if out is not None:
                 raise InvalidParameter("out", str(out), "left out: EXPLAIN PRIVACY gives a quote, which is not written")
@@ -197,6 +211,7 @@ def quote(
     threshold_share: ThresholdShare = None,
     quantiles: Quantiles = "auto",
     auto_share: AutoShare = "0.1",
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:

@@ -19,6 +19,7 @@ from dither.cli.options import (
     OnlyTable,
     Quoted,
     Rho,
+    Server,
     Where,
 )
 from dither.cli.outputs import delivering
@@ -44,6 +45,7 @@ def bounds(
     analyst: Analyst = "curator",
     key: Key = None,
     is_quoted: Quoted = False,
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -69,6 +71,7 @@ def limits(
     analyst: Analyst = "curator",
     key: Key = None,
     is_quoted: Quoted = False,
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:

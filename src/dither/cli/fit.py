@@ -22,6 +22,7 @@ from dither.cli.options import (
     Key,
     Quoted,
     Rho,
+    Server,
     Where,
 )
 from dither.cli.outputs import Output, delivering, write_whole
@@ -70,6 +71,7 @@ def fit(
     key: Key = None,
     force: Force = False,
     is_quoted: Quoted = False,
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:

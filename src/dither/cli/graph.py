@@ -20,6 +20,7 @@ from dither.cli.options import (
     Plot,
     Quoted,
     Rho,
+    Server,
     TableOut,
 )
 from dither.cli.outputs import delivering, table_output
@@ -48,6 +49,7 @@ def graph(
     key: Key = None,
     force: Force = False,
     is_quoted: Quoted = False,
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:

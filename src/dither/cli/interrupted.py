@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from dither.cli.console import complain, complain_in_json
+from dither.cli.elsewhere import is_elsewhere
 from dither.cli.exits import INTERRUPTED
 from dither.errors import DitherError
 
@@ -48,6 +49,10 @@ def what_became(session: Session, key: str | None, *, has_files: bool = False) -
     """
     if key is None:
         return "interrupted; 'dither ledger show' says what was charged"
+    if is_elsewhere():
+        return (
+            "interrupted; the same command, with the same --key if it had one, gets what was paid for, if anything was"
+        )
     if not key:
         return "interrupted; nothing was charged"
     again = f"the same command with --key {key}{' --force' if has_files else ''}"

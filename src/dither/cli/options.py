@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dither.cli.elsewhere import is_elsewhere, use
 from dither.cli.outputs import new_key
 from dither.curator.ledger.amounts import LARGEST
 from dither.errors import DitherError, InvalidParameter
@@ -55,6 +56,15 @@ Home = Annotated[
         "--home",
         callback=home_above,
         help="The curator's folder, here or before the verb; else DITHER_HOME or one above.",
+    ),
+]
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        callback=use,
+        envvar="DITHER_SERVER",
+        help="Ask the service at this address, with the token in DITHER_TOKEN, and no folder.",
     ),
 ]
 DataSetName = Annotated[
@@ -155,8 +165,9 @@ class Charged:
 
     def __post_init__(self) -> None:
         check_figures(epsilon=self.epsilon, rho=self.rho)
-        # A request that nobody has named gets a name, so that its answer can be asked for again.
-        if self.key is None:
+        # A request that nobody has named gets a name, so that its answer can be asked for again. A service has a name
+        # for it of its own, by which the same question is answered the same.
+        if self.key is None and not is_elsewhere():
             object.__setattr__(self, "key", new_key())
 
     @property

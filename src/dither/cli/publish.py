@@ -28,6 +28,7 @@ from dither.cli.options import (
     Plot,
     Quoted,
     Rho,
+    Server,
     TableOut,
     Where,
 )
@@ -105,6 +106,7 @@ def histogram(
     key: Key = None,
     force: Force = False,
     is_quoted: Quoted = False,
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -146,6 +148,7 @@ def workload(
     key: Key = None,
     force: Force = False,
     is_quoted: Quoted = False,
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -195,6 +198,7 @@ def marginals(
     key: Key = None,
     force: Force = False,
     is_quoted: Quoted = False,
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:

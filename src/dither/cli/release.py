@@ -11,7 +11,7 @@ import typer
 
 from dither.cli import ask
 from dither.cli.console import print_json, say
-from dither.cli.options import Analyst, Charged, DataSetName, Force, Home, Json, Key, Quoted
+from dither.cli.options import Analyst, Charged, DataSetName, Force, Home, Json, Key, Quoted, Server
 from dither.cli.outputs import Output, delivering, write_whole
 from dither.cli.progress import progress
 from dither.errors import InvalidParameter
@@ -30,6 +30,7 @@ def release(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write what was released, as .json.")] = None,
     force: Force = False,
     is_quoted: Quoted = False,
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:

@@ -28,6 +28,7 @@ from dither.cli.options import (
     Quoted,
     Report,
     Rho,
+    Server,
     SomeColumns,
     Where,
 )
@@ -35,7 +36,8 @@ from dither.cli.outputs import Output, delivering, rows_output, write_whole
 from dither.cli.progress import progress
 from dither.cli.publish import beside, bins_of
 from dither.cli.which import only_table
-from dither.curator.session import Session, check_owner
+from dither.curator.for_owner import check_owner
+from dither.curator.session import Session
 from dither.data.schema import Table
 from dither.errors import InvalidParameter
 from dither.publish.synthetic import Constraint, Determined, Impossible, SyntheticFamilies, SyntheticTable
@@ -120,6 +122,7 @@ def synthesize(
     where: Where = None,
     analyst: Analyst = "curator",
     key: Key = None,
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dither.curator.folder import Curator
+from dither.cli.elsewhere import declared
 from dither.data.schema import DataSet
 from dither.errors import InvalidParameter
 
@@ -30,17 +30,16 @@ def table_and_words(home: Path | None, dataset: str, words: Sequence[str]) -> tu
         words: what was typed behind the data set.
 
     """
-    with Curator.open(home) as curator:
-        declared = curator.dataset(dataset)
-    names = {table.name.lower(): table.name for table in declared.tables}
+    found = declared(home, dataset)
+    names = {table.name.lower(): table.name for table in found.tables}
     if words and words[0].lower() in names:
         return names[words[0].lower()], tuple(words[1:])
-    private = [table for table in declared.tables if not table.is_public]
+    private = [table for table in found.tables if not table.is_public]
     if words and (len(private) != 1 or words[0].split(",")[0].strip() not in private[0].kinds):
         alone = len(private) == 1
         left_out = f", or left out before one of its columns: {', '.join(private[0].kinds)}" if alone else ""
         raise InvalidParameter("table", words[0], f"one of {', '.join(table.name for table in private)}{left_out}")
-    return only_table(declared), tuple(words)
+    return only_table(found), tuple(words)
 
 
 def table_and_column(

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -67,11 +67,13 @@ class Settings:
     Args:
         ledger: a path within the folder, or a PostgreSQL URL.
         allow_idealised: whether releases may be made whose proof is over the reals.
+        service: how the service of this folder is set up; what it may say is the service's to check.
 
     """
 
     ledger: str = "ledger.sqlite"
     allow_idealised: bool = False
+    service: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Curator(OwnersVerbs, Closing):
@@ -396,10 +398,11 @@ def _read_settings(path: Path) -> Settings:
         record = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError):
         raise InvalidParameter("settings", str(path), "readable YAML") from None
-    known = {"version", "ledger", "allow idealised"}
+    known = {"version", "ledger", "allow idealised", "service"}
     if not isinstance(record, dict) or set(record) - known or record.get("version") != _VERSION:
         raise InvalidParameter("settings", record, f"version {_VERSION} with {', '.join(sorted(known))}")
     ledger, allowed = record.get("ledger", Settings.ledger), record.get("allow idealised", False)
-    if not isinstance(ledger, str) or not isinstance(allowed, bool):
-        raise InvalidParameter("settings", record, "a ledger's place and true or false")
-    return Settings(ledger, allowed)
+    service = record.get("service", {})
+    if not isinstance(ledger, str) or not isinstance(allowed, bool) or not isinstance(service, dict):
+        raise InvalidParameter("settings", record, "a ledger's place, true or false, and a mapping")
+    return Settings(ledger, allowed, service)

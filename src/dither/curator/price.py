@@ -57,6 +57,36 @@ class Price:
         return f"{self.release} would cost {self.loss}, for {self.unit}; {self.left} is left: {fits}"
 
 
+@dataclass(frozen=True)
+class Room:
+    """What an account has room for.
+
+    Args:
+        left: what may still be spent, in words.
+        fits: whether one release of the loss would be admitted now; nothing is promised for a moment later.
+        releases: how many of them would be, one after another, up to a thousand; None where that was not asked.
+
+    """
+
+    left: str
+    fits: bool
+    releases: int | None = None
+
+
+def room_for(ledger: Ledger, account: Account, loss: Loss, *, is_counted: bool = False) -> Room:
+    """Return what an account has room for.
+
+    Args:
+        ledger: where releases would be charged.
+        account: whose releases.
+        loss: of each of them.
+        is_counted: whether to say how many.
+
+    """
+    left = str(ledger.balance(account.dataset, account.analyst).left)
+    return Room(left, ledger.would_admit(account, loss), affordable(ledger, account, loss) if is_counted else None)
+
+
 def affordable(ledger: Ledger, account: Account, loss: Loss) -> int:
     """Return how many releases of a loss would be admitted one after another, up to a thousand.
 

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 from dither.curator.card import Card, release_card
 from dither.curator.continuing import Continuing
 from dither.curator.drawing import Drawing
+from dither.curator.for_owner import ForOwner
 from dither.curator.in_turn import InTurn
-from dither.curator.ledger import OWNER, Account, Balance, Receipt, Stored
+from dither.curator.ledger import Account, Balance, Receipt, Stored
 from dither.curator.ledger.interface import Reservation
 from dither.curator.offers import (
     Offers,
@@ -34,10 +35,9 @@ from dither.curator.offers import (
     reports,
     synthetic_tables,
 )
-from dither.curator.offers.rows import rows_of
-from dither.curator.offers.signatures import check_arguments, without_dataset
+from dither.curator.offers.signatures import without_dataset
 from dither.curator.pictures import spending
-from dither.curator.price import Price, affordable, saying_what_is_left
+from dither.curator.price import Price, Room, room_for, saying_what_is_left
 from dither.curator.request import Request
 from dither.curator.shown import session_html
 from dither.data.closing import Closing
@@ -73,8 +73,6 @@ if TYPE_CHECKING:
     from dither.lift.source import Source
     from dither.mechanisms.core.mechanism import Mechanism
     from dither.pages.frame import Chart
-    from dither.publish.synthetic import SyntheticFamilies, SyntheticTable
-    from dither.publish.synthetic.quality import Quality
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -85,15 +83,14 @@ def _released(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Con
 
     @wraps(make)
     def release(self: Session, /, *words: P.args, **options: P.kwargs) -> T:
-        check_arguments(make, words, options)
         with saying_what_is_left(self.balance):
-            offer = make(self.dataset, *words, **options)
+            offer: Offer[T] = getattr(self.offer, make.__name__)(*words, **options)
         return self._read(offer)
 
     return without_dataset(release, make, first_word="Release")
 
 
-class Session(Continuing, Closing):
+class Session(Continuing, ForOwner, Closing):
     """Private answers about one data set, charged to the ledger of its curator. Threads that share one take turns.
 
     What it gives:
@@ -248,7 +245,16 @@ class Session(Continuing, Closing):
         return self._released_in_turn(turns)
 
     def _released_in_turn(self, turns: InTurn) -> QueryResult:
-        """Release the ranges, then the query with them, of which the loss is debited before a range is found."""
+        receipt, read = self.receipt_in_turn(turns)
+        return read(receipt.answer, self.place(receipt))
+
+    def receipt_in_turn(self, turns: InTurn) -> tuple[Receipt, Callable[[bytes, str], QueryResult]]:
+        """Release the ranges, then the query with them, of which the loss is debited before a range is found.
+
+        Args:
+            turns: the releases, with the key of the whole.
+
+        """
         self.check_declared()
         planned: list[Offer[Any]] = [*turns.finding, turns.trial]
         for one in planned:
@@ -257,11 +263,9 @@ class Session(Continuing, Closing):
         if not ledger.would_admit(self.account, turns.loss) and not self._is_known(turns.key):
             balance = self.balance()
             raise BudgetExceeded(turns.loss, balance.spent, balance.budget, f"; {balance.left} is left")
-        request = self.request_of(turns.trial)
-        whole = replace(request, asked=turns.asked, loss=turns.stated)
-        held, engine = self._reserved(whole, turns.asking, turns.key)
+        held, engine = self._reserved(self.request_in_turn(turns), turns.asking, turns.key)
         if isinstance(held, Stored):
-            return turns.trial.read(held.receipt.answer, self.place(held.receipt))
+            return held.receipt, turns.trial.read
         is_found = False
         try:
             offer, present = turns.after([self._read(one) for one in turns.finding])
@@ -277,7 +281,11 @@ class Session(Continuing, Closing):
             if not is_found:
                 ledger.abandon(held)  # it stays debited, and the same key goes on
         receipt = self._carried_out(held, engine, lambda opened: present(perform(offer.mechanism, opened)))
-        return offer.read(receipt.answer, self.place(receipt))
+        return receipt, offer.read
+
+    def request_in_turn(self, turns: InTurn) -> Request:
+        """Return what is asked by a query and its ranges together, as the ledger compares it."""
+        return replace(self.request_of(turns.trial), asked=turns.asked, loss=turns.stated)
 
     def check_affordable(self, offer: Offer[Any]) -> None:
         """Refuse what would not be admitted now; a charge decides it."""
@@ -324,12 +332,22 @@ class Session(Continuing, Closing):
         return self._read(offer)
 
     def _read(self, offer: Offer[T]) -> T:
+        receipt = self.receipt(offer)
+        return offer.read(receipt.answer, self.place(receipt))
+
+    def receipt(self, offer: Offer[Any], *, key: str | None = None) -> Receipt:
+        """Return the stored answer of an offer as bytes, and where it was charged.
+
+        Args:
+            offer: of this session.
+            key: the name of this request, in place of the offer's own.
+
+        """
         try:
-            receipt = self._charged(offer)
+            return self._charged(offer, key)
         except BaseException:
             offer.forget()
             raise
-        return offer.read(receipt.answer, self.place(receipt))
 
     @overload
     def quote(self, what: Offer[Any], /) -> Price: ...
@@ -384,8 +402,9 @@ class Session(Continuing, Closing):
         """
         self.check_declared()
         if isinstance(what, Offer):
-            fits, left = self.curator.ledger.would_admit(self.account, what.loss), str(self.balance().left)
-            return Price(self.request_of(what).summary or what.verb, what.loss, str(self.dataset.unit), left, fits)
+            room = self.room_for(what.loss)
+            words = self.request_of(what).summary or what.verb
+            return Price(words, what.loss, str(self.dataset.unit), room.left, room.fits)
         said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
         if any(word is not None for word in said.values()):
             stated_loss(**said)
@@ -401,15 +420,24 @@ class Session(Continuing, Closing):
             with saying_what_is_left(self.balance):
                 stated = agreed_loss(text, **said)
             turns = InTurn.of(self.dataset, clamps, {"loss": stated, **ways}, auto_share=auto_share)
-            fits, left = self.curator.ledger.would_admit(self.account, turns.loss), str(self.balance().left)
-            return Price(turns.words, turns.loss, str(self.dataset.unit), left, fits)
+            room = self.room_for(turns.loss)
+            return Price(turns.words, turns.loss, str(self.dataset.unit), room.left, room.fits)
         asked = answers.read_request(self.dataset, what)
         with saying_what_is_left(self.balance):
             stated = reports.loss_of(asked, text, **said)
         quoted = reports.quoted(asked, stated, **ways) if isinstance(asked, Report) else quote(asked, stated, **ways)
-        return replace(
-            quoted, left=str(self.balance().left), affordable=affordable(self.curator.ledger, self.account, quoted.loss)
-        )
+        room = self.room_for(quoted.loss, is_counted=True)
+        return replace(quoted, left=room.left, affordable=room.releases)
+
+    def room_for(self, loss: Loss, *, is_counted: bool = False) -> Room:
+        """Return what this analyst may still spend, and whether a release of a loss fits, or how many do.
+
+        Args:
+            loss: of a release.
+            is_counted: whether to say how many.
+
+        """
+        return room_for(self.curator.ledger, self.account, loss, is_counted=is_counted)
 
     def loss_for_error(
         self,
@@ -437,35 +465,6 @@ class Session(Continuing, Closing):
         self.dataset.table(name)
         return table(name)
 
-    def compare_synthetic(
-        self, synthetic: SyntheticTable, *, where: str | None = None, target: str | None = None
-    ) -> Quality:
-        """Return how a synthetic table compares with the real rows. NOT PRIVATE: for the curator's eyes only.
-
-        Nothing is charged because nothing here may be published. It reads rows without a mechanism, so it is refused
-        to every analyst but the curator.
-
-        Args:
-            synthetic: what ``synthesize`` returned for a table of this data set.
-            where: the condition on the rows that it was made with.
-            target: the column that a classifier is trained to predict.
-
-        """
-        from dither.curator.comparing import compare
-
-        check_owner(self.account.analyst, "a comparison with real rows")
-        source = rows_of(self.dataset, synthetic.table, where)
-        with self._alone:
-            return compare(self._open(), self.dataset, source, synthetic, target=target)
-
-    def compare_families(self, families: SyntheticFamilies) -> tuple[Quality, Quality]:
-        """Return how both tables of synthetic families compare with real rows. NOT PRIVATE: for the curator alone."""
-        from dither.curator.comparing import compare_families
-
-        check_owner(self.account.analyst, "a comparison with real rows")
-        with self._alone:
-            return compare_families(self._open(), self.dataset, families)
-
     def _open(self) -> Engine:
         """Open the tables and compare them with what is declared; reads names and types, never values."""
         if self._engine is None:
@@ -475,7 +474,7 @@ class Session(Continuing, Closing):
             self._engine = engine
         return self._engine
 
-    def _charged(self, offer: Offer[Any]) -> Receipt:
+    def _charged(self, offer: Offer[Any], key: str | None = None) -> Receipt:
         """Return the stored answer of an offer, having refused what can be refused before it costs anything."""
         self.check_declared()
         self.check_offer(offer)
@@ -483,7 +482,7 @@ class Session(Continuing, Closing):
         def run(engine: Engine) -> bytes:
             return offer.present(perform(offer.mechanism, engine))
 
-        return self._release(self.request_of(offer), offer.loss, run, offer.key)
+        return self._release(self.request_of(offer), offer.loss, run, offer.key if key is None else key)
 
     def _release(self, request: Request, loss: Loss, run: Callable[[Engine], bytes], key: str | None) -> Receipt:
         """Debit, run, store; or return what was stored for the same key."""
@@ -561,19 +560,6 @@ class Session(Continuing, Closing):
             answer = None
         # Raised outside of any handler, so that no context hangs on it.
         raise failure
-
-
-def check_owner(analyst: str, what: str) -> None:
-    """Refuse what reads rows without a mechanism to everybody but the curator, who owns them.
-
-    Args:
-        analyst: who asks.
-        what: is wanted, for the message.
-
-    """
-    if analyst != OWNER:
-        rule = f"{OWNER!r}, who owns the rows: {what} reads them without noise and is never shown to an analyst"
-        raise InvalidParameter("analyst", analyst, rule)
 
 
 def place_of(receipt: Receipt) -> str:

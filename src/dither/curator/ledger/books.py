@@ -30,8 +30,9 @@ from dither.curator.ledger.interface import (
     checked_wait,
 )
 from dither.curator.ledger.orders import Answer, Debit, Decision, Draw, why_barred
-from dither.curator.ledger.owners import OwnersBooks, limit_as_loss
+from dither.curator.ledger.owners import limit_as_loss
 from dither.curator.ledger.page import Page, Request
+from dither.curator.ledger.people import PeopleBooks
 from dither.curator.ledger.replay import Replay
 from dither.curator.ledger.restore import contradiction
 from dither.errors import (
@@ -54,7 +55,7 @@ from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 from dither.privacy.losses import states_rho
 
 
-class Books(OwnersBooks):
+class Books(PeopleBooks):
     """A ledger in a database: budgets, quotas, releases, and what can be asked about them."""
 
     # Releases.
@@ -270,13 +271,19 @@ class Books(OwnersBooks):
         """Return the names of all registered data sets, sorted."""
         return self._look(lambda page: tuple(sorted(str(row[0]) for row in page.rows.all("SELECT name FROM datasets"))))
 
-    def entries(self, dataset: str | None = None) -> Iterator[Entry]:
+    def entries(self, dataset: str | None = None, *, after: int = 0) -> Iterator[Entry]:
         """Yield every line, from the oldest, a thousand at a time."""
-        lines = self._lines(dataset, 0)
+        lines = self._lines(dataset, after)
         while lines:
             for line in lines:
                 yield _entry(self._where, *line)
             lines = self._lines(dataset, lines[-1][0])
+
+    def debit_of(self, answered: int) -> int | None:
+        """Return the number of the debit for which an answer was given, by the number of the answer's entry."""
+        statement = "SELECT reserved FROM requests WHERE answered = ?"
+        row = self._look(lambda page: page.rows.one(statement, answered))
+        return None if row is None else int(row[0])
 
     def _lines(self, dataset: str | None, after: int) -> list[tuple[int, str, str]]:
         return self._look(lambda page: page.lines(dataset, after))

@@ -364,8 +364,14 @@ class Ledger(Closing):
         """Return the names with which data sets are registered, sorted."""
 
     @abstractmethod
-    def entries(self, dataset: str | None = None) -> Iterator[Entry]:
-        """Yield every line, or those that name a data set, from the oldest."""
+    def entries(self, dataset: str | None = None, *, after: int = 0) -> Iterator[Entry]:
+        """Yield every line, or those that name a data set, from the oldest.
+
+        Args:
+            dataset: the registered name.
+            after: leave out the lines up to this number.
+
+        """
 
     @abstractmethod
     def verify(self) -> Verification:

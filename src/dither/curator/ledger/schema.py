@@ -179,8 +179,39 @@ _POSTGRES_2 = (
 # Version 3: the text of a budget may say what else its owner decided (``standing``), and entries of new kinds say when.
 # Nothing changes in the tables; a package that would not understand such a text is told so by the number.
 
+
+# Version 4: who may come in from elsewhere, what they are granted, and the tokens they show.
+def _people(text: str) -> tuple[str, ...]:
+    """Return the tables of people; ``text`` is the type of texts that are compared."""
+    return (
+        f"""CREATE TABLE people (
+    name {text} PRIMARY KEY NOT NULL,
+    role TEXT NOT NULL CHECK (role IN ('curator', 'analyst', 'auditor')),
+    since TEXT NOT NULL,
+    until TEXT)""",
+        f"""CREATE TABLE grants (
+    person {text} NOT NULL REFERENCES people (name),
+    dataset {text} NOT NULL REFERENCES datasets (name),
+    most TEXT,
+    usual TEXT,
+    PRIMARY KEY (person, dataset))""",
+        f"""CREATE TABLE tokens (
+    id {text} PRIMARY KEY NOT NULL,
+    person {text} NOT NULL REFERENCES people (name),
+    digest TEXT NOT NULL CHECK (length(digest) = 64),
+    scopes TEXT NOT NULL,
+    made TEXT NOT NULL,
+    expires TEXT NOT NULL,
+    used TEXT,
+    revoked TEXT)""",
+    )
+
+
+_SQLITE_4 = _people("TEXT")
+_POSTGRES_4 = _people('TEXT COLLATE "C"')
+
 #: The table of versions itself; it never changes.
 VERSIONS = "CREATE TABLE schema_versions (version INTEGER PRIMARY KEY, since TEXT NOT NULL)"
 
-SQLITE: dict[int, tuple[str, ...]] = {1: _SQLITE_1, 2: _SQLITE_2, 3: ()}
-POSTGRES: dict[int, tuple[str, ...]] = {1: _POSTGRES_1, 2: _POSTGRES_2, 3: ()}
+SQLITE: dict[int, tuple[str, ...]] = {1: _SQLITE_1, 2: _SQLITE_2, 3: (), 4: _SQLITE_4}
+POSTGRES: dict[int, tuple[str, ...]] = {1: _POSTGRES_1, 2: _POSTGRES_2, 3: (), 4: _POSTGRES_4}

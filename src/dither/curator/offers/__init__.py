@@ -6,7 +6,10 @@ that publish and learn.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
@@ -37,9 +40,25 @@ def _offered(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Conc
         check_arguments(make, words, options)
         made = make(self.dataset, *words, **options)
         self._made[id(made)] = made
+        self._calls[id(made)] = Call.of(make, words, options)
+        weakref.finalize(made, self._calls.pop, id(made), None)
         return made
 
     return without_dataset(offer, make)
+
+
+@dataclass(frozen=True)
+class Call:
+    """What was asked to make an offer: the verb, and its words by name. Another session can make the same of it."""
+
+    verb: str
+    words: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, make: Callable[..., Any], words: Sequence[Any], options: Mapping[str, Any]) -> Call:
+        """Return the call of a function that takes the data set first."""
+        bound = inspect.signature(make).bind(None, *words, **options).arguments
+        return cls(make.__name__, dict(list(bound.items())[1:]))
 
 
 class Offers:
@@ -55,6 +74,7 @@ class Offers:
     def __init__(self, dataset: DataSet) -> None:
         self.dataset = dataset
         self._made: WeakValueDictionary[int, Offer[Any]] = WeakValueDictionary()
+        self._calls: dict[int, Call] = {}
 
     def has_made(self, offer: Offer[Any]) -> bool:
         """Whether an offer is one of these, and not one that a caller put together."""
@@ -77,3 +97,14 @@ class Offers:
     conversation = _offered(conversations.conversation)
     graph_answer = _offered(graphs.graph_answer)
     method = _offered(methods.method)
+
+
+def call_of(offers: Offers, offer: Offer[Any]) -> Call:
+    """Return what was asked to make an offer.
+
+    Args:
+        offers: which made it.
+        offer: one of them.
+
+    """
+    return offers._calls[id(offer)]

@@ -69,6 +69,16 @@ def from_spec(spec: Mapping[str, Any]) -> AnyMechanism:
     return _mechanism(spec, _DEEPEST)
 
 
+def write_parameter(value: Any) -> Any:
+    """Return a parameter of a mechanism as plain JSON data: a number, a loss, a mechanism, a record with a codec."""
+    return _encode(value)
+
+
+def read_parameter(written: Any) -> Any:
+    """Return the parameter that ``write_parameter`` wrote."""
+    return _decode(written, _DEEPEST)
+
+
 def digest(mechanism: AnyMechanism) -> str:
     """Return the SHA-256 of the mechanism's canonical JSON: equal for equal requests."""
     text = json.dumps(to_spec(mechanism), sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,51 @@
+"""Where a verb asks: in a curator's folder, or at a service that was named with ``--server``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dither.curator.folder import Curator
+from dither.data.schema import DataSet
+
+if TYPE_CHECKING:
+    from dither.service.client import Connection
+
+#: The address that this command was given, if it was.
+_server: list[str] = []
+
+
+def use(server: str | None) -> str | None:
+    """Remember at which service the verb that is being read asks."""
+    _server[:] = [] if server is None else [server]
+    return server
+
+
+def is_elsewhere() -> bool:
+    """Whether a service was named."""
+    return bool(_server)
+
+
+def connection() -> Connection | None:
+    """Return the curator who is elsewhere, if one was named."""
+    if not _server:
+        return None
+    from dither.service.client import connect
+
+    return connect(_server[0])
+
+
+def declared(home: Path | None, dataset: str) -> DataSet:
+    """Return what is declared about a data set, here or elsewhere.
+
+    Args:
+        home: the curator's folder.
+        dataset: its name.
+
+    """
+    asked = connection()
+    if asked is not None:
+        with asked:
+            return asked.session(dataset).dataset
+    with Curator.open(home) as curator:
+        return curator.dataset(dataset)

@@ -1,0 +1,143 @@
+"""``dither people`` and ``dither token``: who may ask from elsewhere."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from dither.cli.console import print_json, say, words_of
+from dither.cli.options import DataSetName, Delta, Home, Json, Rho
+from dither.cli.tables import new_table, print_table
+from dither.curator.folder import Curator
+from dither.curator.people import USUAL_DAYS, People, Scope
+from dither.errors import InvalidParameter
+from dither.privacy import Loss, stated_loss
+
+Who = Annotated[str, typer.Argument(metavar="PERSON", help="What the books call them.")]
+
+
+def add(
+    person: Who,
+    role: Annotated[str, typer.Option(help="analyst, who asks; auditor, who reads the books; curator, who decides.")],
+    home: Home = None,
+) -> None:
+    """Declare a person: analyst, auditor or curator."""
+    with Curator.open(home) as curator:
+        declared = People(curator).add(person, role)
+    say(f"{declared.name} is declared as {declared.role.value}; 'dither people grant' lets them ask")
+
+
+def grant(
+    person: Who,
+    dataset: DataSetName,
+    quota: Annotated[str | None, typer.Option("--quota", help="The epsilon of all their releases together.")] = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    most: Annotated[str | None, typer.Option(help="The most that one release may lose, as epsilon or rho.")] = None,
+    usual: Annotated[str | None, typer.Option(help="What a release loses where nothing is stated.")] = None,
+    home: Home = None,
+) -> None:
+    """Let a person ask of a data set, within a quota of its budget."""
+    if (quota is None) == (rho is None):
+        raise InvalidParameter("quota", quota, "given, or replaced by --rho")
+    kind = "epsilon" if rho is None else "rho"
+    limits: dict[str, Loss | None] = {"most": _loss(kind, most), "usual": _loss(kind, usual)}
+    with Curator.open(home) as curator:
+        People(curator).grant(person, dataset, stated_loss(epsilon=quota, delta=delta, rho=rho), **limits)
+        balance = curator.ledger.balance(curator.registered(dataset), person)
+    say(str(balance))
+
+
+def revoke(
+    person: Who,
+    dataset: Annotated[str | None, typer.Argument(metavar="[DATASET]", help="One data set; else everything.")] = None,
+    home: Home = None,
+) -> None:
+    """Let a person ask no more: of one data set, or at all."""
+    with Curator.open(home) as curator:
+        people = People(curator)
+        if dataset is None:
+            people.remove(person)
+            say(f"{person} is let in no more, and their tokens are revoked; what was spent stays spent")
+        else:
+            people.withdraw(person, dataset)
+            say(f"{person} may ask no more of {dataset}; what was spent stays spent")
+
+
+def show(home: Home = None, as_json: Json = False) -> None:
+    """List who is declared, and what they may ask."""
+    with Curator.open(home) as curator:
+        people = People(curator)
+        granted = people.grants()
+        rows: list[dict[str, Any]] = [
+            {
+                "name": one.name,
+                "role": one.role.value,
+                "active": one.is_active,
+                "grants": {
+                    curator.called(each.dataset): str(curator.ledger.balance(each.dataset, one.name).left)
+                    for each in granted
+                    if each.person == one.name
+                },
+            }
+            for one in people.all()
+        ]
+    if as_json:
+        print_json(rows)
+        return
+    table = new_table("person", "role", "may still spend")
+    for row in rows:
+        left = ", ".join(f"{name}: {left}" for name, left in row["grants"].items())
+        table.add_row(str(row["name"]), str(row["role"]), left if row["active"] else "let in no more")
+    print_table(table)
+
+
+def new_token(
+    person: Who,
+    days: Annotated[int, typer.Option(help="After how many days it ends by itself.")] = USUAL_DAYS,
+    scopes: Annotated[str, typer.Option(help="What it is good for: ask, read, decide.")] = "ask,read,decide",
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Make a token of a person; it is printed once, and kept nowhere."""
+    named = words_of(scopes) or ()
+    known = {scope.value: scope for scope in Scope}
+    if unknown := [name for name in named if name not in known]:
+        raise InvalidParameter("scopes", unknown[0], f"made of {', '.join(known)}")
+    with Curator.open(home) as curator:
+        token = People(curator).new_token(person, days=days, scopes=tuple(known[name] for name in named))
+    if as_json:
+        print_json({"token": token})
+    else:
+        say(token)
+
+
+def tokens(home: Home = None, as_json: Json = False) -> None:
+    """List tokens without their secrets: whose, until when, used when."""
+    with Curator.open(home) as curator:
+        found = People(curator).tokens()
+    if as_json:
+        print_json([{**vars(one), "scopes": [scope.value for scope in one.scopes]} for one in found])
+        return
+    table = new_table("token", "person", "scopes", "until", "used")
+    for one in found:
+        until = "revoked" if one.is_revoked else one.expires[:10]
+        table.add_row(one.id, one.person, ", ".join(scope.value for scope in one.scopes), until, one.used or "never")
+    print_table(table)
+
+
+def revoke_token(
+    token: Annotated[str, typer.Argument(metavar="TOKEN", help="Its public name, the middle part of the token.")],
+    home: Home = None,
+) -> None:
+    """End a token, at once and everywhere."""
+    with Curator.open(home) as curator:
+        People(curator).revoke_token(token)
+    say(f"{token} lets nobody in any more")
+
+
+def _loss(kind: str, text: str | None) -> Loss | None:
+    if text is None:
+        return None
+    return stated_loss(epsilon=text) if kind == "epsilon" else stated_loss(rho=text)

@@ -1,0 +1,104 @@
+"""``dither receipt`` and ``dither witness``: what was debited for an answer, for whoever wants to check it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dither.cli.console import print_json, say
+from dither.cli.exits import ANSWER_IS_NO
+from dither.cli.options import Force, Home, Json, Out
+from dither.cli.outputs import Output, check_outputs, keep_files, write_whole
+from dither.curator.folder import Curator
+from dither.curator.receipts import Log, PublicKey, read_receipt, receipt_text, verify_receipt
+from dither.errors import InvalidParameter
+
+Key = Annotated[Path, typer.Option("--key", help="A file with the curator's key, as 'dither receipt key' writes it.")]
+
+
+def show(
+    name: Annotated[str, typer.Argument(metavar="ANSWER", help="Its number, its key, or its place in the ledger.")],
+    out: Out = None,
+    force: Force = False,
+    home: Home = None,
+) -> None:
+    """Write the receipt of a stored answer, which anybody can check."""
+    with Curator.open(home) as curator:
+        answered = curator.answer(name)
+        text = receipt_text(Log(curator.ledger, curator.folder).receipt(answered.receipt.entry))
+    _put(text, out, force=force)
+
+
+def key(out: Out = None, force: Force = False, home: Home = None) -> None:
+    """Print the key with which receipts of this folder are checked."""
+    with Curator.open(home) as curator:
+        text = f"{Log(curator.ledger, curator.folder).public_key}\n"
+    _put(text, out, force=force)
+
+
+def checkpoint(out: Out = None, force: Force = False, home: Home = None) -> None:
+    """Print the signed head of the ledger."""
+    with Curator.open(home) as curator:
+        text = Log(curator.ledger, curator.folder).checkpoint()
+    _put(text, out, force=force)
+
+
+def verify(
+    receipt: Annotated[Path, typer.Argument(metavar="FILE", help="A receipt.")],
+    key: Key,
+    answer: Annotated[Path | None, typer.Option(help="The answer itself, to be compared as well.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check a receipt without a folder or a server; exit 1 if it proves nothing."""
+    public = PublicKey.read(_read("key", key).decode("utf-8", "replace"))
+    content = _read("receipt", receipt)
+    given = None if answer is None else _read("answer", answer)
+    try:
+        found = verify_receipt(read_receipt(content.decode("utf-8", "replace")), public, given)
+    except InvalidParameter as problem:
+        if as_json:
+            print_json({"is_proved": False, "reason": str(problem)})
+        else:
+            say(f"NOT PROVED: {problem}")
+        raise typer.Exit(ANSWER_IS_NO) from None
+    if as_json:
+        print_json({"is_proved": True, **vars(found), "loss": found.loss.to_dict()})
+    else:
+        say(f"proved: {found}")
+
+
+def witness(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Where the service is.")],
+    keep: Annotated[Path, typer.Option(help="A file that remembers the last visit.")],
+    as_json: Json = False,
+) -> None:
+    """Check that the ledger of a service was never rewritten since the last visit; exit 1 if it was."""
+    from dither.service.witness import visit
+
+    found = visit(url, keep)
+    if as_json:
+        print_json(vars(found))
+    else:
+        say(str(found))
+    if not found.is_consistent:
+        raise typer.Exit(ANSWER_IS_NO)
+
+
+def _read(name: str, path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        raise InvalidParameter(name, str(path), f"a file that can be read ({problem.strerror})") from None
+
+
+def _put(text: str, out: Path | None, *, force: bool) -> None:
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    outputs: list[Any] = [Output("out", out, (out.suffix,))]
+    check_outputs(outputs)
+    keep_files(outputs, force=force)
+    write_whole(out, lambda draft: draft.write_text(text, encoding="utf-8"))
+    say(f"wrote {out}")

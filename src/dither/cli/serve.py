@@ -1,0 +1,95 @@
+"""``dither serve``: a folder over HTTP."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from dither.cli.console import print_json, say
+from dither.cli.options import Home, Json
+from dither.curator.folder import Curator
+from dither.errors import MissingExtra
+
+DEMO: Final = Path("dither-demo-service")
+_BUDGET: Final = 10
+_ASKING: Final = 'dither sql visits "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward" --epsilon 0.1'
+
+
+def serve(
+    demo: Annotated[bool, typer.Option("--demo", help="Serve a generated folder.")] = False,
+    host: Annotated[str | None, typer.Option(help="The address to listen at; 127.0.0.1 unless said.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port; 8077 unless said, 0 for any.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Only print the settings in force.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Let people with tokens ask over HTTP, on the budgets and quotas of this folder."""
+    from dither.service.settings import read_settings
+
+    folder = demo_folder() if demo else home
+    with Curator.open(folder) as curator:
+        settings = read_settings(curator.settings.service, {"host": host, "port": port})
+        if check:
+            _show(settings.to_dict(), as_json=as_json)
+            return
+        try:
+            from dither.service.server import serve as run
+        except ModuleNotFoundError as missing:
+            raise MissingExtra("service", str(missing.name)) from None
+
+        def ready(address: str, link: Any) -> None:
+            where = f"{address}/sign-in/{link.code}"
+            if as_json:
+                print_json({"address": address, "sign_in": where, "folder": str(curator.folder)})
+            else:
+                _tell(address, where, curator.folder)
+
+        run(curator, settings, ready=ready)
+
+
+def demo_folder() -> Path:
+    """Return the folder of the demonstration, made in a process of its own where it is not there.
+
+    Its rows come from a sequence that everybody knows, and what makes that must not be loaded where noise is drawn.
+    """
+    home = DEMO / "home"
+    if not (home / "dither.yaml").exists():
+        code = "import sys, pathlib; from dither.cli.serve import make_demo; make_demo(pathlib.Path(sys.argv[1]))"
+        subprocess.run([sys.executable, "-c", code, str(DEMO)], check=True)  # noqa: S603 - this very program
+    return home
+
+
+def make_demo(folder: Path) -> None:
+    """Write the visits of a generated clinic, and register them as the data set ``visits``."""
+    from dither.cli.demo.clinic import write
+
+    write(folder)
+    schema = folder / "visits.yaml"
+    schema.write_text((folder / "clinic.yaml").read_text().replace("dataset: clinic", "dataset: visits"))
+    with Curator.create(folder / "home") as curator:
+        curator.add(schema, epsilon=_BUDGET)
+
+
+def _show(settings: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(settings)
+        return
+    for name, value in settings.items():
+        say(f"{name}: {value}")
+
+
+def _tell(address: str, link: str, folder: Path) -> None:
+    home = shlex.quote(os.path.relpath(folder))
+    say(f"serving {folder} at {address}")
+    say(f"sign in once, within ten minutes: {link}")
+    say("let somebody ask, in another terminal:")
+    say(f"  export DITHER_HOME={home}")
+    say("  dither people add ana --role analyst && dither people grant ana visits --quota 0.5")
+    say("  export DITHER_TOKEN=$(dither token new ana)")
+    say(f"  {_ASKING} --server {address}")

@@ -1,0 +1,135 @@
+"""A verb and its words, from wherever they come, to a durable answer: what a service does for an analyst.
+
+Without a key of their own, whoever asks the same of the same rows is given the same answer: the key is then made of the
+digest of the request and the edition of the rows, so that asking again is free and gives the same bytes. Fresh noise
+needs a key of one's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dither.curator.in_turn import InTurn
+from dither.curator.ledger import Receipt
+from dither.curator.offers import answers
+from dither.curator.price import Price, saying_what_is_left
+from dither.curator.request import Request
+from dither.curator.session import Session
+from dither.curator.words import read_words
+from dither.errors import InvalidParameter
+from dither.lift.offer import Offer
+from dither.privacy import Loss
+from dither.publish.queries import Quote
+from dither.publish.queries.found_clamps import USUAL_SHARE, found_clamps
+from dither.publish.queries.sql import parse_statement
+
+#: What can be asked from elsewhere: every offer of a session whose answer comes at once.
+VERBS: Final = (
+    *("sql", "ask", "ask_parts", "ask_kept", "bounds", "limits", "histogram", "workload", "marginals"),
+    *("synthesize", "synthesize_families", "anonymize", "fit", "graph_answer", "method"),
+)
+_AUTO: Final = ("auto_share",)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked for, planned from public facts and not yet paid for.
+
+    Args:
+        request: as the ledger compares it.
+        loss: what it would be charged.
+        carry_out: debits, runs and stores it under a key, or finds what is stored for the key.
+
+    """
+
+    request: Request
+    loss: Loss
+    carry_out: Callable[[str], Receipt]
+
+
+def asked_of(session: Session, verb: str, written: Any) -> Asked:
+    """Plan what a verb and its words ask for; nothing is opened and nothing is charged.
+
+    Args:
+        session: whose data set and account.
+        verb: one of ``VERBS``.
+        written: its words, as ``write_words`` writes them, without a key.
+
+    """
+    words = _checked(session, verb, written)
+    if verb == "sql":
+        in_turn = _in_turn(session, words)
+        if in_turn is not None:
+            turns = in_turn(None)
+            return Asked(
+                session.request_in_turn(turns), turns.loss, lambda key: session.receipt_in_turn(in_turn(key))[0]
+            )
+        words.pop("auto_share", None)
+    with saying_what_is_left(session.balance):
+        offer = getattr(session.offer, verb)(**words)
+    return Asked(session.request_of(offer), offer.loss, lambda key: session.receipt(offer, key=key))
+
+
+def quoted(session: Session, verb: str, written: Any) -> Quote | Price:
+    """Return what a verb and its words would cost, and how far a query would err; the data stays closed.
+
+    Args:
+        session: whose data set and account.
+        verb: one of ``VERBS``.
+        written: its words, as ``write_words`` writes them, without a key.
+
+    """
+    words = _checked(session, verb, written)
+    if verb in ("sql", "ask"):
+        words.pop("confidence", None)
+        what = words.pop("text" if verb == "sql" else "query", None)
+        quote: Quote = session.quote(what, **words)
+        return quote
+    with saying_what_is_left(session.balance):
+        offer: Offer[Any] = getattr(session.offer, verb)(**words)
+    return session.quote(offer)
+
+
+def usual_key(session: Session, request: Request) -> str:
+    """Return the key of a request for which nobody has chosen one: the same for the same question about the same rows.
+
+    Args:
+        session: which asks.
+        request: what is asked.
+
+    """
+    return f"same-{request.digest}-{session.curator.standing(session.dataset.name).edition}"
+
+
+def _checked(session: Session, verb: str, written: Any) -> dict[str, Any]:
+    if verb not in VERBS:
+        raise InvalidParameter("verb", verb, f"one of {', '.join(VERBS)}")
+    words = read_words(written, session.dataset)
+    if "key" in words:
+        raise InvalidParameter("words.key", words["key"], "left out: the name of a request is given beside its words")
+    return words
+
+
+def _in_turn(session: Session, words: Mapping[str, Any]) -> Callable[[str | None], InTurn] | None:
+    """Return what plans a query whose clamps are found first, if it has such."""
+    text = words.get("text")
+    if not isinstance(text, str):
+        raise InvalidParameter("words.text", text, "one SELECT")
+    statement = parse_statement(text)
+    if statement.is_explained:
+        raise InvalidParameter("words.text", text, "a SELECT: what it would cost is asked by a quote")
+    clamps = found_clamps(statement.sql, session.dataset)
+    if clamps is None:
+        return None
+    how = {name: value for name, value in words.items() if name not in ("text", "confidence", *_AUTO)}
+    how["threshold_share"] = answers.one_share(statement, how.get("threshold_share"))
+    more = {name: words[name] for name in ("confidence", *_AUTO) if name in words}
+    more.setdefault("auto_share", USUAL_SHARE)
+
+    def planned(key: str | None) -> InTurn:
+        with saying_what_is_left(session.balance):
+            return InTurn.of(session.dataset, clamps, how, key=key, **more)
+
+    return planned

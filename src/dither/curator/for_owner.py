@@ -1,0 +1,62 @@
+"""What the owner of rows may look at without noise: verbs of a session that are refused to everybody else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from dither.curator.ledger import OWNER
+from dither.curator.offers.rows import rows_of
+from dither.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from dither.curator.session import Session
+    from dither.publish.synthetic import SyntheticFamilies, SyntheticTable
+    from dither.publish.synthetic.quality import Quality
+
+
+class ForOwner:
+    """The verbs of a session that read rows without a mechanism; only ``Session`` derives from it."""
+
+    def compare_synthetic(
+        self, synthetic: SyntheticTable, *, where: str | None = None, target: str | None = None
+    ) -> Quality:
+        """Return how a synthetic table compares with the real rows. NOT PRIVATE: for the curator's eyes only.
+
+        Nothing is charged because nothing here may be published. It reads rows without a mechanism, so it is refused
+        to every analyst but the curator.
+
+        Args:
+            synthetic: what ``synthesize`` returned for a table of this data set.
+            where: the condition on the rows that it was made with.
+            target: the column that a classifier is trained to predict.
+
+        """
+        from dither.curator.comparing import compare
+
+        session = cast("Session", self)
+        check_owner(session.account.analyst, "a comparison with real rows")
+        source = rows_of(session.dataset, synthetic.table, where)
+        with session.opened() as engine:
+            return compare(engine, session.dataset, source, synthetic, target=target)
+
+    def compare_families(self, families: SyntheticFamilies) -> tuple[Quality, Quality]:
+        """Return how both tables of synthetic families compare with real rows. NOT PRIVATE: for the curator alone."""
+        from dither.curator.comparing import compare_families
+
+        session = cast("Session", self)
+        check_owner(session.account.analyst, "a comparison with real rows")
+        with session.opened() as engine:
+            return compare_families(engine, session.dataset, families)
+
+
+def check_owner(analyst: str, what: str) -> None:
+    """Refuse what reads rows without a mechanism to everybody but the curator, who owns them.
+
+    Args:
+        analyst: who asks.
+        what: is wanted, for the message.
+
+    """
+    if analyst != OWNER:
+        rule = f"{OWNER!r}, who owns the rows: {what} reads them without noise and is never shown to an analyst"
+        raise InvalidParameter("analyst", analyst, rule)

@@ -1,0 +1,81 @@
+"""Secrets of the door, from the system's generator: tokens, links, the key that signs checkpoints. None is noise."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from dither.errors import InvalidParameter
+
+_BYTES = 32
+
+
+def new_name() -> str:
+    """Return a public name that no other has: 16 hexadecimal digits."""
+    return secrets.token_hex(8)
+
+
+def new_secret() -> str:
+    """Return 256 random bits as a text for people to carry."""
+    return secrets.token_urlsafe(_BYTES)
+
+
+class SigningKey:
+    """A key of a curator's folder: 32 secret bytes, from which the signature's key and the salts of leaves follow."""
+
+    def __init__(self, secret: bytes) -> None:
+        self.secret = secret
+        self._key = Ed25519PrivateKey.from_private_bytes(secret)
+
+    @classmethod
+    def kept(cls, path: Path) -> SigningKey:
+        """Return the key in a file, made where there is none; readable by its owner alone.
+
+        Args:
+            path: the file.
+
+        """
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except FileExistsError:
+            pass
+        else:
+            with os.fdopen(handle, "wb") as file:
+                file.write(os.urandom(_BYTES))
+                file.flush()
+                os.fsync(file.fileno())
+        if os.stat(path).st_mode & 0o077:
+            raise InvalidParameter("key", str(path), f"readable by its owner alone: chmod 600 {path}")
+        secret = path.read_bytes()
+        if len(secret) != _BYTES:
+            raise InvalidParameter("key", str(path), f"{_BYTES} bytes; it was cut short or is something else")
+        return cls(secret)
+
+    @property
+    def public(self) -> bytes:
+        """The public key: 32 bytes."""
+        return self._key.public_key().public_bytes_raw()
+
+    def sign(self, text: bytes) -> bytes:
+        """Return the Ed25519 signature of a text."""
+        return self._key.sign(text)
+
+
+def is_signed(public: bytes, signature: bytes, text: bytes) -> bool:
+    """Whether a signature is that of a key on a text.
+
+    Args:
+        public: the key.
+        signature: 64 bytes.
+        text: what was signed.
+
+    """
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, text)
+    except (InvalidSignature, ValueError):
+        return False
+    return True

@@ -1,0 +1,305 @@
+"""People who ask from elsewhere: who they are, what they may ask, and the tokens by which they are known.
+
+There are no passwords. A token has a public name and 256 random bits, of which only a SHA-256 is kept: nobody can read
+one out of the database. Nobody is called ``curator``, in any spelling that looks like it, because that account of the
+ledger may look at raw rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from dither.curator.keys import new_name, new_secret
+from dither.curator.ledger import OWNER
+from dither.curator.ledger.interface import checked_name
+from dither.curator.ledger.people import GrantRow, PeopleBooks, TokenRow
+from dither.errors import InvalidParameter, NotFound
+from dither.privacy import Loss
+
+if TYPE_CHECKING:
+    from dither.curator.folder import Curator
+
+PREFIX: Final = "dither"
+USUAL_DAYS: Final = 90
+_LONGEST_DAYS: Final = 3660
+_NOBODY: Final = "0" * 64
+#: Signs of other scripts that are drawn like Latin ones.
+_LOOK_ALIKES: Final = str.maketrans("аеоорсухіјԁɡαοрсυνιτκ0", "aeoopcyxijdgaopcuvitko")
+
+
+class Role(Enum):
+    """What a person may do."""
+
+    CURATOR = "curator"  # decides: data sets, budgets, grants
+    ANALYST = "analyst"  # asks where that is granted
+    AUDITOR = "auditor"  # reads the books, and spends nothing
+
+
+class Scope(Enum):
+    """What a token is good for; a person may do no more than their role whatever the token says."""
+
+    ASK = "ask"
+    READ = "read"
+    DECIDE = "decide"
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who is declared.
+
+    Args:
+        name: on whose quota they ask, and what the books call them.
+        role: what they may do.
+        since: when they were declared.
+        is_active: whether they are let in.
+
+    """
+
+    name: str
+    role: Role
+    since: str
+    is_active: bool = True
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What a person may ask of a data set, beside the quota that the ledger keeps.
+
+    Args:
+        person: who.
+        dataset: the name that the data set is registered with.
+        most: what one release may lose at most; None for as much as the quota has.
+        usual: what a release loses where nothing is stated; None where it must be.
+
+    """
+
+    person: str
+    dataset: str
+    most: Loss | None = None
+    usual: Loss | None = None
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token without its secret.
+
+    Args:
+        id: its public name, which stands in the token itself.
+        person: whose.
+        scopes: what it is good for.
+        made: when.
+        expires: when it ends by itself.
+        used: on which day it was used last, if it was.
+        is_revoked: whether it was ended before.
+
+    """
+
+    id: str
+    person: str
+    scopes: tuple[Scope, ...]
+    made: str
+    expires: str
+    used: str | None
+    is_revoked: bool
+
+
+@dataclass(frozen=True)
+class Bearer:
+    """A person who has shown a token that holds."""
+
+    person: Person
+    scopes: tuple[Scope, ...]
+    token: str
+
+
+class People:
+    """Who may ask a curator from elsewhere.
+
+    Args:
+        curator: whose data sets, and whose ledger keeps the tables.
+        clock: tells the time.
+
+    """
+
+    def __init__(self, curator: Curator, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        if not isinstance(curator.ledger, PeopleBooks):
+            raise InvalidParameter("curator", curator, "one whose ledger is a file or a database")
+        self._curator, self._clock = curator, clock
+        self._books: PeopleBooks = curator.ledger
+
+    def add(self, name: str, role: Role | str) -> Person:
+        """Declare a person, or give one another role.
+
+        Args:
+            name: what the books call them; nothing that looks like ``curator``.
+            role: curator, analyst or auditor.
+
+        """
+        self._books.keep_person(checked_person(name), _role(role).value)
+        return self.person(name)
+
+    def person(self, name: str) -> Person:
+        """Return a person who is let in."""
+        found = self._books.person(name)
+        if found is None or found.until is not None:
+            raise NotFound(f"nobody is declared as {str(name)[:64]!r}; 'dither people list' says who is")
+        return Person(found.name, Role(found.role), found.since)
+
+    def all(self) -> tuple[Person, ...]:
+        """Return everybody who was ever declared."""
+        return tuple(Person(row.name, Role(row.role), row.since, row.until is None) for row in self._books.people())
+
+    def remove(self, name: str) -> None:
+        """Let a person in no more: grants end, and so do all tokens, at once and everywhere."""
+        if not self._books.end_person(name):
+            raise NotFound(f"nobody is declared as {str(name)[:64]!r}; 'dither people list' says who is")
+
+    def grant(
+        self, name: str, dataset: str, quota: Loss, *, most: Loss | None = None, usual: Loss | None = None
+    ) -> Grant:
+        """Let a person ask of a data set, within a quota of its budget.
+
+        Args:
+            name: who.
+            dataset: what it is called.
+            quota: what all their releases together may lose, those so far included.
+            most: what one release may lose at most.
+            usual: what a release loses where nothing is stated.
+
+        """
+        person = self.person(name)
+        if person.role is Role.AUDITOR:
+            raise InvalidParameter("name", name, "an analyst or a curator: an auditor spends nothing")
+        if usual is not None and most is not None and not usual <= most:
+            raise InvalidParameter("usual", usual, f"at most {most}, what one release may lose")
+        registered = self._curator.dataset(dataset).name
+        self._curator.set_quota(dataset, name, quota)
+        grant = Grant(name, registered, most, usual)
+        self._books.keep_grant(GrantRow(name, registered, _written(most), _written(usual)))
+        return grant
+
+    def withdraw(self, name: str, dataset: str) -> None:
+        """Let a person ask no more of a data set; what they were answered stays theirs."""
+        if not self._books.end_grant(name, self._curator.registered(dataset)):
+            raise NotFound(f"{str(name)[:64]!r} is granted nothing of {str(dataset)[:64]!r}")
+
+    def grants(self, name: str | None = None) -> tuple[Grant, ...]:
+        """Return what a person may ask, or what everybody may."""
+        rows = self._books.grants(name)
+        return tuple(Grant(row.person, row.dataset, _read(row.most), _read(row.usual)) for row in rows)
+
+    def new_token(self, name: str, *, days: int = USUAL_DAYS, scopes: tuple[Scope, ...] = tuple(Scope)) -> str:
+        """Return a new token of a person: shown once, and kept nowhere.
+
+        Args:
+            name: whose.
+            days: after how many it ends by itself.
+            scopes: what it is good for, at most.
+
+        """
+        self.person(name)
+        if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= _LONGEST_DAYS:
+            raise InvalidParameter("days", days, f"a whole number from 1 to {_LONGEST_DAYS}")
+        if not scopes:
+            raise InvalidParameter("scopes", scopes, f"one or more of {', '.join(scope.value for scope in Scope)}")
+        public, secret = new_name(), new_secret()
+        now = self._clock()
+        texts = ",".join(scope.value for scope in Scope if scope in scopes)
+        expires = (now + timedelta(days=days)).isoformat(timespec="seconds")
+        made = now.isoformat(timespec="seconds")
+        self._books.keep_token(TokenRow(public, name, _digest(secret), texts, made, expires, None, None))
+        return f"{PREFIX}_{public}_{secret}"
+
+    def tokens(self) -> tuple[Token, ...]:
+        """Return all tokens, without their secrets."""
+        return tuple(_token(row) for row in self._books.tokens())
+
+    def revoke_token(self, name: str) -> None:
+        """End a token, at once and everywhere.
+
+        Args:
+            name: its public name.
+
+        """
+        if not self._books.revoke_token(name):
+            raise NotFound(f"no token is called {str(name)[:64]!r}; 'dither token list' has them")
+
+    def authenticate(self, text: str) -> Bearer | None:
+        """Return who shows a token, or None: whatever is wrong with it, the same is done and said.
+
+        Args:
+            text: the token as it was shown.
+
+        """
+        prefix, _, rest = text.partition("_")
+        public, _, secret = rest.partition("_")
+        row = self._books.token(public) if prefix == PREFIX and len(public) == 16 else None
+        is_secret = hmac.compare_digest(_digest(secret), _NOBODY if row is None else row.digest)
+        person = self._books.person(_NOBODY if row is None else row.person)
+        now = self._clock()
+        if row is None or not is_secret or row.revoked is not None or person is None or person.until is not None:
+            return None
+        if datetime.fromisoformat(row.expires) <= now:
+            return None
+        today = now.date().isoformat()
+        if row.used != today:
+            self._books.use_token(public, today)
+        declared = Person(person.name, Role(person.role), person.since)
+        return Bearer(declared, _token(row).scopes, public)
+
+
+def checked_person(name: Any) -> str:
+    """Return a name that a person may have.
+
+    >>> checked_person("ana")
+    'ana'
+    >>> checked_person("Curat0r")
+    Traceback (most recent call last):
+        ...
+    dither.errors.InvalidParameter: name must be another than 'curator', the owner of the rows, in any spelling that \
+looks like it, got 'Curat0r'
+    """
+    checked_name("name", name)
+    if skeleton(name) == skeleton(OWNER):
+        rule = f"another than {OWNER!r}, the owner of the rows, in any spelling that looks like it"
+        raise InvalidParameter("name", name, rule)
+    return str(name)
+
+
+def skeleton(name: str) -> str:
+    """Return what a name looks like: without case, width, marks, spaces and the script it is written in."""
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
+    bare = "".join(sign for sign in plain if unicodedata.category(sign)[0] in "LN")
+    return bare.translate(_LOOK_ALIKES)
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _role(role: Any) -> Role:
+    try:
+        return Role(role)
+    except ValueError:
+        raise InvalidParameter("role", role, f"one of {', '.join(one.value for one in Role)}") from None
+
+
+def _token(row: TokenRow) -> Token:
+    scopes = tuple(Scope(text) for text in row.scopes.split(","))
+    return Token(row.id, row.person, scopes, row.made, row.expires, row.used, row.revoked is not None)
+
+
+def _written(loss: Loss | None) -> str | None:
+    return None if loss is None else json.dumps(loss.to_dict(), sort_keys=True)
+
+
+def _read(text: str | None) -> Loss | None:
+    return None if text is None else Loss.from_dict(json.loads(text))

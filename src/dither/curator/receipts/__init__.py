@@ -1,0 +1,22 @@
+"""Receipts that outsiders can check: entries of the ledger as leaves of a tree whose head is signed.
+
+Belongs here: the tree, checkpoints, receipts and what verifies them without a folder or a server. Does not belong here:
+what is debited, and when, which is the ledger's.
+"""
+
+from __future__ import annotations
+
+from dither.curator.receipts.checkpoint import Checkpoint, PublicKey, read_checkpoint
+from dither.curator.receipts.log import Log
+from dither.curator.receipts.receipt import Verified, read_receipt, receipt_text, verify_receipt
+
+__all__ = [
+    "Checkpoint",
+    "Log",
+    "PublicKey",
+    "Verified",
+    "read_checkpoint",
+    "read_receipt",
+    "receipt_text",
+    "verify_receipt",
+]

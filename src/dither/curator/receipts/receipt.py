@@ -1,0 +1,154 @@
+"""What a receipt proves, without the folder and without a server.
+
+That the curator whose key it is has signed a ledger in which, at their places, stand the debit of a loss for a request
+and the answer to it; and, with the answer at hand, that the answer is that one. It does not prove that the answer was
+computed as it should be, nor that no other ledger was shown to others: a witness compares what everybody is shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dither.curator.ledger.amounts import Amount
+from dither.curator.receipts.checkpoint import Checkpoint, PublicKey, read_checkpoint
+from dither.curator.receipts.log import digest_of, salted_leaf
+from dither.curator.receipts.tree import is_included
+from dither.errors import InvalidParameter
+from dither.privacy import Loss
+
+_FIELDS: Final = {"receipt", "answer", "debit", "registered", "checkpoint"}
+_PROOF: Final = {"entry", "salt", "index", "path"}
+_LONGEST_PATH: Final = 64
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a receipt has proved.
+
+    Args:
+        dataset: the name that it is registered with.
+        analyst: who asked.
+        key: the name of the request.
+        request: its digest.
+        answer: the answer's digest.
+        loss: what was debited.
+        unit: whom it protects, in words.
+        entry: the number of the answer's entry.
+        time: when it was stored.
+        size: how many entries the ledger had when it was signed.
+
+    """
+
+    dataset: str
+    analyst: str
+    key: str
+    request: str
+    answer: str
+    loss: Loss
+    unit: str
+    entry: int
+    time: str
+    size: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.loss} was debited to {self.analyst} for an answer about {self.dataset}, for {self.unit}: entry "
+            f"{self.entry} of {self.size}, stored at {self.time}"
+        )
+
+
+def receipt_text(receipt: Mapping[str, Any]) -> str:
+    """Return a receipt as its one text."""
+    return json.dumps(receipt, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def read_receipt(text: str) -> Any:
+    """Return the receipt that a text is; of two texts one is refused, so that no changed one passes for another.
+
+    Args:
+        text: what ``receipt_text`` wrote.
+
+    """
+    try:
+        found = json.loads(text)
+        is_one = receipt_text(found) == text
+    except (ValueError, RecursionError):
+        is_one = False
+    if not is_one:
+        raise InvalidParameter("receipt", "another text", "a receipt as it was written, in one line of JSON")
+    return found
+
+
+def verify_receipt(receipt: Any, key: PublicKey, answer: bytes | None = None) -> Verified:
+    """Return what a receipt proves.
+
+    Args:
+        receipt: as it was written, read as JSON.
+        key: the curator's.
+        answer: the bytes of the answer, to be compared too.
+
+    Raises:
+        InvalidParameter: it proves nothing: the message says which part does not hold.
+
+    """
+    if not isinstance(receipt, Mapping) or set(receipt) != _FIELDS or receipt["receipt"] != 1:
+        raise InvalidParameter("receipt", type(receipt).__name__, f"an object of {', '.join(sorted(_FIELDS))}")
+    head = read_checkpoint(receipt["checkpoint"], key)
+    answered, debited, registered = (_proved(name, receipt[name], head) for name in ("answer", "debit", "registered"))
+    if [one.get("kind") for one in (answered, debited, registered)] != ["answer", "reserve", "register"]:
+        raise InvalidParameter("receipt", str(answered.get("kind")), "about an answer, its debit and its data set")
+    for name in ("dataset", "analyst", "key"):
+        if answered.get(name) != debited.get(name):
+            raise InvalidParameter(name, answered.get(name), "the same in the answer and in its debit")
+    if registered.get("dataset") != answered["dataset"]:
+        raise InvalidParameter("registered", registered.get("dataset"), "the data set that the answer is about")
+    if debited["seq"] >= answered["seq"]:
+        raise InvalidParameter("debit", debited["seq"], "before the answer")
+    if answer is not None and digest_of(answer) != answered["answer"]:
+        raise InvalidParameter("answer", "other bytes", "the answer that the receipt is about")
+    return Verified(
+        dataset=answered["dataset"],
+        analyst=answered["analyst"],
+        key=answered["key"],
+        request=debited["digest"],
+        answer=answered["answer"],
+        loss=_charged(debited["charge"]),
+        unit=registered["unit"],
+        entry=answered["seq"],
+        time=answered["time"],
+        size=head.size,
+    )
+
+
+def _charged(record: Mapping[str, Any]) -> Loss:
+    return Amount.from_texts(record["epsilon"], record["rho"], record["delta"]).loss()
+
+
+def _proved(name: str, proof: Any, head: Checkpoint) -> dict[str, Any]:
+    """Return the record of an entry that is proved to be in the tree."""
+    if not isinstance(proof, Mapping) or set(proof) != _PROOF:
+        raise InvalidParameter(name, type(proof).__name__, f"an object of {', '.join(sorted(_PROOF))}")
+    text, index, path = proof["entry"], proof["index"], proof["path"]
+    if not isinstance(text, str) or type(index) is not int or not isinstance(path, list) or len(path) > _LONGEST_PATH:
+        raise InvalidParameter(name, "a proof of other parts", "an entry, a place and a list of hashes")
+    hashes = [_hash(name, one) for one in path]
+    leaf = salted_leaf(_hash(name, proof["salt"]), text)
+    if not is_included(leaf, index, head.size, hashes, head.root):
+        raise InvalidParameter(name, "an entry that is not proved", "in the ledger that was signed")
+    record = json.loads(text)
+    if not isinstance(record, dict) or record.get("seq") != index + 1:
+        raise InvalidParameter(name, "an entry of another number", "at its own place")
+    return record
+
+
+def _hash(name: str, text: Any) -> bytes:
+    # One hash has one text: a receipt in which a letter was changed proves nothing.
+    if not (isinstance(text, str) and len(text) == 64 and text == text.lower()):
+        raise InvalidParameter(name, "a hash of another length", "made of hashes of 64 hexadecimal digits")
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise InvalidParameter(name, "a hash of other signs", "made of hashes of 64 hexadecimal digits") from None

@@ -1,0 +1,388 @@
+"""The application: from a request to the desk and back, with limits, deadlines and one way to fail.
+
+A request is refused as early as it can be: too large, encoded, without a token that holds, beyond its role, then by the
+curator's own rules. Work is done on bounded pools, a light one for what reads public facts and one for releases. A
+client that goes away changes nothing: what is debited is carried out and stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, Final, NoReturn
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route as Path
+
+import dither
+from dither.curator.ledger import Receipt
+from dither.curator.people import Bearer
+from dither.errors import DitherError, InvalidParameter, NotFound
+from dither.publish.queries import QueryResult
+from dither.service.desk import Desk, NotYours, is_json, wanted_of
+from dither.service.limits import Limits
+from dither.service.logs import Log
+from dither.service.pace import sent_after
+from dither.service.problems import (
+    FAILED,
+    MEDIA_TYPE,
+    NOT_ALLOWED,
+    NOT_KNOWN,
+    NOT_THERE,
+    STOPPING,
+    TOO_MANY,
+    Problem,
+    problem_of,
+)
+from dither.service.queue import FairPool, LineFull
+from dither.service.routes import BY_NAME, ROUTES, Route, openapi
+from dither.service.settings import Settings
+from dither.service.sign_in import Link, link_page
+
+LARGEST_BODY: Final = 2**20
+LONGEST_HEADERS: Final = 2**14
+LONGEST_KEY: Final = 200
+_READERS: Final = 4
+_HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+}
+_NOBODY: Final = ""
+_FORMULA: Final = re.compile(r"^[=+\-@\t\r]")
+
+
+class Refused(Exception):
+    """A request that is not carried out, and what its sender is told."""
+
+    def __init__(self, problem: Problem, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(problem.detail)
+        self.problem, self.headers = problem, dict(headers or {})
+
+
+class Service:
+    """A desk behind HTTP.
+
+    Args:
+        desk: what is asked.
+        settings: how.
+        log: where one line is written for every request.
+        link: the one that works once, if there is one.
+
+    """
+
+    def __init__(self, desk: Desk, settings: Settings, log: Log, link: Link | None = None) -> None:
+        self.desk, self.settings, self.log = desk, settings, log
+        self._link = link
+        self._limits = Limits(settings.requests_per_second)
+        self._readers = FairPool(_READERS, "read")
+        self._releasing = FairPool(settings.releasing or (os.cpu_count() or 1) + 2, "release")
+        self._is_stopping = False
+
+    def application(self) -> Starlette:
+        """Return the ASGI application."""
+
+        @contextlib.asynccontextmanager
+        async def lifespan(_: Starlette) -> AsyncIterator[None]:
+            yield
+            await self.stop()
+
+        paths = [Path(route.path, self._endpoint(route), methods=[route.method]) for route in ROUTES]
+        handlers = {404: self._no_such_path, 405: self._no_such_path}
+        return Starlette(routes=paths, lifespan=lifespan, exception_handlers=handlers)
+
+    def begin_stop(self) -> None:
+        """Take nothing more: whatever is not debited yet is told to come again."""
+        self._is_stopping = True
+        self._releasing.drop()
+
+    async def stop(self) -> None:
+        """Take nothing more; let what is debited end."""
+        self.begin_stop()
+        await asyncio.to_thread(self._releasing.close, self.settings.patience)
+        await asyncio.to_thread(self._readers.close, 1)
+
+    # One request.
+
+    def _endpoint(self, route: Route) -> Callable[[Request], Awaitable[Response]]:
+        handle: Callable[[Request, Bearer | None, Any], Awaitable[Response]] = getattr(self, f"_{route.name}")
+
+        async def endpoint(request: Request) -> Response:
+            begun, name, person = time.monotonic(), uuid.uuid4().hex, _NOBODY
+            try:
+                _check_headers(request)
+                bearer = None if route.roles is None else await self._admitted(route, request)
+                person = bearer.person.name if bearer else _NOBODY
+                body = None if route.body is None else await _read_body(request)
+                response = await handle(request, bearer, body)
+            except Refused as refused:
+                response = _told(refused.problem, refused.headers)
+            except NotYours:
+                response = _told(NOT_THERE)
+            except LineFull:
+                response = _told(STOPPING if self._is_stopping else TOO_MANY, {"Retry-After": "1"})
+            except asyncio.CancelledError:
+                if not self._is_stopping:
+                    raise
+                response = _told(STOPPING, {"Retry-After": "5"})
+            except DitherError as error:
+                response = _told(problem_of(error))
+            except Exception:
+                response = _told(FAILED)
+            for header, value in _HEADERS.items():
+                response.headers.setdefault(header, value)
+            response.headers["X-Request-Id"] = name
+            self.log.write(
+                request=name,
+                route=route.name,
+                person=person,
+                dataset=str(request.path_params.get("dataset", ""))[:64],
+                status=response.status_code,
+                entry=response.headers.get("Dither-Entry", ""),
+                seconds=sent_after(time.monotonic() - begun, "buckets"),
+            )
+            return response
+
+        return endpoint
+
+    async def _admitted(self, route: Route, request: Request) -> Bearer:
+        """Return who asks, or refuse: a wrong token and none are told apart by nothing."""
+        if self._is_stopping:
+            raise Refused(STOPPING, {"Retry-After": "5"})
+        address = request.client.host if request.client else _NOBODY
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        found = await self._read(address, lambda: self.desk.people.authenticate(token.strip()))
+        bearer: Bearer | None = found
+        if bearer is None or scheme.lower() != "bearer":
+            # Who shows a token that holds is let in whatever others at the same address do.
+            if not self._limits.admits_stranger(address):
+                raise Refused(TOO_MANY, {"Retry-After": "10"})
+            raise Refused(NOT_KNOWN, {"WWW-Authenticate": "Bearer"})
+        if route.roles is not None and bearer.person.role not in route.roles:
+            raise Refused(NOT_ALLOWED)
+        if route.scope is not None and route.scope not in bearer.scopes:
+            raise Refused(NOT_ALLOWED)
+        if not self._limits.admits(bearer.person.name):
+            raise Refused(TOO_MANY, {"Retry-After": "1"})
+        return bearer
+
+    async def _read(self, person: str, work: Callable[[], Any]) -> Any:
+        return await asyncio.wrap_future(self._readers.submit(person, work))
+
+    # Routes.
+
+    async def _health(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        return JSONResponse({"status": "alive"})
+
+    async def _ready(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        is_ready = not self._is_stopping and await self._read(_NOBODY, self.desk.ready)
+        return JSONResponse({"status": "ready" if is_ready else "not ready"}, 200 if is_ready else 503)
+
+    async def _openapi(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        return JSONResponse(openapi(dither.__version__))
+
+    async def _sign_in(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        link, code = self._link, str(request.path_params["code"])
+        token = None if link is None else await self._read(_NOBODY, lambda: link.token(code))
+        if token is None:
+            return _told(Problem(410, "LinkUsed", "the link was used, or its ten minutes are over; start again"))
+        return HTMLResponse(link_page(token))
+
+    async def _me(self, _request: Request, bearer: Bearer, _body: Any) -> Response:
+        return JSONResponse(await self._read(bearer.person.name, lambda: self.desk.me(bearer)))
+
+    async def _datasets(self, _request: Request, bearer: Bearer, _body: Any) -> Response:
+        return JSONResponse(await self._read(bearer.person.name, lambda: self.desk.datasets(bearer)))
+
+    async def _dataset(self, request: Request, bearer: Bearer, _body: Any) -> Response:
+        return await self._about(request, bearer, self.desk.dataset)
+
+    async def _card(self, request: Request, bearer: Bearer, _body: Any) -> Response:
+        return await self._about(request, bearer, self.desk.card)
+
+    async def _balance(self, request: Request, bearer: Bearer, _body: Any) -> Response:
+        return await self._about(request, bearer, self.desk.balance)
+
+    async def _room(self, request: Request, bearer: Bearer, body: Any) -> Response:
+        return await self._about(request, bearer, self.desk.room, body)
+
+    async def _quote(self, request: Request, bearer: Bearer, body: Any) -> Response:
+        return await self._about(request, bearer, self.desk.quote, body)
+
+    async def _about(self, request: Request, bearer: Bearer, work: Callable[..., Any], *more: Any) -> Response:
+        name = str(request.path_params["dataset"])
+        return JSONResponse(await self._read(bearer.person.name, lambda: work(bearer, name, *more)))
+
+    async def _release(self, request: Request, bearer: Bearer, body: Any) -> Response:
+        begun = time.monotonic()
+        wanted = wanted_of(str(request.path_params["dataset"]), body, _key_of(request))
+        person = bearer.person.name
+        stored: Receipt | None = await self._read(person, lambda: self.desk.stored(bearer, wanted))
+        if stored is not None:
+            return await self._answered(request, bearer, wanted.dataset, stored)
+        if self._is_stopping:
+            raise Refused(STOPPING, {"Retry-After": "5"})
+        try:
+            # Shielded: what was begun ends, and is stored, even where nobody waits for it any more.
+            future = self._releasing.submit(person, lambda: self.desk.release(bearer, wanted))
+            receipt: Receipt = await asyncio.shield(asyncio.wrap_future(future))
+        finally:
+            # Answer or failure: neither is told before its time.
+            elapsed = time.monotonic() - begun
+            await asyncio.sleep(max(0, sent_after(elapsed, self.settings.timing) - elapsed))
+        return await self._answered(request, bearer, wanted.dataset, receipt)
+
+    async def _releases(self, request: Request, bearer: Bearer, _body: Any) -> Response:
+        return await self._about(request, bearer, self.desk.releases, _after(request))
+
+    async def _answer(self, request: Request, bearer: Bearer, _body: Any) -> Response:
+        name, entry, suffix = _named(request)
+        receipt = await self._read(bearer.person.name, lambda: self.desk.answer(bearer, name, entry))
+        return await self._answered(request, bearer, name, receipt, suffix)
+
+    async def _receipt(self, request: Request, bearer: Bearer, _body: Any) -> Response:
+        name, entry, _ = _named(request)
+        content = await self._read(bearer.person.name, lambda: self.desk.receipt(bearer, name, entry))
+        return Response(content, media_type="application/json")
+
+    async def _answered(
+        self, request: Request, bearer: Bearer, name: str, receipt: Receipt, suffix: str = ""
+    ) -> Response:
+        """Return a stored answer: the bytes themselves, or what is made of them."""
+        headers = {
+            "Dither-Entry": str(receipt.entry),
+            "Dither-Place": f"{receipt.ledger}:{receipt.entry}:{receipt.hash}",
+            "Location": BY_NAME["answer"].path.format(dataset=name, entry=receipt.entry),
+            "ETag": f'"{receipt.answer_digest}"',
+        }
+        wants_csv = suffix == ".csv" or (not suffix and "text/csv" in request.headers.get("accept", ""))
+        if wants_csv:
+            content = await self._read(bearer.person.name, lambda: _csv(receipt))
+            return Response(content, media_type="text/csv; charset=utf-8", headers=headers)
+        kind = "application/json" if is_json(receipt.answer) else "application/octet-stream"
+        return Response(receipt.answer, media_type=kind, headers=headers)
+
+    async def _entries(self, request: Request, bearer: Bearer, _body: Any) -> Response:
+        after = _after(request)
+        return JSONResponse(await self._read(bearer.person.name, lambda: self.desk.entries(after)))
+
+    async def _verification(self, _request: Request, bearer: Bearer, _body: Any) -> Response:
+        return JSONResponse(await self._read(bearer.person.name, self.desk.verification))
+
+    async def _key(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        key = await self._read(_NOBODY, lambda: str(self.desk.receipts.public_key))
+        return Response(f"{key}\n", media_type="text/plain; charset=utf-8")
+
+    async def _checkpoint(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        note = await self._read(_NOBODY, lambda: self.desk.receipts.checkpoint())
+        return Response(note, media_type="text/plain; charset=utf-8")
+
+    async def _consistency(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        earlier, size = _number(request, "earlier"), _number(request, "size")
+        path = await self._read(_NOBODY, lambda: self.desk.receipts.consistency(earlier, size))
+        return JSONResponse({"path": path})
+
+    async def _no_such_path(self, _request: Request, _error: Exception) -> Response:
+        return _told(Problem(404, "NotFound", "there is no such path; /v1/openapi.json lists all there are"))
+
+
+def _check_headers(request: Request) -> None:
+    if sum(len(name) + len(value) for name, value in request.headers.raw) > LONGEST_HEADERS:
+        raise Refused(Problem(431, "HeadersTooLarge", f"headers of at most {LONGEST_HEADERS} bytes together"))
+
+
+async def _read_body(request: Request) -> dict[str, Any]:
+    """Return the body as an object, or refuse it; encoded ones are not unpacked."""
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise Refused(Problem(415, "UnsupportedEncoding", "a body without content-encoding"))
+    said = request.headers.get("content-length", "0")
+    if not said.isdecimal() or int(said[:20]) > LARGEST_BODY:
+        raise Refused(Problem(413, "TooLarge", f"a body of at most {LARGEST_BODY} bytes"))
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > LARGEST_BODY:
+            raise Refused(Problem(413, "TooLarge", f"a body of at most {LARGEST_BODY} bytes"))
+        parts.append(part)
+    try:
+        body = json.loads(b"".join(parts), object_pairs_hook=_pairs, parse_float=_no_float, parse_constant=_no_float)
+    except DitherError:
+        raise
+    except (ValueError, RecursionError):
+        raise InvalidParameter("body", "something else", "one object in JSON") from None
+    if not isinstance(body, dict):
+        raise InvalidParameter("body", type(body).__name__, "one object in JSON")
+    return body
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise InvalidParameter("body", "a repeated key", "JSON in which every key of an object occurs once")
+    return found
+
+
+def _no_float(text: str) -> NoReturn:
+    raise InvalidParameter("body", text[:40], 'without numbers that have a fraction: write {"number": "1/10"}')
+
+
+def _key_of(request: Request) -> str | None:
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        return None
+    key = key.strip('"')
+    if not 1 <= len(key) <= LONGEST_KEY or not key.isprintable() or key.startswith("same-"):
+        raise InvalidParameter("Idempotency-Key", key, f"1 to {LONGEST_KEY} printable characters, not 'same-...'")
+    return key
+
+
+def _after(request: Request) -> int:
+    return _number(request, "after")
+
+
+def _number(request: Request, name: str) -> int:
+    text = request.query_params.get(name, "0")
+    if not (text.isdecimal() and text.isascii() and len(text) <= 18):
+        raise InvalidParameter(name, text, "a number of entries")
+    return int(text)
+
+
+def _named(request: Request) -> tuple[str, str, str]:
+    name, entry = str(request.path_params["dataset"]), str(request.path_params["entry"])
+    bare = entry.removesuffix(".csv").removesuffix(".json")
+    return name, bare, entry[len(bare) :]
+
+
+def _csv(receipt: Receipt) -> str:
+    """Return an answer as CSV; cells that a spreadsheet would run are quoted with an apostrophe."""
+    import csv
+    import io
+
+    try:
+        result = QueryResult.stored(receipt.answer, "")
+    except (DitherError, ValueError, KeyError, TypeError):
+        raise NotFound("this answer is no table; ask for it as JSON") from None
+    out = io.StringIO()
+    rows = result.to_rows()
+    writer = csv.DictWriter(out, list(rows[0]) if rows else list(result.names))
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: _safe(value) for name, value in row.items()})
+    return out.getvalue()
+
+
+def _safe(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+
+
+def _told(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    return JSONResponse(problem.to_dict(), problem.status, headers=dict(headers or {}), media_type=MEDIA_TYPE)

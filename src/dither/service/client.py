@@ -1,0 +1,257 @@
+"""A curator who is elsewhere: the same session, over HTTP.
+
+Offers are made here, from what is declared about a data set, so that what is wrong is said before anything is sent and
+an answer is read by the same code that would read it there. Only the verb and its words travel, and the stored answer
+comes back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dither.curator.card import Card
+from dither.curator.in_turn import InTurn
+from dither.curator.ledger import Account, Balance, Receipt
+from dither.curator.offers import call_of
+from dither.curator.price import Room
+from dither.curator.receipts import PublicKey, read_receipt, verify_receipt
+from dither.curator.session import Session
+from dither.curator.words import write_words
+from dither.data import wire
+from dither.data.closing import Closing
+from dither.errors import InvalidParameter, NotFound
+from dither.lift.offer import Offer
+from dither.privacy import Loss
+from dither.publish.queries import QueryResult
+from dither.service.transport import Reply, Transport
+
+VARIABLE: Final = "DITHER_TOKEN"
+_ELSEWHERE: Final = "asked where the rows are: it is not offered from elsewhere"
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """What the curator allows."""
+
+    allow_idealised: bool
+
+
+class _Curator:
+    """What a session asks of its curator, where that one is elsewhere."""
+
+    def __init__(self, record: Mapping[str, Any]) -> None:
+        self.settings = _Settings(bool(record["allows_idealised"]))
+
+    @property
+    def ledger(self) -> Any:
+        """Nothing: the ledger is where the rows are."""
+        raise InvalidParameter("ledger", "here", _ELSEWHERE)
+
+
+class RemoteSession(Session):
+    """Private answers about one data set of a curator who is elsewhere, with the verbs of any session.
+
+    Args:
+        transport: to the service.
+        record: what the service says about the data set.
+
+    """
+
+    def __init__(self, transport: Transport, record: Mapping[str, Any]) -> None:
+        dataset = wire.decode(record["declared"])
+        curator: Any = _Curator(record)
+        super().__init__(curator, dataset, analyst=str(record["analyst"]), called=str(record["name"]))
+        self._transport = transport
+        self._path = ("v1", "datasets", self.called)
+
+    def balance(self) -> Balance:
+        """Return what this analyst has spent and may still spend."""
+        record = self._transport.get(*self._path, "balance").json()
+        losses: dict[str, Any] = {
+            name: Loss.from_dict(record.pop(name)) for name in ("budget", "spent", "reserved", "left")
+        }
+        return Balance(**record, **losses)
+
+    def card(self) -> Card:
+        """Return the release card of the data set: what is promised, spent and released, from public facts alone."""
+        return Card(self._transport.get(*self._path, "card").json())
+
+    def room_for(self, loss: Loss, *, is_counted: bool = False) -> Room:
+        """Return what this analyst may still spend, and whether a release of a loss fits, or how many do."""
+        body = {"loss": loss.to_dict(), "counted": is_counted}
+        return Room(**self._transport.post(*self._path, "room", body=body).json())
+
+    def receipt(self, offer: Offer[Any], *, key: str | None = None) -> Receipt:
+        """Return the stored answer of an offer as bytes, and where it was charged."""
+        self.check_declared()
+        self.check_public_facts(offer)
+        call = call_of(self._offers, offer)
+        return self._released(call.verb, call.words, offer.key if key is None else key, offer.loss)
+
+    def receipt_in_turn(self, turns: InTurn) -> tuple[Receipt, Callable[[bytes, str], QueryResult]]:
+        """Release the ranges, then the query with them, of which the loss is debited before a range is found."""
+        raise InvalidParameter("text", turns.words, _ELSEWHERE)
+
+    def sql(self, text: str, **options: Any) -> QueryResult:
+        """Release the private answer to a query; see ``Session.sql``."""
+        from dither.publish.queries.found_clamps import found_clamps
+        from dither.publish.queries.sql import parse_statement
+
+        statement = parse_statement(text)
+        if statement.is_explained or found_clamps(statement.sql, self.dataset) is None:
+            return super().sql(text, **options)
+        key = options.pop("key", None) or uuid.uuid4().hex
+        price = self.quote(text, **{name: value for name, value in options.items() if name != "confidence"})
+        receipt = self._released("sql", {"text": text, **options}, key, price.loss)
+        return QueryResult.stored(receipt.answer, self.place(receipt))
+
+    def place(self, receipt: Receipt) -> str:
+        """Return where a charge is written down."""
+        return f"{receipt.ledger}:{receipt.entry}:{receipt.hash}"
+
+    def _released(self, verb: str, words: Mapping[str, Any], key: str | None, loss: Loss) -> Receipt:
+        told = {name: value for name, value in words.items() if name != "key" and value is not None}
+        body = {"verb": verb, "words": write_words(told, self.dataset)}
+        reply = self._transport.post(*self._path, "releases", body=body, key=key)
+        return _receipt(reply, self.account, key or "", loss)
+
+    def check_offer(self, offer: Offer[Any]) -> None:
+        """Refuse what can be refused here; the rest is refused where the rows are, before it costs anything."""
+        self.check_public_facts(offer)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._transport.close()
+
+    def compare_synthetic(self, *_: Any, **__: Any) -> Any:
+        """Refuse: real rows are compared where they are."""
+        raise InvalidParameter("compare_synthetic", "from elsewhere", _ELSEWHERE)
+
+    def compare_families(self, *_: Any, **__: Any) -> Any:
+        """Refuse: real rows are compared where they are."""
+        raise InvalidParameter("compare_families", "from elsewhere", _ELSEWHERE)
+
+    def stream(self, *_: Any, **__: Any) -> Any:
+        """Refuse: a stream is opened where its rows arrive."""
+        raise InvalidParameter("stream", "from elsewhere", _ELSEWHERE)
+
+    def conversation(self, *_: Any, **__: Any) -> Any:
+        """Refuse: a conversation is opened where the rows are."""
+        raise InvalidParameter("conversation", "from elsewhere", _ELSEWHERE)
+
+
+class Connection(Closing):
+    """A curator who is elsewhere.
+
+    Args:
+        transport: to the service.
+
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def me(self) -> dict[str, Any]:
+        """Return who you are, and what you may ask."""
+        return dict(self._transport.get("v1", "me").json())
+
+    def datasets(self) -> tuple[str, ...]:
+        """Return the names of the data sets that you may see."""
+        return tuple(one["name"] for one in self._transport.get("v1", "datasets").json()["datasets"])
+
+    def session(self, dataset: str) -> RemoteSession:
+        """Return a session about a data set, with the verbs of any session.
+
+        Args:
+            dataset: its name.
+
+        """
+        return RemoteSession(self._transport, self._transport.get("v1", "datasets", dataset).json())
+
+    def releases(self, dataset: str) -> list[dict[str, Any]]:
+        """Return what you were answered about a data set, from the oldest."""
+        found: list[dict[str, Any]] = []
+        after: int | None = 0
+        while after is not None:
+            page = self._transport.get("v1", "datasets", dataset, "releases", after=after).json()
+            found += page["releases"]
+            after = page["after"]
+        return found
+
+    def receipt(self, dataset: str, entry: int | str) -> dict[str, Any]:
+        """Return the receipt of a release, checked with the first key that this service has shown.
+
+        Args:
+            dataset: about which.
+            entry: its number, its key, or its place in the ledger.
+
+        Raises:
+            InvalidParameter: it proves nothing, or the service shows another key than before.
+
+        """
+        name = str(entry).split(":")[1] if str(entry).count(":") == 2 else str(entry)
+        content = self._transport.get("v1", "datasets", dataset, "releases", name, "receipt").content
+        found = read_receipt(content.decode())
+        verify_receipt(found, self.key())
+        return dict(found)
+
+    def key(self) -> PublicKey:
+        """Return the key of the service: the first that was seen at this address, kept in the user's configuration."""
+        shown = self._transport.get("v1", "key").content.decode().strip()
+        path = _configuration() / "keys.json"
+        try:
+            known = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            known = {}
+        kept = known.get(self._transport.url) if isinstance(known, dict) else None
+        if kept is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps({**known, self._transport.url: shown}, indent=1), encoding="utf-8")
+        elif kept != shown:
+            rule = f"the one that was seen first at {self._transport.url}; if it was changed on purpose, edit {path}"
+            raise InvalidParameter("key", shown, rule)
+        return PublicKey.read(shown)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._transport.close()
+
+    def __repr__(self) -> str:
+        return f"<Connection to {self._transport.url}>"
+
+
+def connect(url: str, token: str | None = None) -> Connection:
+    """Return a curator who is elsewhere: ``dither.connect(url).session("visits").sql(...)``.
+
+    Args:
+        url: where the service is.
+        token: yours; else the variable DITHER_TOKEN, else the file ``token`` in the user's configuration.
+
+    """
+    given = token or os.environ.get(VARIABLE) or _kept_token()
+    if not given:
+        raise NotFound(f"no token is known for {url}: give one, or set {VARIABLE}; 'dither token new' makes one")
+    return Connection(Transport(url, given))
+
+
+def _configuration() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "dither"
+
+
+def _kept_token() -> str | None:
+    try:
+        return (_configuration() / "token").read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _receipt(reply: Reply, account: Account, key: str, loss: Loss) -> Receipt:
+    ledger, entry, link = reply.headers["dither-place"].split(":")
+    digest = reply.headers["etag"].strip('"')
+    return Receipt(ledger, account, key, "", loss, int(entry), link, digest, reply.content)

@@ -1,0 +1,321 @@
+"""What each route does, without a word of HTTP: from a person and plain data to plain data or bytes.
+
+Nothing here decides about a loss: the curator plans, debits and stores. A data set that is absent and one that a person
+has no grant for are the same to them.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dither.curator.delivering import VERBS, asked_of, quoted, usual_key
+from dither.curator.folder import Curator
+from dither.curator.history import history_of
+from dither.curator.ledger import Balance, Receipt
+from dither.curator.people import Bearer, Grant, People, Role
+from dither.curator.receipts import Log, receipt_text
+from dither.curator.session import Session
+from dither.curator.words import public_view
+from dither.data import wire
+from dither.errors import DitherError, InvalidParameter, NotFound
+from dither.privacy import Loss
+
+#: How many sessions a thread keeps open.
+_KEPT: Final = 16
+_STATED: Final = ("epsilon", "rho", "loss")
+MOST_LOSSES: Final = 64
+PAGE: Final = 100
+
+
+class NotYours(DitherError):
+    """A data set that is absent, or not the caller's to ask."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A release as it was asked for over HTTP.
+
+    Args:
+        dataset: what it is called.
+        verb: which.
+        words: as ``write_words`` writes them.
+        key: the caller's name for it; None where none is given.
+
+    """
+
+    dataset: str
+    verb: str
+    words: Mapping[str, Any]
+    key: str | None
+
+
+class Desk:
+    """A curator's folder as people from elsewhere see it.
+
+    Args:
+        curator: the folder.
+        shares_answers: whether what one person of a data set was answered is given to others who ask the same.
+
+    """
+
+    def __init__(self, curator: Curator, *, shares_answers: bool = False) -> None:
+        self.curator, self.people = curator, People(curator)
+        self._shares = shares_answers
+        self._here = threading.local()
+        self._log: Log | None = None
+
+    # What is public to a person.
+
+    def me(self, bearer: Bearer) -> dict[str, Any]:
+        """Return who asks, and what they may."""
+        grants = [self._granted(grant) for grant in self.people.grants(bearer.person.name)]
+        scopes = [scope.value for scope in bearer.scopes]
+        return {"name": bearer.person.name, "role": bearer.person.role.value, "scopes": scopes, "grants": grants}
+
+    def datasets(self, bearer: Bearer) -> dict[str, Any]:
+        """Return the data sets that a person may see."""
+        names = {grant.dataset for grant in self.people.grants(bearer.person.name)}
+        seen = [one for one in self.curator.datasets() if one.name in names or bearer.person.role is not Role.ANALYST]
+        listed = [
+            {
+                "name": self.curator.called(one.name),
+                "unit": str(one.unit),
+                "tables": [table.name for table in one.tables],
+                "is_granted": one.name in names,
+            }
+            for one in seen
+        ]
+        return {"datasets": listed}
+
+    def dataset(self, bearer: Bearer, name: str) -> dict[str, Any]:
+        """Return what is declared about a data set, without the places of its rows."""
+        session = self._session(bearer, name)
+        standing = self.curator.standing(session.dataset.name)
+        return {
+            "name": session.called,
+            "registered": session.dataset.name,
+            "edition": standing.edition,
+            "analyst": bearer.person.name,
+            "allows_idealised": self.curator.settings.allow_idealised,
+            "declared": wire.encode(public_view(session.dataset)),
+        }
+
+    def card(self, bearer: Bearer, name: str) -> dict[str, Any]:
+        """Return the release card of a data set."""
+        found: dict[str, Any] = self._session(bearer, name).card().to_dict()
+        return found
+
+    def balance(self, bearer: Bearer, name: str) -> dict[str, Any]:
+        """Return what a person has spent and may still spend."""
+        return balance_record(self._session(bearer, name).balance())
+
+    def room(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return whether a release of a loss would fit, and how many would."""
+        session = self._session(bearer, name)
+        room = session.room_for(_loss(body.get("loss")), is_counted=body.get("counted") is True)
+        return {"left": room.left, "fits": room.fits, "releases": room.releases}
+
+    def quote(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a release would cost, and how far it would err; for a list of losses, one quote each."""
+        session, grant = self._session(bearer, name), self._grant(bearer, name)
+        verb, words = _verb(body), _words(body)
+        losses = body.get("losses")
+        if losses is None:
+            return {"quote": quoted(session, verb, _with_usual(words, grant)).to_dict()}
+        if not isinstance(losses, list) or not 1 <= len(losses) <= MOST_LOSSES or set(words) & set(_STATED):
+            rule = f"a list of 1 to {MOST_LOSSES} losses, where the words state none"
+            raise InvalidParameter("losses", type(losses).__name__, rule)
+        curve = [quoted(session, verb, {**words, "loss": {"loss": _loss(one).to_dict()}}).to_dict() for one in losses]
+        return {"quotes": curve}
+
+    # Releases.
+
+    def stored(self, bearer: Bearer, wanted: Wanted) -> Receipt | None:
+        """Return the answer that is stored for a request already, if there is one; refuse what can be refused.
+
+        Args:
+            bearer: who asks.
+            wanted: what.
+
+        """
+        session, grant = self._session(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
+        planned = asked_of(session, wanted.verb, _with_usual(wanted.words, grant))
+        _check_most(grant, planned.loss)
+        key = wanted.key or usual_key(session, planned.request)
+        ledger = self.curator.ledger
+        for receipt in ledger.find_answers(key, session.dataset.name):
+            is_mine = receipt.account.analyst == bearer.person.name
+            is_shared = self._shares and wanted.key is None
+            if receipt.key == key and receipt.request_digest == planned.request.digest and (is_mine or is_shared):
+                return receipt
+        return None
+
+    def release(self, bearer: Bearer, wanted: Wanted) -> Receipt:
+        """Debit, run and store a release, or find what is stored for its key.
+
+        Args:
+            bearer: who asks.
+            wanted: what.
+
+        """
+        session, grant = self._session(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
+        planned = asked_of(session, wanted.verb, _with_usual(wanted.words, grant))
+        _check_most(grant, planned.loss)
+        return planned.carry_out(wanted.key or usual_key(session, planned.request))
+
+    def answer(self, bearer: Bearer, name: str, entry: str) -> Receipt:
+        """Return a stored answer of this person, by the number of its entry, its key or its place."""
+        dataset = self._session(bearer, name).dataset.name
+        for receipt in self.curator.ledger.find_answers(entry, dataset):
+            if receipt.account.analyst == bearer.person.name or self._shares:
+                return receipt
+        raise NotFound(f"no stored answer of yours is called {entry[:64]!r}")
+
+    def releases(self, bearer: Bearer, name: str, after: int) -> dict[str, Any]:
+        """Return what a person was answered about a data set, a page of it, from the oldest."""
+        dataset = self._session(bearer, name).dataset.name
+        acts = [act for act in history_of(self.curator.ledger, dataset) if act.number > after]
+        mine = [act.to_dict() for act in acts if act.who == bearer.person.name and act.price is not None]
+        page = mine[:PAGE]
+        return {"releases": page, "after": page[-1]["number"] if len(mine) > PAGE else None}
+
+    # The books, for those who read them.
+
+    def entries(self, after: int) -> dict[str, Any]:
+        """Return a page of the ledger's chain, from the oldest."""
+        found: list[dict[str, Any]] = []
+        for entry in self.curator.ledger.entries(after=after):
+            found.append({"number": entry.number, "hash": entry.hash, "record": dict(entry.record)})
+            if len(found) > PAGE:
+                break
+        return {"entries": found[:PAGE], "after": found[PAGE - 1]["number"] if len(found) > PAGE else None}
+
+    def verification(self) -> dict[str, Any]:
+        """Walk the whole chain, and say whether anything contradicts itself."""
+        found = self.curator.ledger.verify()
+        said = {"ledger": found.ledger, "entries": found.entries, "head": found.head}
+        return {**said, "is_intact": found.is_intact, "problems": list(found.problems)}
+
+    # What outsiders check.
+
+    @property
+    def receipts(self) -> Log:
+        """The tree of the ledger, and its key."""
+        if self._log is None:
+            self._log = Log(self.curator.ledger, self.curator.folder)
+        return self._log
+
+    def receipt(self, bearer: Bearer, name: str, entry: str) -> bytes:
+        """Return the receipt of a stored answer of this person, as one text."""
+        return receipt_text(self.receipts.receipt(self.answer(bearer, name, entry).entry)).encode()
+
+    def ready(self) -> bool:
+        """Whether the ledger can be read."""
+        try:
+            self.curator.ledger.datasets()
+        except DitherError:
+            return False
+        return True
+
+    # Sessions.
+
+    def _grant(self, bearer: Bearer, name: str) -> Grant:
+        registered = self.curator.registered(name)
+        for grant in self.people.grants(bearer.person.name):
+            if grant.dataset == registered:
+                return grant
+        raise NotYours(name)
+
+    def _session(self, bearer: Bearer, name: str) -> Session:
+        """Return a session of this thread, in the name of the person."""
+        try:
+            grant = self._grant(bearer, name)
+        except NotFound:
+            raise NotYours(name) from None
+        kept: OrderedDict[tuple[Any, ...], Session] | None = getattr(self._here, "sessions", None)
+        if kept is None:
+            kept = self._here.sessions = OrderedDict()
+        # Other rows, or another declaration, need another session.
+        mark = (grant.dataset, name, bearer.person.name, *self._state(grant.dataset))
+        session = kept.pop(mark, None) or self.curator.session(name, analyst=bearer.person.name)
+        kept[mark] = session
+        while len(kept) > _KEPT:
+            kept.popitem(last=False)[1].close()
+        return session
+
+    def _state(self, registered: str) -> tuple[int, int]:
+        """Return what changes when a data set is added anew."""
+        path = self.curator.folder / "datasets" / f"{registered}.yaml"
+        try:
+            changed = path.stat().st_mtime_ns
+        except OSError:
+            changed = 0
+        return self.curator.standing(registered).edition, changed
+
+    def _granted(self, grant: Grant) -> dict[str, Any]:
+        said = {"dataset": self.curator.called(grant.dataset)}
+        return {
+            **said,
+            "most": None if grant.most is None else grant.most.to_dict(),
+            "usual": None if grant.usual is None else grant.usual.to_dict(),
+        }
+
+
+def balance_record(balance: Balance) -> dict[str, Any]:
+    """Return a balance as plain data."""
+    losses = {name: getattr(balance, name).to_dict() for name in ("budget", "spent", "reserved", "left")}
+    plain = ("dataset", "analyst", "unit", "releases", "waiting", "sealed")
+    return {**{name: getattr(balance, name) for name in plain}, **losses}
+
+
+def is_json(content: bytes) -> bool:
+    """Whether stored bytes are JSON."""
+    try:
+        json.loads(content)
+    except ValueError:
+        return False
+    return True
+
+
+def _verb(body: Mapping[str, Any]) -> str:
+    verb = body.get("verb")
+    if verb not in VERBS:
+        raise InvalidParameter("verb", verb, f"one of {', '.join(VERBS)}")
+    return str(verb)
+
+
+def _words(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    words = body.get("words", {})
+    if not isinstance(words, dict):
+        raise InvalidParameter("words", type(words).__name__, "an object: the arguments of the verb, by name")
+    return words
+
+
+def _loss(record: Any) -> Loss:
+    if not isinstance(record, dict):
+        raise InvalidParameter("loss", type(record).__name__, 'an object such as {"kind": "pure", "epsilon": "1/10"}')
+    return Loss.from_dict(record)
+
+
+def _with_usual(words: Mapping[str, Any], grant: Grant) -> Mapping[str, Any]:
+    """Return the words with the loss that the grant has for requests that state none."""
+    is_stated = any(words.get(name) is not None for name in _STATED) or "estimator" in words or "method" in words
+    return words if grant.usual is None or is_stated else {**words, "loss": {"loss": grant.usual.to_dict()}}
+
+
+def _check_most(grant: Grant, loss: Loss) -> None:
+    if grant.most is not None and not loss <= grant.most:
+        raise InvalidParameter("loss", loss, f"at most {grant.most} for one release, as your grant says")
+
+
+def wanted_of(dataset: str, body: Mapping[str, Any], key: str | None) -> Wanted:
+    """Return a release as a body asks for it."""
+    unknown = sorted(set(body) - {"verb", "words"})
+    if unknown:
+        raise InvalidParameter("body", unknown[0], "an object of verb and words")
+    return Wanted(dataset, _verb(body), _words(body), key)

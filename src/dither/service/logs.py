@@ -1,0 +1,28 @@
+"""One line of JSON for each request: who, what, when; never the text of a query, a value, or a time that tells much."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+
+class Log:
+    """Lines of JSON.
+
+    Args:
+        out: where they go; None for standard error.
+
+    """
+
+    def __init__(self, out: TextIO | None = None) -> None:
+        self._out = out
+        self._guard = threading.Lock()
+
+    def write(self, **facts: Any) -> None:
+        """Write one line."""
+        line = json.dumps({"time": datetime.now(UTC).isoformat(timespec="seconds"), **facts})
+        with self._guard:
+            print(line, file=self._out or sys.stderr, flush=True)

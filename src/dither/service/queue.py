@@ -1,0 +1,111 @@
+"""A bounded pool of workers with a fair queue: whoever asks much waits behind whoever asks little.
+
+Each person has a line of their own, and lines are served in turn, so that no person can keep the others waiting. A line
+has a limit; whoever comes to a full one is told to come again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+#: How many requests of one person wait at most.
+LONGEST_LINE: Final = 256
+
+
+class LineFull(Exception):
+    """A person has as many requests waiting as anybody may have."""
+
+
+class FairPool:
+    """Threads that carry out what people ask, person by person in turn.
+
+    Args:
+        workers: how many threads.
+        name: of the threads.
+
+    """
+
+    def __init__(self, workers: int, name: str) -> None:
+        self._lines: OrderedDict[str, deque[tuple[Future[Any], Callable[[], Any]]]] = OrderedDict()
+        self._changed = threading.Condition()
+        self._is_open = True
+        self._busy = 0
+        self._threads = [
+            threading.Thread(target=self._serve, name=f"{name}-{number}", daemon=True) for number in range(workers)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, person: str, work: Callable[[], T]) -> Future[T]:
+        """Put a piece of work into a person's line.
+
+        Args:
+            person: whose line.
+            work: what is done when its turn has come.
+
+        Raises:
+            LineFull: too much of this person's waits already.
+
+        """
+        future: Future[T] = Future()
+        with self._changed:
+            if not self._is_open:
+                raise LineFull
+            line = self._lines.setdefault(person, deque())
+            if len(line) >= LONGEST_LINE:
+                raise LineFull
+            line.append((future, work))
+            self._changed.notify()
+        return future
+
+    @property
+    def waiting(self) -> int:
+        """How many pieces of work wait."""
+        with self._changed:
+            return sum(len(line) for line in self._lines.values())
+
+    def drop(self) -> None:
+        """Take nothing more, and drop what waits."""
+        with self._changed:
+            self._is_open = False
+            for line in self._lines.values():
+                for future, _ in line:
+                    future.cancel()
+            self._lines.clear()
+            self._changed.notify_all()
+
+    def close(self, seconds: float) -> bool:
+        """Take nothing more, drop what waits, and let what is begun end; return whether it did in time."""
+        self.drop()
+        with self._changed:
+            return self._changed.wait_for(lambda: self._busy == 0, timeout=seconds)
+
+    def _serve(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: bool(self._lines) or not self._is_open)
+                if not self._lines:
+                    return
+                person, line = self._lines.popitem(last=False)
+                future, work = line.popleft()
+                if line:
+                    self._lines[person] = line  # behind everybody else
+                self._busy += 1
+            try:
+                if future.set_running_or_notify_cancel():
+                    try:
+                        found = work()
+                    except BaseException as error:
+                        future.set_exception(error)
+                    else:
+                        future.set_result(found)
+            finally:
+                del future, work
+                with self._changed:
+                    self._busy -= 1
+                    self._changed.notify_all()

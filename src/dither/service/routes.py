@@ -1,0 +1,139 @@
+"""The one table of routes: what can be reached over HTTP, by whom, and what is told.
+
+The router, the OpenAPI text, the check of who may reach what and the client are made of it. A route that is not here
+cannot be reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from dither.curator.delivering import VERBS
+from dither.curator.people import Role, Scope
+
+EVERY_ROLE: Final = frozenset(Role)
+ASKING: Final = frozenset({Role.ANALYST, Role.CURATOR})
+READING: Final = frozenset({Role.AUDITOR, Role.CURATOR})
+
+_TEXT: Final = {"type": "string"}
+_LOSS: Final = {
+    "type": "object",
+    "description": 'What may be lost, in exact figures: {"kind": "pure", "epsilon": "1/10"}.',
+    "properties": {"kind": _TEXT, "epsilon": _TEXT, "delta": _TEXT, "rho": _TEXT},
+    "required": ["kind"],
+}
+_WORDS: Final = {
+    "type": "object",
+    "description": "The arguments of the verb, by name: see the guide to the service for how figures are written.",
+}
+_VERB: Final = {"type": "string", "enum": list(VERBS)}
+_RELEASE: Final = {
+    "type": "object",
+    "properties": {"verb": _VERB, "words": _WORDS},
+    "required": ["verb", "words"],
+    "additionalProperties": False,
+}
+_QUOTE: Final = {
+    "type": "object",
+    "properties": {"verb": _VERB, "words": _WORDS, "losses": {"type": "array", "items": _LOSS, "maxItems": 64}},
+    "required": ["verb", "words"],
+    "additionalProperties": False,
+}
+_ROOM: Final = {
+    "type": "object",
+    "properties": {"loss": _LOSS, "counted": {"type": "boolean"}},
+    "required": ["loss"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True)
+class Route:
+    """One thing that can be asked over HTTP.
+
+    Args:
+        name: what it is called in code.
+        method: as HTTP has it.
+        path: with names in braces.
+        summary: one line for people.
+        roles: who may reach it; None for everybody, with a token or without.
+        scope: what a token must be good for.
+        body: what the body must be, as JSON Schema; None where there is none.
+        is_new: whether a release may be made, so that the time of its answer is held back.
+
+    """
+
+    name: str
+    method: str
+    path: str
+    summary: str
+    roles: frozenset[Role] | None = None
+    scope: Scope | None = None
+    body: Mapping[str, Any] | None = None
+    is_new: bool = False
+
+
+_SET: Final = "/v1/datasets/{dataset}"
+ROUTES: Final = (
+    Route("health", "GET", "/healthz", "Whether the process answers; needs nothing."),
+    Route("ready", "GET", "/readyz", "Whether requests are taken: the ledger can be read, and nobody is stopping it."),
+    Route("openapi", "GET", "/v1/openapi.json", "This table as OpenAPI 3.1."),
+    Route("me", "GET", "/v1/me", "Who you are, and what you may ask.", EVERY_ROLE, Scope.READ),
+    Route("datasets", "GET", "/v1/datasets", "The data sets that you may see.", EVERY_ROLE, Scope.READ),
+    Route("dataset", "GET", _SET, "What is declared about a data set; never where its rows are.", ASKING, Scope.READ),
+    Route("card", "GET", f"{_SET}/card", "Its release card.", ASKING, Scope.READ),
+    Route("balance", "GET", f"{_SET}/balance", "What you have spent and may still spend.", ASKING, Scope.READ),
+    Route("room", "POST", f"{_SET}/room", "Whether a loss would fit, and how often.", ASKING, Scope.READ, _ROOM),
+    Route("quote", "POST", f"{_SET}/quotes", "What a release would cost, and its error.", ASKING, Scope.READ, _QUOTE),
+    Route(
+        *("release", "POST", f"{_SET}/releases", "Release an answer, charged to your quota; the same again is free."),
+        *(ASKING, Scope.ASK, _RELEASE),
+        is_new=True,
+    ),
+    Route("releases", "GET", f"{_SET}/releases", "What you were answered; a page of it.", ASKING, Scope.READ),
+    Route("answer", "GET", f"{_SET}/releases/{{entry}}", "A stored answer again.", ASKING, Scope.READ),
+    Route("receipt", "GET", f"{_SET}/releases/{{entry}}/receipt", "Its receipt.", ASKING, Scope.READ),
+    Route("entries", "GET", "/v1/ledger/entries", "The chain of the ledger; a page of it.", READING, Scope.READ),
+    Route("verification", "GET", "/v1/ledger/verification", "Whether the books are true.", READING, Scope.READ),
+    Route("key", "GET", "/v1/key", "The key with which receipts are checked."),
+    Route("checkpoint", "GET", "/v1/checkpoint", "The signed head of the ledger."),
+    Route("consistency", "GET", "/v1/consistency", "That the ledger of 'size' begins with that of 'earlier' entries."),
+    Route("sign_in", "GET", "/sign-in/{code}", "The link that is shown when the service starts; works once."),
+)
+BY_NAME: Final[Mapping[str, Route]] = MappingProxyType({route.name: route for route in ROUTES})
+
+
+def openapi(version: str) -> dict[str, Any]:
+    """Return the table as OpenAPI 3.1.
+
+    Args:
+        version: of the package.
+
+    """
+    paths: dict[str, dict[str, Any]] = {}
+    problem = {"description": "A problem.", "content": {"application/problem+json": {"schema": {"type": "object"}}}}
+    for route in ROUTES:
+        names = [part[1:-1] for part in route.path.split("/") if part.startswith("{")]
+        operation: dict[str, Any] = {
+            "operationId": route.name,
+            "summary": route.summary,
+            "parameters": [{"name": name, "in": "path", "required": True, "schema": _TEXT} for name in names],
+            "responses": {"200": {"description": "Done."}, "default": problem},
+            "security": [] if route.roles is None else [{"token": []}],
+        }
+        if route.body is not None:
+            operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": route.body}}}
+        if route.is_new:
+            header = {"name": "Idempotency-Key", "in": "header", "required": False, "schema": _TEXT}
+            operation["parameters"].append(header)
+        paths.setdefault(route.path, {})[route.method.lower()] = operation
+    security = {"token": {"type": "http", "scheme": "bearer"}}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "dither", "version": version, "description": "Private answers, priced before they look."},
+        "paths": paths,
+        "components": {"securitySchemes": security},
+    }

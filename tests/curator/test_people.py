@@ -1,0 +1,90 @@
+"""People: declared before they are let in, known by tokens of which nothing is kept, never called like the owner."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from dither.curator.folder import Curator
+from dither.curator.people import People, Role, Scope, skeleton
+from dither.errors import InvalidParameter, NotFound
+from dither.privacy import PureDP
+
+
+def test_a_token_lets_its_person_in_until_it_ends_or_is_revoked(curator: Curator) -> None:
+    now = [datetime(2026, 1, 1, tzinfo=UTC)]
+    people = People(curator, clock=lambda: now[0])
+    people.add("ana", "analyst")
+    token = people.new_token("ana", days=2, scopes=(Scope.READ,))
+    found = people.authenticate(token)
+    assert found is not None
+    assert (found.person.name, found.person.role, found.scopes) == ("ana", Role.ANALYST, (Scope.READ,))
+    (kept,) = people.tokens()
+    assert kept.used == "2026-01-01"
+    assert token.split("_")[2] not in str(curator.ledger.token(kept.id))  # type: ignore[attr-defined]
+    # A second opening of the same books knows it too, and that it is revoked.
+    with Curator.open(curator.folder, anchors=curator.anchors) as other:
+        again = People(other, clock=lambda: now[0])
+        assert again.authenticate(token) is not None
+        again.revoke_token(kept.id)
+    assert people.authenticate(token) is None
+    second = people.new_token("ana", days=2)
+    now[0] += timedelta(days=2)
+    assert people.authenticate(second) is None
+    for wrong in ("", "dither", "dither_", "_".join(second.split("_")[:2]), second[::-1], "\udcff", "x" * 100_000):
+        assert people.authenticate(wrong) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["curator", "Curator", "CURATOR", "сurator", "curаtor", "curat0r", "ｃｕｒａｔｏｒ", "cu-rator", "cúrator"]
+)
+def test_nobody_is_called_like_the_owner(curator: Curator, name: str) -> None:
+    with pytest.raises(InvalidParameter):
+        People(curator).add(name, "analyst")
+    assert skeleton("caretaker") != skeleton("curator")
+
+
+def test_a_grant_is_a_quota_and_ends_with_its_person(curator: Curator) -> None:
+    people = People(curator)
+    people.add("ana", "analyst")
+    people.grant("ana", "clinic", PureDP(1), most=PureDP("1/2"), usual=PureDP("1/4"))
+    (grant,) = people.grants("ana")
+    assert (grant.most, grant.usual) == (PureDP("1/2"), PureDP("1/4"))
+    assert curator.ledger.balance("clinic", "ana").budget == PureDP(1)
+    people.withdraw("ana", "clinic")
+    assert people.grants() == ()
+    people.grant("ana", "clinic", PureDP(1))
+    token = people.new_token("ana")
+    people.remove("ana")
+    assert people.authenticate(token) is None
+    assert people.grants() == ()
+    for ask in (
+        lambda: people.remove("ana"),
+        lambda: people.new_token("ana"),
+        lambda: people.grant("ana", "clinic", PureDP(1)),
+        lambda: people.withdraw("ana", "clinic"),
+        lambda: people.revoke_token("none"),
+    ):
+        with pytest.raises(NotFound):
+            ask()
+    assert [one.is_active for one in people.all()] == [False]
+    # Declared again, they start with no grant and no token.
+    people.add("ana", "analyst")
+    assert people.authenticate(token) is None
+    assert curator.ledger.verify().is_intact
+
+
+def test_what_makes_no_sense_is_refused_by_name(curator: Curator) -> None:
+    people = People(curator)
+    people.add("ana", Role.ANALYST)
+    for ask, word in (
+        (lambda: people.add("bob", "king"), "role"),
+        (lambda: people.add(" bob", "analyst"), "name"),
+        (lambda: people.new_token("ana", days=0), "days"),
+        (lambda: people.new_token("ana", scopes=()), "scopes"),
+        (lambda: people.grant("ana", "clinic", PureDP(1), most=PureDP("1/4"), usual=PureDP("1/2")), "usual"),
+        (lambda: people.grant("ana", "clinic", PureDP(100)), "quota"),
+    ):
+        with pytest.raises(InvalidParameter, match=word):
+            ask()

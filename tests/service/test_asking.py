@@ -1,0 +1,207 @@
+"""A session elsewhere gives what a session here gives: the same verbs, results, prices and errors, from one ledger."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from typing import Any
+
+import pytest
+
+from dither.curator.offers import Offers
+from dither.curator.session import Session
+from dither.errors import (
+    BudgetExceeded,
+    DitherError,
+    InvalidParameter,
+    KeyReused,
+    LossNotStated,
+    NotFound,
+    QuotaExceeded,
+    Unanswerable,
+)
+from dither.lift import cells_of
+from dither.mechanisms import Geometric
+from dither.privacy import PureDP
+from dither.publish.queries.builder import col
+from dither.publish.workloads import Workload
+from dither.service.client import RemoteSession
+from tests.service.conftest import Running
+
+COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
+
+
+@pytest.fixture
+def session(running: Running) -> RemoteSession:
+    return running.connect("rich", quota=900_000).session("clinic")
+
+
+def test_an_answer_from_elsewhere_is_the_one_the_ledger_keeps(running: Running, session: RemoteSession) -> None:
+    found = session.sql(COUNT, epsilon=10_000, key="first")
+    assert dict(found.rows) == {"heart": 133, "skin": 67}
+    local = running.curator.session("clinic", analyst="rich").sql(COUNT, epsilon=10_000, key="first")
+    assert local.to_json() == found.to_json()
+    assert local.receipt == found.receipt
+
+
+def test_asking_the_same_again_is_free_and_gives_the_same_bytes(running: Running) -> None:
+    session = running.connect("again").session("clinic")
+    first, second = session.sql(COUNT, epsilon="0.1"), session.sql(COUNT, epsilon="0.1")
+    assert first.to_json() == second.to_json()
+    assert session.balance().releases == 1
+    assert session.sql(COUNT, epsilon="0.1", key="fresh").receipt != first.receipt
+    assert str(session.balance().spent) == "epsilon = 0.2"
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda session: session.ask(session.table("visits").where(col("waited") > 10).count(), epsilon=1),
+        lambda session: session.bounds("visits", "waited", epsilon=1),
+        lambda session: session.limits("visits", epsilon=1),
+        lambda session: session.histogram("visits", "waited", 4, epsilon=1),
+        lambda session: session.workload("visits", "waited", Workload.prefixes(4), 4, epsilon=1),
+        lambda session: session.marginals("visits", [("ward",), ("waited", "ward")], {"waited": 2}, epsilon=1),
+        lambda session: session.synthesize("visits", ["ward", "waited"], epsilon=1, bins={"waited": 3}),
+        lambda session: session.anonymize("visits", ["ward", "waited"], epsilon=1, terms={"waited": ["short", "long"]}),
+        lambda session: session.sql("SELECT SUM(CLAMP(waited, AUTO)) AS waited FROM visits", epsilon=1),
+    ],
+)
+def test_every_verb_is_answered_elsewhere_as_here(running: Running, session: RemoteSession, verb: Any) -> None:
+    before = running.curator.ledger.balance("clinic", "rich").releases
+    found = verb(session)
+    assert type(found).__name__ in ("QueryResult", "FoundBounds", "SyntheticTable", "AnonymizedTable", "dict")
+    assert running.curator.ledger.balance("clinic", "rich").releases > before
+
+
+def test_a_model_and_a_method_of_ones_own_are_released_elsewhere(session: RemoteSession) -> None:
+    pytest.importorskip("sklearn")
+    from dither import learn
+
+    fitted = session.fit(learn.LogisticRegression(epsilon=1), "visits", target="ward", features=["waited"])
+    assert set(fitted.classes_) == {"heart", "skin"}
+    cells = cells_of(session.dataset, "visits", "ward")
+    found = session.release(Geometric(shape=cells.shape, scale=cells.sensitivity.l1), cells)
+    assert found.shape == (2,)
+
+
+def test_a_price_from_elsewhere_is_the_price_here(running: Running, session: RemoteSession) -> None:
+    local = running.curator.session("clinic", analyst="rich")
+    assert session.quote(COUNT, epsilon="0.1").to_dict() == local.quote(COUNT, epsilon="0.1").to_dict()
+    offer, here = (one.offer.histogram("visits", "ward", epsilon=1) for one in (session, local))
+    assert session.quote(offer) == local.quote(here)
+    assert session.balance() == local.balance()
+    assert session.loss_for_error(COUNT, "visits", 50) == local.loss_for_error(COUNT, "visits", 50)
+    assert session.card().to_dict().keys() == local.card().to_dict().keys()
+
+
+def test_a_quote_may_be_a_curve(running: Running) -> None:
+    client = running.connect("curious")
+    body = {"verb": "sql", "words": {"text": COUNT}, "losses": [{"kind": "pure", "epsilon": "1/10"}] * 2}
+    reply = client._transport.post("v1", "datasets", "clinic", "quotes", body=body).json()
+    assert [one["loss"]["epsilon"] for one in reply["quotes"]] == ["1/10", "1/10"]
+
+
+@pytest.mark.parametrize(
+    ("ask", "error"),
+    [
+        (lambda session: session.sql("SELECT nothing FROM visits", epsilon=1), DitherError),
+        (lambda session: session.sql("SELECT waited FROM visits", epsilon=1), Unanswerable),
+        (lambda session: session.sql(COUNT), LossNotStated),
+        (lambda session: session.sql(COUNT, epsilon=-1), InvalidParameter),
+        (lambda session: session.histogram("visits", "ward", colour="red"), InvalidParameter),
+        (lambda session: session.sql(COUNT, epsilon=6), QuotaExceeded),
+    ],
+)
+def test_what_is_refused_here_is_refused_elsewhere(running: Running, ask: Any, error: type[Exception]) -> None:
+    session = running.connect("poor").session("clinic")
+    with pytest.raises(error):
+        ask(session)
+    assert session.balance().releases == 0
+
+
+def test_a_key_belongs_to_one_request(running: Running) -> None:
+    session = running.connect("keys").session("clinic")
+    session.sql(COUNT, epsilon="0.1", key="mine")
+    with pytest.raises(KeyReused):
+        session.sql(COUNT, epsilon="0.2", key="mine")
+    assert session.balance().spent == PureDP("1/10")
+
+
+def test_a_grant_bounds_one_release_and_may_say_what_is_usual(running: Running) -> None:
+    terms: dict[str, Any] = {"most": PureDP("1/2"), "usual": PureDP("1/4")}
+    client = running.connect("granted", **terms)
+    session = client.session("clinic")
+    with pytest.raises(InvalidParameter, match=r"at most epsilon = 0\.5"):
+        session.sql(COUNT, epsilon=1)
+    body = {"verb": "sql", "words": {"text": COUNT}}
+    client._transport.post("v1", "datasets", "clinic", "releases", body=body)
+    assert session.balance().spent == PureDP("1/4")
+
+
+def test_a_data_set_that_is_absent_and_one_of_others_are_told_apart_by_nothing(running: Running) -> None:
+    client = running.connect("outside")
+    told = []
+    for name in ("hidden", "nowhere"):
+        with pytest.raises(NotFound) as refused:
+            client.session(name)
+        told.append(str(refused.value))
+    assert told[0] == told[1]
+    assert client.datasets() == ("clinic",)
+
+
+def test_many_callers_with_one_request_are_debited_once(running: Running) -> None:
+    token = running.token("crowd")
+    answers: list[str] = []
+
+    def ask() -> None:
+        from dither.service.client import connect
+
+        answers.append(connect(running.url, token).session("clinic").sql(COUNT, epsilon="0.3").to_json())
+
+    threads = [threading.Thread(target=ask) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 16
+    assert len(set(answers)) == 1
+    balance = running.curator.ledger.balance("clinic", "crowd")
+    assert (balance.releases, balance.sealed, balance.spent) == (1, 0, PureDP("3/10"))
+
+
+def test_releases_and_receipts_are_found_again(running: Running) -> None:
+    client = running.connect("keeper")
+    session = client.session("clinic")
+    found = session.sql(COUNT, epsilon="0.1")
+    (told,) = client.releases("clinic")
+    assert told["price"] == {"kind": "pure", "epsilon": "1/10"}
+    number = found.receipt.split(":")[1]
+    assert client._transport.get("v1", "datasets", "clinic", "releases", number).content.decode() == found.to_stored()
+    other = running.connect("reader")
+    with pytest.raises(NotFound):
+        other.receipt("clinic", number)
+
+
+def test_what_reads_rows_or_goes_on_is_not_offered_from_elsewhere(session: RemoteSession) -> None:
+    for verb in ("stream", "conversation", "compare_synthetic", "compare_families"):
+        with pytest.raises(InvalidParameter, match="not offered from elsewhere"):
+            getattr(session, verb)("x")
+
+
+def test_every_verb_of_a_session_is_on_the_wire_or_named_as_not(session: RemoteSession) -> None:
+    from dither.curator.delivering import VERBS
+
+    verbs = {name for name in vars(Offers) if not name.startswith("_")} - {"has_made"}
+    assert verbs - set(VERBS) == {"stream", "conversation"}
+    assert all(inspect.isfunction(getattr(Session, verb)) for verb in verbs - {"method"})
+
+
+def test_a_budget_that_is_too_small_is_said_as_here(running: Running) -> None:
+    running.people.add("both", "analyst")
+    running.people.grant("both", "hidden", PureDP(1))
+    from dither.service.client import connect
+
+    session = connect(running.url, running.people.new_token("both")).session("hidden")
+    with pytest.raises(BudgetExceeded):
+        session.sql(COUNT, epsilon=2)
