@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib.util
 import os
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
+import hypothesis.core
 import pytest
 from hypothesis import settings
 
@@ -18,6 +20,11 @@ from hypothesis import settings
 EXPLORES = bool(os.environ.get("DITHER_EXPLORE"))
 settings.register_profile("shared-machine", deadline=None, print_blob=True, derandomize=not EXPLORES)
 settings.load_profile("shared-machine")
+# Hypothesis would seed the generators of ``random`` and NumPy before each example, and put them back after it, which
+# takes longer than many a property. No property draws from them: chance comes from ``noise/``, from a strategy, or from
+# a generator of a test's own.
+if hasattr(hypothesis.core, "deterministic_PRNG"):
+    hypothesis.core.deterministic_PRNG = contextlib.nullcontext
 
 #: The suite may fail by chance once in so many runs, all its statistical tests together.
 MOST_FALSE_ALARM = 1e-5

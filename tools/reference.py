@@ -209,7 +209,9 @@ def _named(thing: type) -> Iterator[tuple[str, Any]]:
             continue
         found = inspect.getattr_static(thing, name)
         base = next((base for base in thing.__mro__ if name in vars(base)), object)
-        if base.__module__.startswith("dither") and (inspect.isroutine(found) or _has_words(found)):
+        # What scikit-learn puts into every estimator is described there, in other words in every version.
+        is_ours = base.__module__.startswith("dither") and not type(found).__module__.startswith("sklearn.")
+        if is_ours and (inspect.isroutine(found) or _has_words(found)):
             yield name, found
 
 

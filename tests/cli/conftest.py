@@ -1,4 +1,4 @@
-"""What every test of the verbs would otherwise make anew: the parser of the command."""
+"""What every test of the verbs would otherwise make anew: the parser of the command, a database to import with."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import functools
 from collections.abc import Iterator
 
 import pytest
+
+from tests.one_importer import one_importer
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -18,4 +20,11 @@ def made_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.testing, "_get_command", functools.cache(typer.main.get_command))
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def importing() -> Iterator[None]:
+    """Start one database to import with instead of one for each file."""
+    with one_importer():
         yield

@@ -10,6 +10,7 @@ import pytest
 from dither.curator.folder import Curator
 from dither.curator.session import Session
 from dither.privacy import PureDP
+from tests.one_importer import one_importer
 
 SCHEMA = """\
 dataset: clinic
@@ -28,6 +29,13 @@ tables:
 ROWS = "patient,ward,waited,note\n" + "".join(
     f"{person},{'heart' if person % 3 else 'skin'},{person % 50},n{person % 4}\n" for person in range(200)
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def importing() -> Iterator[None]:
+    """Start one database to import with instead of one for each file."""
+    with one_importer():
+        yield
 
 
 @pytest.fixture

@@ -37,6 +37,14 @@ def test_nothing_hangs_on_the_run(pages: dict[str, str]) -> None:
         assert ">>>" not in text
 
 
+def test_what_scikit_learn_adds_to_an_estimator_is_left_to_its_own_pages(pages: dict[str, str]) -> None:
+    """Its words change from version to version, and a page would be stale with another one installed."""
+    from dither.learn import LogisticRegression
+
+    assert hasattr(LogisticRegression, "set_fit_request")
+    assert "set_fit_request" not in pages["learn.md"]
+
+
 def test_a_docstring_becomes_markdown() -> None:
     words = "First ``line``.\n\nArgs:\n    one: what\n        it is.\n\n>>> 1 + 1\n2"
     written = [line for line in reference._words(words) if line]

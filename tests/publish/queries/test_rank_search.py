@@ -35,16 +35,21 @@ def search_of(share: str, most: float = 2.0**32 - 1) -> tuple[RankSearch, RankPa
 
 
 def found(share: str, values: NDArray[np.int64], times: int) -> Any:
-    """Return values and intervals of many independent searches of the same rows."""
+    """Return values and intervals of many independent searches of the same rows.
+
+    A single quantile is chosen in one level, and its scouts choose among all rows: no draw depends on an earlier one, so
+    that each can be made for all searches at once.
+    """
     search, part = search_of(share)
     rows, source = Rows.of(zip(values.tolist(), [1] * len(values), strict=True), search.cells), system_noise()
+    assert len(search.recursion.levels) == 1
+    together = []
 
     def run(choice: Any, lines: Any, _: Fraction) -> Any:
-        # One draw of many: the first group stands for all.
-        return choice.draw_many(lines, 1, source)[0]
+        together.append(choice.draw_many(lines, times, source)[:, 0])
+        return together[-1][:1]
 
-    drawn = [search.choose(part, [rows], run) for _ in range(times)]
-    together = [np.concatenate([one[level] for one in drawn]) for level in range(search.levels)]
+    search.choose(part, [rows], run)
     return search.read(part, times, together, 0.05)[0]
 
 

@@ -43,6 +43,7 @@ _BITS: Final = 4
 _SCOUTS: Final = 3
 _WIDTH: Final = (1 << 62) - 1
 _DEFAULT_FAILURE: Final = 0.05
+_HALF: Final = 1 << 32
 
 
 class LevelPart(Protocol):
@@ -210,22 +211,22 @@ class _Walk:
         """Return how far the noisy rank of every inner edge may be off; 0 for a slot that seeks no end."""
         search = self.search
         places = np.arange(1, children)
-        first = np.broadcast_to(
-            self.first[:, :, None] + (places if level == 0 else 0), (*self.nodes.shape, children - 1)
-        )
-        below = np.broadcast_to(self.below[:, :, None] + (0 if level == 0 else places), first.shape)
-        found = np.zeros(first.shape)
+        found = np.zeros((*self.nodes.shape, children - 1))
         failure = self.failure / search.levels
+        # How many counts stand to the left of a node, in one number: in the first level and, in the lower half, below.
+        counts = self.first * _HALF + self.below
+        steps = places * (_HALF if level == 0 else 1)
         for number, share in enumerate(search.shares):
             left, right = search.weights(share)
             mine = [slot for slot in range(number * self.each, (number + 1) * self.each) if self.sides[slot]]
-            pairs = first[:, mine] * (1 << 32) + below[:, mine]
-            known, inverse = np.unique(pairs, return_inverse=True)
-            before, after = known >> 32, known & ((1 << 32) - 1)
+            # Nodes first, and then the edges of each: there are many times as many edges, most of them alike.
+            nodes, node = np.unique(counts[:, mine], return_inverse=True)
+            edges, edge = np.unique(nodes[:, None] + steps, return_inverse=True)
+            before, after = edges >> 32, edges & (_HALF - 1)
             many = np.stack([before, search.children(0) - before, after], axis=1).astype(np.float64)
             weights = np.broadcast_to(np.array([left, right, 1.0]), many.shape)
             reach = np.floor(many_reach(self.noise, weights, many, failure) * share.denominator)
-            found[:, mine] = reach[inverse].reshape(pairs.shape)
+            found[:, mine] = reach[edge.reshape(-1, children - 1)][node.reshape(-1, len(mine))]
         return found
 
     def enter(self, level: int, edges: Floats, chosen: Integers) -> None:
