@@ -66,9 +66,10 @@ types: $(VENV)/.installed
 audit: $(VENV)/.installed  ## try to refute every mechanism and every accountant, within an hour; writes dither-audit.html
 	$(BIN)/python -m dither.audit
 
-faults: $(VENV)/.installed  ## kill the clients of a ledger and of streams, again and again, and count what was lost (nothing)
+faults: $(VENV)/.installed  ## kill the clients of a ledger, of streams and of conversations, again and again, and count what was lost (nothing)
 	$(BIN)/python -m tools.faults
 	$(BIN)/python -m tools.faults.streams
+	$(BIN)/python -m tools.faults.conversations
 
 bench: $(VENV)/.installed  ## speed of noise, queries and the ledger, beside others in environments of their own
 	$(BIN)/python -m tools.bench --rivals .venv-rivals
