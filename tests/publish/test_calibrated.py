@@ -17,7 +17,17 @@ from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.core.release import perform
 from dither.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 from dither.privacy.losses import states_rho
-from dither.publish import graphs, histograms, interactive, marginals, microdata, streams, synthetic, workloads
+from dither.publish import (
+    graphs,
+    histograms,
+    interactive,
+    marginals,
+    microdata,
+    retrieval,
+    streams,
+    synthetic,
+    workloads,
+)
 from dither.publish.microdata.taxonomy import Taxonomy
 from dither.publish.workloads.matrices import Identity
 from dither.publish.workloads.workload import Strategy, Workload
@@ -52,6 +62,7 @@ METHODS: dict[type[Method], dict[str, Any]] = {
     graphs.SmoothCount: {"nodes": 6, "pattern": "triangles"},
     interactive.IterativeConstruction: {"attributes": BITS},
     interactive.ModelFirst: {"attributes": BITS},
+    retrieval.SharedVector: {"shape": (2, 3)},
     streams.DriftPublisher: {"drift": 3, "republications": 2, "steps": 9, "sensitivity": 1},
     streams.FourierSeries: {"steps": 9, "waves": 2, "sensitivity": 1},
     streams.SlidingWindow: {"steps": 9, "width": 3, "sensitivity": 1},
