@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,6 @@ from dither.publish.retrieval.haar import Floats, haar, padded_size
 from dither.publish.retrieval.sent import SentVector
 
 ALL, THRESHOLD, TOP = "all", "threshold", "top"
-#: The widest noise whose fourth moment is a float.
-_WIDEST: Final = 2**240
 
 
 def _examples() -> Iterator[Example]:
@@ -85,8 +83,6 @@ class SharedVector(Composed[Any, SentVector]):
 
     def __post_init__(self) -> None:
         check_cells(self.shape)
-        if (self.node.scale if isinstance(self.node, Geometric) else self.node.sigma) > _WIDEST:
-            raise InvalidParameter("node", str(self.node), "noise of a scale of at most 2^240")
 
     @classmethod
     def calibrated(
