@@ -124,10 +124,13 @@ def ridge(queries: Floats, answers: Floats, penalty: float) -> Floats:
     sizes = queries.sum(axis=1)
     even = float(sizes @ answers) / max(float(sizes @ sizes), 1e-300)
     scale = max(float(np.square(queries).sum(axis=1).mean()), 1e-9)
-    # In terms of queries, of which there may be fewer than cells.
-    inner = queries @ queries.T + penalty * scale * np.eye(len(answers))
-    solved = np.linalg.solve(inner, answers - even * sizes)
-    return np.asarray(even + queries.T @ solved)
+    left, small = answers - even * sizes, penalty * scale
+    if len(answers) >= queries.shape[1]:
+        inner = queries.T @ queries + small * np.eye(queries.shape[1])
+        return np.asarray(even + np.linalg.solve(inner, queries.T @ left))
+    # In terms of queries, of which there are fewer than cells.
+    inner = queries @ queries.T + small * np.eye(len(answers))
+    return np.asarray(even + queries.T @ np.linalg.solve(inner, left))
 
 
 def features(queries: Floats) -> Floats:
