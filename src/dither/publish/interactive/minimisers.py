@@ -17,12 +17,12 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidParameter, NoGuarantee
+from dither.errors import InvalidParameter
 from dither.exact import Number, Of, Whole, probability
 from dither.mechanisms.core.accuracy import discrete_laplace_reach, share_of_failure
 from dither.mechanisms.core.mechanism import Bound, Interactive, Numerics
@@ -34,7 +34,8 @@ from dither.mechanisms.core.values import LARGEST_VALUE, IntegerArray
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.gap_sparse import GapSparse
 from dither.mechanisms.geometric import Geometric
-from dither.privacy import L1, InOrder, Loss, Metric, Plan, Repeat, Use
+from dither.privacy import L1, InOrder, Loss, Metric, Plan, PureDP, Repeat, Use
+from dither.publish.histograms.common import with_largest_epsilon
 from dither.publish.interactive.construction import COMPARED, FROM_MODEL, GAP, MEASURED, NOTHING, compares, comparing
 from dither.publish.interactive.distances import WeightLearner
 from dither.publish.synthetic.cell_queries import rounded_total
@@ -137,7 +138,7 @@ class MinimisingConversation(Interactive[Any, "Minimising"]):
         corrections: int = 10,
         questions: int = 1000,
         share: Number = "1/20",
-    ) -> Self:
+    ) -> MinimisingConversation:
         """Return the method that spends ``within`` on tables 1 apart: half of what is left on comparing.
 
         Args:
@@ -162,21 +163,16 @@ class MinimisingConversation(Interactive[Any, "Minimising"]):
             choice=Exponential(candidates=candidates, scale=1),
             total=Geometric(scale=1),
         )
-        purse = Purse.pure_within(within)
-        half = purse.share((1 - part) / 2)
-        sparse = comparing(half.loss, corrections, questions, first.top)
-        each = half.share(Fraction(1, sparse.positives))
-        made = cls(
-            cells=cells,
-            candidates=candidates,
-            top=top,
-            sparse=sparse,
-            choice=Exponential.calibrated(each.loss, sensitivity=first.top, candidates=candidates),
-            total=purse.share(part).noise(),
-        )
-        if not made.loss(1) <= within:
-            raise NoGuarantee(f"the conversation would lose {made.loss(1)}, which is not within {within}")
-        return made
+
+        def spending(epsilon: Fraction) -> MinimisingConversation:
+            purse = Purse.within(PureDP(epsilon))
+            half = purse.share((1 - part) / 2)
+            sparse = comparing(half.loss, corrections, questions, first.top)
+            each = half.share(Fraction(1, sparse.positives)).loss
+            choice = Exponential.calibrated(each, sensitivity=first.top, candidates=candidates)
+            return replace(first, sparse=sparse, choice=choice, total=purse.share(part).noise())
+
+        return with_largest_epsilon(within, spending)
 
     @property
     def distance(self) -> Metric:
