@@ -181,7 +181,7 @@ def published_models() -> Iterator[tuple[str, Chart]]:
         width=WIDTH,
     )
     yield (
-        "published-models",
+        "models",
         chart.captioned("5,000 generated rows in 64 cells, epsilon 1 for all training answers together."),
     )
 
