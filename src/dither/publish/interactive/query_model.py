@@ -8,6 +8,7 @@ regressor errs on noisy answers that it has not seen. Post-processing only.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -67,7 +68,7 @@ class QueryModel:
         return {"regressor": self.regressor, "cells": self.cells, "numbers": numbers, "setting": self.setting}
 
     @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Self:
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Return the model that ``to_dict`` wrote, or reject one that cannot answer."""
         numbers = np.array([float.fromhex(one) for one in record["numbers"]])
         kind, cells = record["regressor"], int(record["cells"])

@@ -6,6 +6,7 @@ Released already: everything here is post-processing.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Self
@@ -80,7 +81,7 @@ class SentVector:
         }
 
     @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Self:
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Return the vector that ``to_dict`` wrote, or reject one that cannot have been sent."""
         node: Any = from_spec(record["node"])
         if not isinstance(node, Geometric | DiscreteGaussian) or node.shape != ():

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Number, OneOf, Positive, Shape, Whole
 from dither.mechanisms.core.mechanism import Composed, Numerics
-from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
+from dither.mechanisms.core.purse import OneCount, Purse
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.privacy import L1, L2, Loss, Metric, Plan, Use
-from dither.publish.histograms.common import check_cells, counts_of, neighbours
+from dither.privacy import Loss, Metric, Plan, Use
+from dither.publish.histograms.common import check_cells, neighbours
+from dither.publish.histograms.identity import IdentityHistogram
 from dither.publish.retrieval.haar import Floats, haar, padded_size
 from dither.publish.retrieval.sent import SentVector
 
@@ -110,22 +111,22 @@ class SharedVector(Composed[Any, SentVector]):
         return cls(shape=shape, node=node, sent=sent, kept=kept, factor=factor, sampled=sampled)
 
     @property
-    def distance(self) -> Metric:
-        """L1 or L2, depending on the noise."""
-        return L1 if isinstance(self.node, Geometric) else L2
+    def noisy_cells(self) -> IdentityHistogram:
+        """What adds the noise."""
+        return IdentityHistogram(shape=self.shape, node=self.node)
 
     @property
-    def part(self) -> CountNoise:
-        """The noise of all cells."""
-        return replace(self.node, shape=self.shape)
+    def distance(self) -> Metric:
+        """L1 or L2, depending on the noise."""
+        return self.noisy_cells.distance
 
     def plan(self) -> Plan:
-        """One draw."""
-        return Use(self.part)
+        """Use the noisy cells once."""
+        return Use(self.noisy_cells)
 
     def release(self, data: Any, run: Runner) -> SentVector:
         """Return what is sent of the noisy vector."""
-        noisy = np.asarray(run(self.part, counts_of(data, self.shape)), dtype=np.float64).ravel()
+        noisy = run(self.noisy_cells, data).ravel()
         if self.sent == ALL:
             return SentVector(len(noisy), None, noisy, 0.0, self.node)
         coefficients = haar(noisy)
