@@ -66,9 +66,10 @@ types: $(VENV)/.installed
 audit: $(VENV)/.installed  ## try to refute every mechanism and every accountant, within an hour; writes dither-audit.html
 	$(BIN)/python -m dither.audit
 
-faults: $(VENV)/.installed  ## kill the clients of a ledger, streams and a service, again and again, and count what was lost (nothing)
+faults: $(VENV)/.installed  ## kill what holds a ledger, streams, conversations and a service, and count what was lost (nothing)
 	$(BIN)/python -m tools.faults
 	$(BIN)/python -m tools.faults.streams
+	$(BIN)/python -m tools.faults.conversations
 	$(BIN)/python -m tools.faults.service
 
 bench: $(VENV)/.installed  ## speed of noise, queries and the ledger, beside others in environments of their own

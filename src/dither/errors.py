@@ -244,12 +244,15 @@ class MissingExtra(DitherError, ImportError):
 
 
 class StreamUnavailable(DitherError):
-    """The book of a stream cannot be read or written, or is not the one that was written; nothing was released."""
+    """The book of a stream cannot be read or written, or is not the one that was written; nothing was released.
 
-    def __init__(self, stream: object, reason: str) -> None:
+    Conversations are kept in the same kind of book: ``what`` says which of the two it is.
+    """
+
+    def __init__(self, stream: object, reason: str, what: str = "stream") -> None:
         self.stream = stream
         self.reason = reason
-        super().__init__(f"the stream {stream} cannot be used: {reason}")
+        super().__init__(f"the {what} {stream} cannot be used: {reason}")
 
 
 class EngineUnavailable(DitherError):

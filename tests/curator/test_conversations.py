@@ -306,8 +306,8 @@ def test_a_table_that_is_declared_otherwise_ends_its_conversations(curator: Cura
         curator.add(replace(clinic, tables=(table,)), epsilon=100)
         return curator.session("clinic", analyst="ana")
 
-    with contextlib.closing(declared(visits).conversation("talk", "visits", ["site"], epsilon=1)):
-        pass
+    with contextlib.closing(declared(visits).conversation("talk", "visits", ["site"], epsilon=1)) as talk:
+        before, receipt = talk.ask("site = 'south'"), talk.receipt
     turned = replace(columns[1], categories=("south", "north"))
     for other in (
         replace(visits, rows_per_person=1),
@@ -319,6 +319,12 @@ def test_a_table_that_is_declared_otherwise_ends_its_conversations(curator: Cura
             session.conversation("talk")
         with pytest.raises(StreamUnavailable, match="declared otherwise"):
             session.conversation("talk", "visits", ["site"], epsilon=1)
+        # What was answered can be read, with the intervals that it had.
+        with contextlib.closing(session.conversation("talk", only_read=True)) as read:
+            assert read.answers() == (before,)
+            assert (read.asked, read.receipt) == (1, receipt)
+            with pytest.raises(HandleMisuse, match="the conversation talk was opened to be read only"):
+                read.ask("site = 'north'")
     # Another edition of the rows changes nothing: the counts are frozen.
     session = declared(replace(visits, source=str(tmp_path / "later.csv")))
     with contextlib.closing(session.conversation("talk")) as talk:
@@ -342,3 +348,25 @@ def test_the_book_is_as_long_for_any_rows(curator: Curator, tmp_path: Path) -> N
         with contextlib.closing(session.conversation("talk", "people", ["age"], epsilon=1)) as talk:
             lengths.add(len(talk._book.packed(next(talk._book.numbers()))))
     assert len(lengths) == 1
+
+
+def test_a_conversation_is_read_while_another_asks_and_errors_call_it_a_conversation(session: Session) -> None:
+    with opened(session) as talk:
+        first = talk.ask("age > 40")
+        with contextlib.closing(session.conversation("talk", only_read=True)) as read:
+            assert read.answers() == (first,)
+        with pytest.raises(StreamUnavailable, match=r"the conversation talk-.* open already"), opened(session):
+            pass
+    with pytest.raises(InvalidParameter, match="only_read"):
+        session.conversation("talk", "people", COLUMNS, epsilon=1, only_read=True)
+    path, key = book_paths(session, "conversations", "talk")
+    key.write_bytes(b"")
+    with pytest.raises(StreamUnavailable, match="without it the conversation cannot go on") as refused:
+        session.conversation("talk")
+    assert "stream" not in str(refused.value)
+    path.unlink()
+    with (
+        pytest.raises(StreamUnavailable, match=r"^the conversation talk cannot be used: it was paid for"),
+        opened(session),
+    ):
+        pass

@@ -42,7 +42,7 @@ def test_a_picture_has_a_title_axes_and_a_caption_and_is_shown(path: Path) -> No
     )
     assert read.find(f"{SVG}desc") is not None
     assert "http" not in path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
-    assert any(f"pictures/{path.name})" in page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
+    assert any(f"pictures/{path.name})" in page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
 
 
 def test_every_picture_that_is_shown_is_there_and_described() -> None:

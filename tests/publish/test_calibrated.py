@@ -11,19 +11,30 @@ import pytest
 
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.lift.attributes import Attributes
-from dither.mechanisms import PrefixSums, registered
+from dither.mechanisms import PrefixSums, PublicArray, registered
 from dither.mechanisms.core.mechanism import Mechanism
 from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.core.release import perform
 from dither.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 from dither.privacy.losses import states_rho
-from dither.publish import graphs, histograms, interactive, marginals, microdata, streams, synthetic, workloads
+from dither.publish import (
+    graphs,
+    histograms,
+    interactive,
+    marginals,
+    microdata,
+    retrieval,
+    streams,
+    synthetic,
+    workloads,
+)
 from dither.publish.microdata.taxonomy import Taxonomy
 from dither.publish.workloads.matrices import Identity
 from dither.publish.workloads.workload import Strategy, Workload
 
 Method = Mechanism[Any, Any]
 BITS = Attributes.of({"a": 2, "b": 2, "c": 2})
+LINE = PublicArray([[0, 1, 2], [1, 0, 1], [2, 1, 0]])
 TREE = Taxonomy.balanced(["x", "y", "z"])
 ASKED = Workload.prefixes(3)
 TARGETS: tuple[Loss, ...] = (
@@ -50,8 +61,14 @@ METHODS: dict[type[Method], dict[str, Any]] = {
     graphs.ProjectedDegrees: {"nodes": 6, "degree": 2},
     graphs.ProjectedEdges: {"nodes": 6, "degree": 2},
     graphs.SmoothCount: {"nodes": 6, "pattern": "triangles"},
+    interactive.CutConversation: {"nodes": 6},
+    interactive.DisjunctionConversation: {"attributes": BITS},
+    interactive.DistanceConversation: {"metric": LINE},
     interactive.IterativeConstruction: {"attributes": BITS},
+    interactive.MinimisingConversation: {"cells": 4, "candidates": 3, "top": 2},
     interactive.ModelFirst: {"attributes": BITS},
+    interactive.PublishedModel: {"shape": 3, "queries": PublicArray(np.eye(3, dtype=int)), "sensitivity": 1},
+    retrieval.SharedVector: {"shape": (2, 3)},
     streams.DriftPublisher: {"drift": 3, "republications": 2, "steps": 9, "sensitivity": 1},
     streams.FourierSeries: {"steps": 9, "waves": 2, "sensitivity": 1},
     streams.SlidingWindow: {"steps": 9, "width": 3, "sensitivity": 1},

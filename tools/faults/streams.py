@@ -120,7 +120,9 @@ def dying(point: str, count: int) -> Iterator[None]:
     yield
 
 
-def killed(folder: Path, notes: Path, point: str, count: int) -> bool:
+def killed(
+    folder: Path, notes: Path, point: str, count: int, work: Callable[[Path, Path | None], object] = work
+) -> bool:
     """Work in a child that dies at a point, or at a random moment where there is none; return whether it died."""
     child = os.fork()
     if not child:

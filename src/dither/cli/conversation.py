@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Ho
 from dither.curator.conversations import Talk
 from dither.curator.session import Session
 from dither.errors import InvalidParameter
+from dither.publish.interactive.planning import CountAnswer
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Your name for the conversation.")]
 Asked = Annotated[
@@ -42,21 +44,27 @@ def converse(
     ] = None,
     confidence: Annotated[str, typer.Option(help="The level of the intervals.")] = "0.95",
     analyst: Analyst = "curator",
+    is_read: Annotated[bool, typer.Option("--answers", help="Show all answers so far, and ask nothing.")] = False,
     is_quoted: Quoted = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
     """Ask any number of counting questions about some columns, for one price."""
     asked = [*(questions or ()), *_lines(file)]
+    if is_read and (asked or columns is not None):
+        raise InvalidParameter("--answers", True, "left out beside questions and columns")
     charged = Charged(epsilon, delta, rho, None, analyst, f"conversation {name}", home, as_json, is_quoted)
     if columns is None:
         if any(word is not None for word in (epsilon, delta, rho, table, bins)) or is_quoted:
             raise InvalidParameter("--columns", None, "said where a conversation is opened or priced")
         with (
             ask.session(home, dataset, analyst, key="") as session,
-            contextlib.closing(session.conversation(name)) as talk,
+            contextlib.closing(session.conversation(name, only_read=is_read)) as talk,
         ):
-            _answer(talk, asked, confidence, as_json=as_json)
+            if is_read:
+                _show(talk, talk.answers(confidence=confidence), as_json=as_json)
+            else:
+                _answer(talk, asked, confidence, as_json=as_json)
         return
     with ask.charged_session(charged, dataset) as session:
         words: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "bins": _bins(bins)}
@@ -77,12 +85,16 @@ def _answer(talk: Talk, asked: list[str], confidence: str, *, as_json: bool) -> 
         else:
             say(str(talk))
         return
+    _show(talk, (talk.ask(question, confidence=confidence) for question in asked), as_json=as_json)
+
+
+def _show(talk: Talk, answers: Iterable[CountAnswer], *, as_json: bool) -> None:
+    """Print answers as they come, or all of them as JSON."""
     found = []
-    for question in asked:
-        answer = talk.ask(question, confidence=confidence)
+    for answer in answers:
         found.append(answer)
         if not as_json:
-            say(f"{answer}  {question}")
+            say(f"{answer}  {answer.question}")
     if as_json:
         print_json({"answers": [one.to_dict() for one in found], "receipt": talk.receipt})
     else:

@@ -83,6 +83,7 @@ ROOMS: Final[Mapping[str, Room]] = MappingProxyType(
         "dither.publish.synthetic": Room((_SPARSITY, _SEARCH), "synthetic"),
         "dither.publish.graphs": Room((_SENSITIVITY, _CORRELATED)),
         "dither.publish.interactive": Room((_MANY,)),
+        "dither.publish.retrieval": Room((_SPARSITY, _MANY)),
         "dither.publish.microdata": Room((_SENSITIVITY, _SPARSITY), "microdata"),
         "dither.publish.streams": Room((_STREAM, _CORRELATED)),
         "dither.learn.linear": Room((_SENSITIVITY, _MANY), "others"),

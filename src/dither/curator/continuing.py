@@ -89,6 +89,7 @@ class Continuing:
         bins: Mapping[str, Any] | None = None,
         corrections: int = 2,
         questions: int = 1000,
+        only_read: bool = False,
     ) -> Talk:
         """Open a conversation: any number of counting questions, paid for as a whole now; or open it again, free.
 
@@ -106,13 +107,17 @@ class Continuing:
                 are at most 256, else 32 cells.
             corrections: how many gross errors of the model are measured.
             questions: about how many will be asked; any number may be.
+            only_read: whether to read what was answered, and ask nothing: also while another process asks, and after
+                the table was declared otherwise.
 
         """
         from dither.curator.conversations import found_conversation, opened_conversation
 
         session = cast("Session", self)
         if table is None:
-            return found_conversation(session, name)
+            return found_conversation(session, name, only_read=only_read)
+        if only_read:
+            raise InvalidParameter("only_read", True, "left out with a table, which is paid for; or the name alone")
         if columns is None:
             raise InvalidParameter("columns", None, "said: the columns that can be asked about")
         said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}

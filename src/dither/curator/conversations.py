@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.curator.ledger import Receipt
 from dither.curator.offers.answers import read_query
 from dither.curator.offers.conversations import planned_of
 from dither.curator.streams.book import PlainBook
@@ -30,7 +31,7 @@ from dither.lift.offer import Offer
 from dither.mechanisms.core.kept import converse_with_key
 from dither.privacy import Loss
 from dither.publish.interactive.construction import Answer, Conversation
-from dither.publish.interactive.planning import CountAnswer, PlannedConversation
+from dither.publish.interactive.planning import CountAnswer, PlannedConversation, plan_conversation
 
 if TYPE_CHECKING:
     from dither.curator.session import Session
@@ -111,14 +112,15 @@ class Talk(Closing):
             confidence: the level of the interval, for one question.
 
         """
-        self._here()
+        if self._here().only_read:
+            raise HandleMisuse(f"the conversation {self.name} was opened to be read only")
         level = probability("confidence", confidence, open_below=True)
         cells = self._cells(question)
         conversation = self._resumed()
         if question not in self._known:
             with self._torn_ends():
                 if self._read != self._book.frozen:
-                    raise StreamUnavailable(self.name, "its noise is at another question than its book; open it again")
+                    raise _unavailable(self.name, "its noise is at another question than its book; open it again")
                 self._book.freeze([({"question": question}, {})], first=self._read)
                 answer = conversation.ask(cells)
                 self._book.store([_plain(answer)])
@@ -189,7 +191,7 @@ class Talk(Closing):
                     book.store([_plain(answer)])
                 elif _plain(answer) != stored[place]:
                     rule = "its noise is not what it was: the answers were computed by another version"
-                    raise StreamUnavailable(self.name, rule)
+                    raise _unavailable(self.name, rule)
                 known[record["question"]] = answer
             self._conversation, self._known, self._read = conversation, known, len(records)
         return self._conversation
@@ -224,26 +226,41 @@ def opened_conversation(session: Session, offer: Offer[Any], name: str) -> Talk:
         book = PlainBook(path, key)
     else:
         # A refusal comes before a file.
-        if _is_paid(session, name, request.digest):
-            raise StreamUnavailable(name, "it was paid for, and its book is gone; open another one")
+        if _charges(session, name, request.digest):
+            raise _unavailable(name, "it was paid for, and its book is gone; open another one")
         session.check_affordable(offer)
         about = {"digest": request.digest, "words": offer.words, "asked": offer.asked, "loss": offer.stated.to_dict()}
         about["declared"] = _declared(planned_of(session.dataset, offer).mechanism.source)
+        # By which answers are read when the table is declared otherwise.
+        about["dataset"] = wire.encode(session.dataset)
         book = PlainBook.create(path, key, about)
     return _talk(session, offer, name, book)
 
 
-def found_conversation(session: Session, name: str) -> Talk:
-    """Return a conversation that was opened before, by its name alone."""
+def found_conversation(session: Session, name: str, *, only_read: bool = False) -> Talk:
+    """Return a conversation that was opened before, by its name alone.
+
+    Args:
+        session: who asks, and of which data set.
+        name: the caller's name for it.
+        only_read: whether nothing is asked: answers can be read whatever the table is declared as by now.
+
+    """
     path, key = book_paths(session, FOLDER, checked_stream_name(name))
     if not path.exists():
         known = ", ".join(conversation_names(session)) or "none"
         raise NotFound(f"no conversation with {session.called} is called {name!r}; there is {known}")
-    book = PlainBook(path, key)
+    book = PlainBook(path, key, only_read=only_read)
     try:
         about = book.about
-        if not _is_paid(session, name, about["digest"]):
-            raise StreamUnavailable(name, "it was not paid for when its opening broke off; open it with its columns")
+        charges = _charges(session, name, about["digest"])
+        if not charges:
+            raise _unavailable(name, "it was not paid for when its opening broke off; open it with its columns")
+        if only_read:
+            planned = plan_conversation(
+                wire.decode(about["dataset"]), loss=Loss.from_dict(about["loss"]), **about["asked"]
+            )
+            return Talk(name, session, planned, book, session.place(charges[0]))
         offer = session.offer.conversation(**about["asked"], loss=Loss.from_dict(about["loss"]))
     except BaseException:
         book.close()
@@ -261,9 +278,14 @@ def _key_of(name: str) -> str:
     return f"conversation {name}"
 
 
-def _is_paid(session: Session, name: str, digest: str) -> bool:
+def _unavailable(name: str, reason: str) -> StreamUnavailable:
+    return StreamUnavailable(name, reason, PlainBook.what)
+
+
+def _charges(session: Session, name: str, digest: str) -> list[Receipt]:
+    """Return what was paid for a conversation: one receipt, or none."""
     found = session.curator.ledger.find_answers(_key_of(name), session.dataset.name)
-    return any(known.account == session.account and known.request_digest == digest for known in found)
+    return [known for known in found if known.account == session.account and known.request_digest == digest]
 
 
 def _declared(source: Cells) -> str:
@@ -291,8 +313,8 @@ def _talk(session: Session, offer: Offer[Any], name: str, book: PlainBook) -> Ta
         planned = planned_of(session.dataset, offer)
         # What was counted under other limits would be answered with noise for these.
         if book.about.get("declared") != _declared(planned.mechanism.source):
-            rule = f"the table {planned.table} is declared otherwise than when it was opened; open another one"
-            raise StreamUnavailable(name, rule)
+            rule = f"the table {planned.table} is declared otherwise than when it was opened; answers can be read"
+            raise _unavailable(name, rule)
         receipt = paid(session, offer, _key_of(name), book)
         talk = Talk(name, session, planned, book, session.place(receipt))
         talk.begin()

@@ -224,6 +224,58 @@ def _talk(mechanism: Any, data: Any) -> Made:
     return (replace(mechanism, attributes=wide), here, ((here, there, 1), (there, here, 1)))
 
 
+def _distances(mechanism: Any, data: Any) -> Made:
+    """Return places on a long line; in the neighbour there is one row more at its end."""
+    places = np.arange(_POINTS)
+    wide = replace(mechanism, metric=PublicArray(np.abs(places[:, None] - places)))
+    counts = np.resize(data.data, _POINTS)
+    return (wide, *_one_more(counts, (0, _POINTS - 1, 7, 0)))
+
+
+def _disjunctions(mechanism: Any, data: Any) -> Made:
+    """Return many attributes, and questions about most of them; in the neighbour there is one row less."""
+    from dither.lift.attributes import Attributes
+
+    names = tuple(f"a{number}" for number in range(_CELLS))
+    wide = replace(mechanism, attributes=Attributes.of(dict.fromkeys(names, 2)))
+    rows = np.resize(data.data, (_ROWS, _CELLS))
+    script = (names, names[:9], names[3:5], names)
+    here, there = Dialogue(rows, script), Dialogue(rows[1:], script)
+    return (wide, here, ((here, there, 1), (there, here, 1)))
+
+
+def _cuts(mechanism: Any, data: Any) -> Made:
+    """Return a ring of many nodes; in the neighbour there is one edge more."""
+    from dither.lift.attributes import Attributes
+
+    pairs = Attributes.of(dict.fromkeys(mechanism.method.attributes.names, _STEPS))
+    wide = replace(mechanism, method=replace(mechanism.method, attributes=pairs))
+    ring = [(node, (node + 1) % _STEPS) for node in range(_STEPS)]
+    script = tuple(tuple(np.resize(one, _STEPS) for one in question) for question in data.script)
+    here, there = Dialogue(ring, script), Dialogue([*ring, (0, _STEPS // 2)], script)
+    return (wide, here, ((here, there, 1), (there, here, 1)))
+
+
+def _minimisers(mechanism: Any, data: Any) -> Made:
+    """Return many cells and candidates; in the neighbour there is one row more in the last cell."""
+    choice = replace(mechanism.choice, candidates=_SIDE)
+    wide = replace(mechanism, cells=_POINTS, candidates=_SIDE, choice=choice)
+    script = tuple(PublicArray(np.resize(one.values, (_SIDE, _POINTS))) for one in data.script)
+    return (wide, *_one_more(np.resize(data.data, _POINTS), script))
+
+
+def _published_model(mechanism: Any, data: Any) -> Made:
+    """Return many cells, and queries up to each of them."""
+    queries = PublicArray(np.tri(_POINTS, dtype=np.int64))
+    return (replace(mechanism, shape=(_POINTS,), queries=queries), np.resize(data, _POINTS))
+
+
+def _one_more(counts: Any, script: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a conversation, and its neighbours with one row more in the last cell."""
+    here, there = Dialogue(counts, script), Dialogue(counts + np.eye(len(counts), dtype=np.int64)[-1], script)
+    return (here, ((here, there, 1), (there, here, 1)))
+
+
 def _lifted_talk(mechanism: Any, data: Any) -> Made:
     """Return finer cells of the same columns."""
     from dither.lift.cells import cells_of
@@ -303,6 +355,11 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     "sliding-window": _windows,
     "ticked-answer": _ticked,
     "lifted-conversation": _lifted_talk,
+    "distance-conversation": _distances,
+    "disjunction-conversation": _disjunctions,
+    "cut-conversation": _cuts,
+    "minimising-conversation": _minimisers,
+    "published-model": _published_model,
     **dict.fromkeys(("model-first", "iterative-construction"), _talk),
     **dict.fromkeys(("poisson-sample", "sample-and-aggregate"), _blocks),
     "exponential-quantiles": _quantiles,

@@ -19,7 +19,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -49,6 +49,10 @@ class Book:
 
     """
 
+    #: What is kept, and what one record of it is called, in errors.
+    what: ClassVar[str] = "stream"
+    record: ClassVar[str] = "tick"
+
     def __init__(self, path: Path, key: Path, *, only_read: bool = False) -> None:
         self.path = path
         self.only_read = only_read
@@ -56,11 +60,11 @@ class Book:
         with contextlib.ExitStack() as held:
             if not only_read:
                 for file in (path, key):
-                    held.callback(os.close, _locked(file))
-            self.seal = Seal.read(key)
+                    held.callback(os.close, _locked(file, self.what))
+            self.seal = Seal.read(key, self.what)
             self._marks = _Marks(key.with_suffix(".ticks"))
             held.callback(self._marks.close)
-            self._rows = _connected(path)
+            self._rows = _connected(path, self.what)
             held.callback(self._rows.close)
             self._check_version()
             self._compare_with_marks()
@@ -84,10 +88,10 @@ class Book:
         with contextlib.ExitStack() as held:
             for file in (path, key):
                 file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                held.callback(os.close, _locked(file))
+                held.callback(os.close, _locked(file, cls.what))
             # Asked with the locks held: what was paid for is never replaced.
             if not path.exists():
-                _make(path, key, about)
+                _make(path, key, about, cls)
         return cls(path, key)
 
     @staticmethod
@@ -153,7 +157,7 @@ class Book:
         with self._transaction():
             number, link = self.frozen, self._last_link()
             if first is not None and first != number:
-                raise StreamUnavailable(self.path.stem, f"tick {first} was frozen meanwhile")
+                raise self._refused(f"{self.record} {first} was frozen meanwhile")
             if rest is not None:
                 # Names of batches stay: they are not taken a second time.
                 self._rows.execute("UPDATE arrived SET sealed = NULL")
@@ -178,7 +182,7 @@ class Book:
         with self._transaction():
             for answer in answers:
                 if number >= frozen:
-                    raise StreamUnavailable(self.path.stem, f"tick {number} was never frozen")
+                    raise self._refused(f"{self.record} {number} was never frozen")
                 sealed = self.seal.close_bytes(f"answer {number}", self.packed(answer))
                 self._rows.execute("INSERT INTO answers VALUES (?, ?)", (number, sealed))
                 number += 1
@@ -223,18 +227,21 @@ class Book:
         """Let go of the book."""
         self._held.close()
 
+    def _refused(self, reason: str) -> StreamUnavailable:
+        return StreamUnavailable(self.path.stem, reason, self.what)
+
     def _check_version(self) -> None:
         if self._one("PRAGMA user_version") != _VERSION:
-            raise StreamUnavailable(self.path.stem, "its book was written by another version")
+            raise self._refused("its book was written by another version")
 
     def _compare_with_marks(self) -> None:
         """Refuse a book that has fewer ticks than were frozen, or others."""
         number, link = self._marks.last
         if number and number > self.frozen:
-            rule = f"its book has {self.frozen} ticks, and {number} were frozen: it was restored from an older copy"
-            raise StreamUnavailable(self.path.stem, rule)
+            rule = f"its book has {self.frozen} {self.record}s, and {number} were frozen: it is from an older copy"
+            raise self._refused(rule)
         if number and self._link(number) != link:
-            raise StreamUnavailable(self.path.stem, "its book is not the one that was written here")
+            raise self._refused("its book is not the one that was written here")
 
     def _link(self, number: int) -> str:
         return str(self._one("SELECT link FROM ticks WHERE number = ?", number - 1)) if number else ""
@@ -250,14 +257,14 @@ class Book:
         """Refuse a forked process, which has the lock of the one that opened the book as well; and other threads."""
         if (os.getpid(), threading.get_ident()) != self._home:
             rule = "belongs to the process and thread that opened it: open it here"
-            raise HandleMisuse(f"the stream {self.path.stem} {rule}")
+            raise HandleMisuse(f"the {self.what} {self.path.stem} {rule}")
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
         """Make everything in the block durable when it ends, or nothing."""
         self._refuse_copies()
         if self.only_read:
-            raise HandleMisuse(f"the stream {self.path.stem} was opened to be read only")
+            raise HandleMisuse(f"the {self.what} {self.path.stem} was opened to be read only")
         try:
             self._rows.execute("BEGIN IMMEDIATE")
             try:
@@ -268,21 +275,22 @@ class Book:
                     self._rows.execute("ROLLBACK")
                 raise
         except sqlite3.Error as problem:
-            raise StreamUnavailable(self.path.stem, f"its book cannot be written ({problem})") from None
+            raise self._refused(f"its book cannot be written ({problem})") from None
 
 
-def _make(path: Path, key: Path, about: Mapping[str, Any]) -> None:
+def _make(path: Path, key: Path, about: Mapping[str, Any], kind: type[Book]) -> None:
     """Make a book that is not there; what a creation that died has left is replaced."""
     draft, marks = path.with_suffix(".new"), key.with_suffix(".ticks")
     with contextlib.closing(_Marks(marks)) as known:
         if known.last[0]:
-            raise StreamUnavailable(path.stem, "its book is elsewhere, or gone: ticks of it were released")
+            rule = f"its book is elsewhere, or gone: {kind.record}s of it were released"
+            raise StreamUnavailable(path.stem, rule, kind.what)
     for leftover in (draft, key, marks):
         leftover.unlink(missing_ok=True)
     seal = Seal.new()
     seal.write(key)
     os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    rows = _connected(draft)
+    rows = _connected(draft, kind.what)
     rows.executescript(f"BEGIN; PRAGMA user_version = {_VERSION}; {_TABLES} COMMIT;")
     rows.execute("INSERT INTO about VALUES ('about', ?)", (seal.close("about", dict(about)),))
     rows.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -298,6 +306,9 @@ def _person(name: bytes) -> str:
 
 class PlainBook(Book):
     """A book of plain data, as what conversations keep: records are as long as their JSON, and that is public."""
+
+    what: ClassVar[str] = "conversation"
+    record: ClassVar[str] = "question"
 
     @staticmethod
     def packed(record: Any) -> bytes:
@@ -348,7 +359,7 @@ def _check(number: str, link: str) -> str:
     return hashlib.sha256(f"{number} {link}".encode()).hexdigest()[:16]
 
 
-def _locked(path: Path) -> int:
+def _locked(path: Path, what: str) -> int:
     """Return a lock on a book or a key, which ends with the process, or refuse where another one has it.
 
     Both are locked: a copy of a book has a lock of its own, and the same key, which would give it the same noise.
@@ -358,11 +369,11 @@ def _locked(path: Path) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(lock)
-        raise StreamUnavailable(path.stem, "it is open already, here or in another process") from None
+        raise StreamUnavailable(path.stem, "it is open already, here or in another process", what) from None
     return lock
 
 
-def _connected(path: Path) -> sqlite3.Connection:
+def _connected(path: Path, what: str) -> sqlite3.Connection:
     """Return a connection that waits for the disk at every commit."""
     try:
         rows = sqlite3.connect(path.as_uri() + "?mode=rw", uri=True, timeout=_PATIENCE_SECONDS, isolation_level=None)
@@ -370,7 +381,7 @@ def _connected(path: Path) -> sqlite3.Connection:
         for setting in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON", "trusted_schema = OFF"):
             rows.execute(f"PRAGMA {setting}")
     except sqlite3.Error as problem:
-        raise StreamUnavailable(path.stem, f"its book cannot be read ({problem})") from None
+        raise StreamUnavailable(path.stem, f"its book cannot be read ({problem})", what) from None
     return rows
 
 

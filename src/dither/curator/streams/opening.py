@@ -173,7 +173,7 @@ def paid(session: Session, offer: Offer[Any], key: str, book: Book) -> Receipt:
         finally:
             ledger.abandon(held)
     if json.loads(held.answer).get("stream") != commitment:
-        raise StreamUnavailable(book.path.stem, "its book is not the one that was paid for")
+        raise StreamUnavailable(book.path.stem, "its book is not the one that was paid for", book.what)
     return held.receipt
 
 

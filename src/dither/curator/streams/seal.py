@@ -36,14 +36,15 @@ class Seal:
         return cls(os.urandom(_KEY_BYTES))
 
     @classmethod
-    def read(cls, path: Path) -> Seal:
-        """Return the seal whose key is in a file."""
+    def read(cls, path: Path, what: str = "stream") -> Seal:
+        """Return the seal whose key is in a file; ``what`` is sealed with it, as errors call it."""
         try:
             secret = path.read_bytes()
         except OSError:
             secret = b""
         if len(secret) != _KEY_BYTES:
-            raise StreamUnavailable(path.name, f"its key is not in {path.parent}: without it the stream cannot go on")
+            rule = f"its key is not in {path.parent}: without it the {what} cannot go on"
+            raise StreamUnavailable(path.name, rule, what)
         return cls(secret)
 
     def write(self, path: Path) -> None:

@@ -99,6 +99,7 @@ _ROOMS_ABOVE = (
     "dither.publish.microdata",
     "dither.publish.streams",
     "dither.publish.interactive",
+    "dither.publish.retrieval",
     "dither.learn.trees",
     "dither.learn.clusters",
     "dither.learn.decompose",

@@ -30,9 +30,9 @@ from dither.mechanisms.core.accuracy import discrete_laplace_reach, share_of_fai
 from dither.mechanisms.core.mechanism import Interactive, Interval
 from dither.mechanisms.core.purse import CountNoise, Purse
 from dither.mechanisms.core.registry import Dialogue
-from dither.mechanisms.core.runner import Runner, quietly
+from dither.mechanisms.core.runner import Handle, Runner, quietly
 from dither.mechanisms.core.values import LARGEST_VALUE, IntegerArray
-from dither.mechanisms.gap_sparse import GapSparse
+from dither.mechanisms.gap_sparse import Gap, GapSparse
 from dither.privacy import L1, InOrder, Loss, Metric, Plan, Use
 from dither.publish.histograms.common import combination_reach, variance_of
 from dither.publish.interactive.first_model import FirstModel
@@ -88,7 +88,7 @@ def table_examples() -> tuple[Attributes, Dialogue, tuple[tuple[Dialogue, Dialog
     return people, Dialogue(counts, script), moved
 
 
-def _compares(sparse: GapSparse) -> bool:
+def compares(sparse: GapSparse) -> bool:
     """Whether a sparse vector suits differences of either sign, in floats: no reach overflows."""
     return sparse.margin is None and not sparse.one_way and max(sparse.threshold_scale, sparse.query_scale) <= 2**240
 
@@ -98,7 +98,7 @@ class Constructed(Interactive[Any, "Conversation"]):
     """Shared: a model that is measured first, and a sparse vector that compares it with the data."""
 
     attributes: Of[Attributes] = Of(Attributes)
-    sparse: Of[GapSparse] = Of(GapSparse, where=_compares, rule="GapSparse without a margin, for changes either way")
+    sparse: Of[GapSparse] = Of(GapSparse, where=compares, rule="GapSparse without a margin, for changes either way")
 
     @property
     @abstractmethod
@@ -149,11 +149,7 @@ class Constructed(Interactive[Any, "Conversation"]):
         """Return how far the true count may lie from the centre of an answer, at a confidence."""
         if out.ground == MARGINALS:
             return self.noise_reach(out.variance, confidence)
-        # Of the threshold's noise and of that of both comparisons, all three at once.
-        each = share_of_failure(confidence, 3)
-        sparse = self.sparse
-        reach = discrete_laplace_reach(sparse.threshold_scale, each) + discrete_laplace_reach(sparse.query_scale, each)
-        return reach if out.ground == GAP else reach + max(self.sparse.threshold - 1, 0)
+        return compared_reach(self.sparse, out.ground, confidence)
 
     def noise_reach(self, variance: float, confidence: Fraction) -> float:
         """Return how far noise of that variance reaches, as a combination of the noise of all marginals."""
@@ -165,20 +161,55 @@ class Constructed(Interactive[Any, "Conversation"]):
         return self.reach(Answer(0, FROM_MODEL, COMPARED, 0.0), _USUAL)
 
 
-def comparing(within: Loss, corrections: int, questions: int) -> GapSparse:
+def compared_reach(sparse: GapSparse, ground: str, confidence: Fraction) -> float:
+    """Return how far the truth may lie from an answer that was compared, or measured by the gap of a comparison.
+
+    Args:
+        sparse: what compared it.
+        ground: ``GAP`` or ``COMPARED``.
+        confidence: before the question is asked.
+
+    """
+    # Of the threshold's noise and of that of both comparisons, all three at once.
+    each = share_of_failure(confidence, 3)
+    reach = discrete_laplace_reach(sparse.threshold_scale, each) + discrete_laplace_reach(sparse.query_scale, each)
+    return reach if ground == GAP else reach + max(sparse.threshold - 1, 0)
+
+
+def settled(sparse: GapSparse, handle: Handle[int, Gap | None], truth: int, expected: int) -> Answer:
+    """Return the model's answer where it passes a comparison with the truth, or else a measured one.
+
+    Args:
+        sparse: what compares.
+        handle: the conversation with it, which is not over.
+        truth: private; one unit moves it by at most the stability of the handle.
+        expected: the model's answer, an integer: so that its distance from the truth moves by no more.
+
+    """
+    lead = truth - expected
+    for sign in (1, -1):
+        gap = handle.ask(sign * lead)
+        if gap is not None:
+            measured = expected + sign * (sparse.threshold + gap.above)
+            return Answer(max(measured, 0), MEASURED, GAP, float(measured))
+    return Answer(max(expected, 0), FROM_MODEL, COMPARED, float(expected))
+
+
+def comparing(within: Loss, corrections: int, questions: int, sensitivity: int = 1) -> GapSparse:
     """Return the comparison within a loss, whose threshold a good model passes ``questions`` times with 95 %.
 
     Args:
         within: the loss not to exceed.
         corrections: how many answers are measured.
         questions: each of which is compared twice, once for either sign.
+        sensitivity: how far one unit moves an answer.
 
     """
     many = whole("questions", questions, least=1, most=2**40)
     plain = GapSparse.calibrated(
         Purse.pure_within(within).loss,
         threshold=0,
-        sensitivity=1,
+        sensitivity=sensitivity,
         positives=whole("corrections", corrections, least=1, most=_MOST_CORRECTIONS),
         adaptive=False,
     )
@@ -239,24 +270,20 @@ class Conversation:
 
     def _answer(self, question: Mask) -> Answer:
         made, known = self._made, self._model.estimate(question)
-        expected = _rounded(self._learner.answer(question))
+        expected = rounded(self._learner.answer(question))
         is_over = self._handle.is_over
         if known is not None and (is_over or made.noise_reach(known[1], _USUAL) <= made.compared_reach):
             # The model knows more than the marginals, and no more than their noise allows.
             reach = made.noise_reach(known[1], _USUAL)
             value = min(max(expected, known[0] - reach), known[0] + reach)
-            return Answer(max(_rounded(value), 0), FROM_MODEL, MARGINALS, *known)
+            return Answer(max(rounded(value), 0), FROM_MODEL, MARGINALS, *known)
         if is_over:
             return Answer(max(expected, 0), FROM_MODEL, NOTHING, float(expected))
-        # An integer, whose distance from a released integer one row moves by 1.
-        lead = int(np.sum(self._counts, where=question)) - expected
-        for sign in (1, -1):
-            gap = self._handle.ask(sign * lead)
-            if gap is not None:
-                measured = expected + sign * (made.sparse.threshold + gap.above)
-                self._learner.learn(question, float(measured))
-                return Answer(max(measured, 0), MEASURED, GAP, float(measured))
-        return Answer(max(expected, 0), FROM_MODEL, COMPARED, float(expected))
+        # One row moves the sum by 1.
+        answer = settled(made.sparse, self._handle, int(np.sum(self._counts, where=question)), expected)
+        if answer.source == MEASURED:
+            self._learner.learn(question, answer.centre)
+        return answer
 
 
 #: The variance of noise so narrow that there is nearly none; weights stay finite.
@@ -269,6 +296,6 @@ def _summed(counts: NDArray[np.int64], axes: Axes) -> Any:
     return summed if axes else int(summed)
 
 
-def _rounded(value: float) -> int:
+def rounded(value: float) -> int:
     """Return the nearest integer that a count can have."""
     return int(min(max(np.rint(value), -MOST_COUNT), MOST_COUNT))
