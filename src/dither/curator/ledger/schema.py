@@ -179,8 +179,10 @@ _POSTGRES_2 = (
 # Version 3: the text of a budget may say what else its owner decided (``standing``), and entries of new kinds say when.
 # Nothing changes in the tables; a package that would not understand such a text is told so by the number.
 
+# Version 4: the text of a limit may say what releases gave back (``returns``), and entries say when. Likewise.
+
 #: The table of versions itself; it never changes.
 VERSIONS = "CREATE TABLE schema_versions (version INTEGER PRIMARY KEY, since TEXT NOT NULL)"
 
-SQLITE: dict[int, tuple[str, ...]] = {1: _SQLITE_1, 2: _SQLITE_2, 3: ()}
-POSTGRES: dict[int, tuple[str, ...]] = {1: _POSTGRES_1, 2: _POSTGRES_2, 3: ()}
+SQLITE: dict[int, tuple[str, ...]] = {1: _SQLITE_1, 2: _SQLITE_2, 3: (), 4: ()}
+POSTGRES: dict[int, tuple[str, ...]] = {1: _POSTGRES_1, 2: _POSTGRES_2, 3: (), 4: ()}
