@@ -10,8 +10,10 @@ from typing import Any, Final
 
 from dither.curator.ledger import Account, Balance, Ledger
 from dither.errors import InvalidParameter, LossNotStated, NoGuarantee
+from dither.lift.offer import Offer
 from dither.mechanisms.notebook import decimals, html
-from dither.privacy import Loss
+from dither.privacy import Loss, PureDP
+from dither.privacy.losses import states_rho
 
 #: More releases are not counted beforehand.
 MOST_AFFORDABLE: Final = 1024
@@ -27,6 +29,7 @@ class Price:
         unit: whom it would protect, in words.
         left: what the analyst may still spend.
         fits: whether it would be admitted now; nothing is promised for a moment later.
+        is_at_most: whether the answer decides how much of the loss stays charged.
 
     """
 
@@ -35,10 +38,18 @@ class Price:
     unit: str
     left: str
     fits: bool
+    is_at_most: bool = False
+
+    @property
+    def cost(self) -> str:
+        """The loss in words."""
+        return f"at most {self.loss}, usually less" if self.is_at_most else str(self.loss)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        said = {"release": self.release, "unit": self.unit, "left": self.left, "fits": self.fits}
+        said: dict[str, Any] = {"release": self.release, "unit": self.unit, "left": self.left, "fits": self.fits}
+        if self.is_at_most:
+            said["is_at_most"] = True
         return {**said, "loss": self.loss.to_dict(), "loss_decimals": decimals(self.loss)}
 
     def to_json(self) -> str:
@@ -46,15 +57,31 @@ class Price:
         return json.dumps(self.to_dict(), sort_keys=True)
 
     def __repr__(self) -> str:
-        return f"<Price: {self.loss} for {self.release}>"
+        return f"<Price: {self.cost} for {self.release}>"
 
     def _repr_html_(self) -> str:
-        facts = [("cost", str(self.loss)), ("protects", self.unit), ("left", self.left)]
+        facts = [("cost", self.cost), ("protects", self.unit), ("left", self.left)]
         return html(f"Price of {self.release}", facts=[*facts, ("fits", "yes" if self.fits else "no")])
 
     def __str__(self) -> str:
         fits = "it fits" if self.fits else "it does not fit"
-        return f"{self.release} would cost {self.loss}, for {self.unit}; {self.left} is left: {fits}"
+        return f"{self.release} would cost {self.cost}, for {self.unit}; {self.left} is left: {fits}"
+
+
+def price_of(ledger: Ledger, account: Account, offer: Offer[Any], words: str, unit: str) -> Price:
+    """Return what an offer would cost an account; at most, where its budget takes back what is not lost.
+
+    Args:
+        ledger: where it would be charged.
+        account: whose release.
+        offer: what would be released.
+        words: what that is.
+        unit: whom it would protect.
+
+    """
+    left, budget = ledger.balance(account.dataset, account.analyst).left, ledger.balance(account.dataset).budget
+    is_at_most = offer.spent is not None and isinstance(budget, PureDP) and not states_rho(budget)
+    return Price(words, offer.loss, unit, str(left), ledger.would_admit(account, offer.loss), is_at_most)
 
 
 def affordable(ledger: Ledger, account: Account, loss: Loss) -> int:

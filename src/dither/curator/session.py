@@ -37,7 +37,7 @@ from dither.curator.offers import (
 from dither.curator.offers.rows import rows_of
 from dither.curator.offers.signatures import check_arguments, without_dataset
 from dither.curator.pictures import spending
-from dither.curator.price import Price, affordable, saying_what_is_left
+from dither.curator.price import Price, affordable, price_of, saying_what_is_left
 from dither.curator.request import Request
 from dither.curator.shown import session_html
 from dither.data.closing import Closing
@@ -100,7 +100,7 @@ class Session(Continuing, Closing):
 
     - answers: ``sql``, ``ask``, ``ask_parts``, ``ask_kept``;
     - facts that nobody has declared: ``bounds`` of a column, ``limits`` of a person;
-    - tables of counts: ``histogram``, ``workload``, ``marginals``;
+    - tables of counts: ``histogram``, ``workload``, ``marginals``; ``count``, to a relative accuracy;
     - tables of rows: ``synthesize``, ``synthesize_families``, ``anonymize``;
     - models: ``fit``;
     - numbers that go on being released, tick by tick: ``stream``;
@@ -175,6 +175,7 @@ class Session(Continuing, Closing):
     bounds = _released(found_facts.bounds)
     limits = _released(found_facts.limits)
     histogram = _released(count_tables.histogram)
+    count = _released(count_tables.count)
     workload = _released(count_tables.workload)
     marginals = _released(count_tables.marginals)
     synthesize = _released(synthetic_tables.synthesize)
@@ -384,8 +385,8 @@ class Session(Continuing, Closing):
         """
         self.check_declared()
         if isinstance(what, Offer):
-            fits, left = self.curator.ledger.would_admit(self.account, what.loss), str(self.balance().left)
-            return Price(self.request_of(what).summary or what.verb, what.loss, str(self.dataset.unit), left, fits)
+            words = self.request_of(what).summary or what.verb
+            return price_of(self.curator.ledger, self.account, what, words, str(self.dataset.unit))
         said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
         if any(word is not None for word in said.values()):
             stated_loss(**said)
@@ -483,12 +484,8 @@ class Session(Continuing, Closing):
         def run(engine: Engine) -> bytes:
             return offer.present(perform(offer.mechanism, engine))
 
-        return self._release(self.request_of(offer), offer.loss, run, offer.key)
-
-    def _release(self, request: Request, loss: Loss, run: Callable[[Engine], bytes], key: str | None) -> Receipt:
-        """Debit, run, store; or return what was stored for the same key."""
-        held, engine = self._reserved(request, loss, key)
-        return held.receipt if isinstance(held, Stored) else self._carried_out(held, engine, run)
+        held, engine = self._reserved(self.request_of(offer), offer.loss, offer.key)
+        return held.receipt if isinstance(held, Stored) else self._carried_out(held, engine, run, offer.spent)
 
     def check_offer(self, offer: Offer[Any]) -> None:
         """Refuse what can be refused before it costs anything."""
@@ -537,17 +534,25 @@ class Session(Continuing, Closing):
             self._warn_of_edition(held.receipt)
         return held, engine
 
-    def _carried_out(self, held: Reservation, engine: Engine, run: Callable[[Engine], bytes]) -> Receipt:
+    def _carried_out(
+        self,
+        held: Reservation,
+        engine: Engine,
+        run: Callable[[Engine], bytes],
+        spent: Callable[[bytes], Loss] | None = None,
+    ) -> Receipt:
         """Run what was debited, and store its answer: the only way from private rows to one."""
         ledger, name = self.curator.ledger, held.key
         drawing = Drawing(ledger, held)
         try:
             answer: bytes | None = None
+            lost: Loss | None = None
             # Why it fails may depend on private rows: what was raised goes nowhere.
             with contextlib.suppress(Exception), self._alone, before_first_draw(drawing.begin):
                 answer = run(engine)
+                lost = None if spent is None else spent(answer)
             if answer is not None and len(answer) <= LARGEST_ANSWER:
-                return drawing.complete(answer)
+                return drawing.complete(answer, lost)
             failure = drawing.failure()
         except DitherError as problem:
             # What hangs on it may quote the answer, which is nobody's as long as it is not stored.

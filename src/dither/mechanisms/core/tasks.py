@@ -43,6 +43,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "staircase": "For one number of sensitivity above 1, at an epsilon of about 2 and more.",
                 "bounded-geometric": "When a number outside a known range would be useless.",
                 "truncated-laplace": "When an answer must never be off by more than a bound, with a delta.",
+                "accuracy-first": "When a relative accuracy is wanted and the size of the count is unknown.",
                 "noise-reduction": "When readers see different accuracies, or a coarse answer may be enough.",
             },
         ),
