@@ -105,6 +105,7 @@ class Session(Continuing, Closing):
     - models: ``fit``;
     - numbers that go on being released, tick by tick: ``stream``;
     - any number of counting questions for one price: ``conversation``;
+    - questions about public parts of the rows, one after the other, for the price of one part: ``parts``;
     - graphs: ``graph``, whose edges, triangles, stars and degrees are released;
     - anything else: ``release`` takes any registered mechanism, over any declared source.
 
@@ -255,7 +256,7 @@ class Session(Continuing, Closing):
         for one in planned:
             self.check_offer(one)
         ledger = self.curator.ledger
-        if not ledger.would_admit(self.account, turns.loss) and not self._is_known(turns.key):
+        if not ledger.would_admit(self.account, turns.loss) and not self.is_known(turns.key):
             balance = self.balance()
             raise BudgetExceeded(turns.loss, balance.spent, balance.budget, f"; {balance.left} is left")
         request = self.request_of(turns.trial)
@@ -298,7 +299,7 @@ class Session(Continuing, Closing):
         """Return where a charge is written down, if that is durable."""
         return place_of(receipt) if self.curator.ledger.is_durable else UNLEDGERED
 
-    def _is_known(self, key: str) -> bool:
+    def is_known(self, key: str) -> bool:
         """Return whether something was debited to this analyst for a key."""
         mine = (self.account.analyst, None)
         entries = self.curator.ledger.entries(self.dataset.name)
@@ -484,8 +485,19 @@ class Session(Continuing, Closing):
         def run(engine: Engine) -> bytes:
             return offer.present(perform(offer.mechanism, engine))
 
-        held, engine = self._reserved(self.request_of(offer), offer.loss, offer.key)
-        return held.receipt if isinstance(held, Stored) else self._carried_out(held, engine, run, offer.spent)
+        return self.charged(self.request_of(offer), offer.loss, run, offer.key, offer.spent)
+
+    def charged(
+        self,
+        request: Request,
+        loss: Loss,
+        run: Callable[[Engine], bytes],
+        key: str | None,
+        spent: Callable[[bytes], Loss] | None = None,
+    ) -> Receipt:
+        """Debit, run, store; or return what was stored for the same key."""
+        held, engine = self._reserved(request, loss, key)
+        return held.receipt if isinstance(held, Stored) else self._carried_out(held, engine, run, spent)
 
     def check_offer(self, offer: Offer[Any]) -> None:
         """Refuse what can be refused before it costs anything."""

@@ -36,7 +36,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
             {
                 "query": "For any table of statistics; list the groups where you can.",
                 "partitioned-query": "When different things are asked of disjoint parts of the rows.",
-                "adaptive-parts": "The same in the library, where questions follow from earlier answers.",
+                "adaptive-parts": "The same, where questions follow from earlier answers: session.parts.",
                 "report": "When one answer is made of several queries: shares of a total, ROLLUP, UNION, ranks.",
                 "geometric": "For counts and sums of integers under a pure epsilon.",
                 "laplace": "For real numbers under a pure epsilon.",
