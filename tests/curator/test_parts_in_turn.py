@@ -79,14 +79,14 @@ def test_replaced_rows_touch_two_parts(tmp_path: Path) -> None:
 
 
 def test_people_pay_for_the_parts_that_they_are_in(tmp_path: Path) -> None:
-    with made(tmp_path, "person\ncontribution: {rows: 3}", "privacy id: who") as curator:
-        with curator.session("visits") as session:
-            rows = session.table("visits")
-            talk = session.parts("both", rows.partition("site", PARTS), epsilon="1/2")
-            assert talk.loss.pure == 1
-            one = session.parts("one", rows.partition("site", PARTS, groups=1), epsilon="1/2")
-            assert one.loss.pure == PureDP("1/2").pure
-            one.ask("first", _count, epsilon="1/2")
+    people = made(tmp_path, "person\ncontribution: {rows: 3}", "privacy id: who")
+    with people as curator, curator.session("visits") as session:
+        rows = session.table("visits")
+        talk = session.parts("both", rows.partition("site", PARTS), epsilon="1/2")
+        assert talk.loss.pure == 1
+        one = session.parts("one", rows.partition("site", PARTS, groups=1), epsilon="1/2")
+        assert one.loss.pure == PureDP("1/2").pure
+        one.ask("first", _count, epsilon="1/2")
 
 
 def test_it_cannot_be_opened_twice_copied_or_asked_about_other_rows(session: Session) -> None:

@@ -155,8 +155,7 @@ def count(
     asked = Asked(charged, dataset, table, bins or (), outside, out, plot)
     with ask.charged_session(charged, dataset, asked.files()) as session:
         edges = bins_of(session, asked.table, asked.bins, columns) if columns else None
-        how = {name: word for name, word in asked.release.items() if name not in ("delta", "rho")}
-        offer = session.offer.count(asked.table, columns, edges, share=share, levels=levels, **how)
+        offer = session.offer.count(asked.table, columns, edges, share=share, levels=levels, **asked.release)
         _release(session, asked, offer, lambda result: {"": result})
 
 

@@ -114,11 +114,6 @@ class AccuracyFirst(Primitive[Any, Any]):
         return cls(shape=shape, scales=scales, share=share, confidence=confidence)
 
     @property
-    def distance(self) -> Metric:
-        """L1 on counts."""
-        return L1
-
-    @property
     def domain(self) -> IntegerArray:
         """A table of counts."""
         return IntegerArray(self.shape)
@@ -127,6 +122,11 @@ class AccuracyFirst(Primitive[Any, Any]):
     def cells(self) -> int:
         """The number of counts."""
         return prod(self.shape)
+
+    @property
+    def distance(self) -> Metric:
+        """L1 on counts."""
+        return L1
 
     @property
     def draw_shape(self) -> tuple[int, ...]:

@@ -111,6 +111,8 @@ def count(
     *,
     share: Number = "0.05",
     epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
     loss: Loss | None = None,
     levels: int = 8,
     outside: str | None = None,
@@ -129,7 +131,9 @@ def count(
         bins: see ``histogram``.
         share: how far a count may be off, as a share of the true total: of one count its relative error.
         epsilon: the most that the release may lose.
-        loss: the same as a record.
+        delta: left out: what a level loses is an epsilon alone.
+        rho: left out, likewise.
+        loss: the most that the release may lose as a record.
         levels: how many levels of noise are tried, each with half the noise of the one before.
         outside: see ``histogram``.
         where: a condition in SQL on the rows.
@@ -141,7 +145,7 @@ def count(
     from dither.publish import count_tables
 
     level = probability("confidence", confidence, open_below=True)
-    stated = stated_loss(epsilon=epsilon, loss=loss)
+    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     rows = rows_of(dataset, table, where)
     cells = _cells(dataset, table, columns, bins, outside, where) if columns else all_rows(dataset, rows)
     planned = count_tables.plan_accurate(cells, stated, share=share, levels=levels, confidence=level)
