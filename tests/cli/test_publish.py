@@ -82,6 +82,16 @@ def test_a_histogram_goes_to_the_screen_and_to_files(home: Path) -> None:
         assert (home / name).stat().st_size > 100
 
 
+def test_a_count_is_quoted_at_most_and_charged_what_it_lost(home: Path) -> None:
+    """Of 300 rows at scales up to 2: noise is 50 off with a probability below 1e-10."""
+    words = ("publish", "count", "shop", "sales", "--share", "0.1", "--levels", "2", "--epsilon", "1", "--key", "k")
+    assert "at most epsilon = 1, usually less" in run(*words, "--quote")
+    told = record(*words)
+    assert abs(told["rows"][0][0] - 300) < 50
+    assert told["loss"]["epsilon"] == "1/2"
+    assert record("publish", "count", "shop", "sales", "city", "--levels", "2", "--epsilon", "1")["columns"]
+
+
 def test_a_workload_and_marginals(home: Path) -> None:
     answers = record(
         *("publish", "workload", "shop", "sales", "items", "--range", "0:4", "--range", "0:9", "--epsilon", "9")

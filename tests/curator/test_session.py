@@ -585,7 +585,7 @@ def test_an_answer_that_could_not_be_stored_hangs_on_nothing(session: Session, m
     """Not stored, not sent: the error of the ledger does not carry it either, and the key finds out."""
     ledger = session.curator.ledger
 
-    def refuse(held: object, answer: bytes) -> object:
+    def refuse(held: object, answer: bytes, **_: object) -> object:
         try:
             raise ValueError(answer)
         except ValueError:
@@ -610,7 +610,7 @@ def test_an_answer_is_stored_as_soon_as_the_ledger_is_there_again(
     ledger, told = session.curator.ledger, []
     real = ledger.complete
 
-    def once(held: Any, answer: bytes) -> Any:
+    def once(held: Any, answer: bytes, **_: Any) -> Any:
         told.append(answer)
         if len(told) == 1:
             raise LedgerUnavailable("here", "the connection was lost")

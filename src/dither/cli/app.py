@@ -98,6 +98,7 @@ PUBLISH: Final = MappingProxyType(
             "publish:histogram",
             "Publish how many rows fall into each cell of one column or more, each count with its interval.",
         ),
+        "count": Verb("publish:count", "Count rows to a relative accuracy, for the least epsilon that shows it."),
         "workload": Verb(
             "publish:workload",
             "Publish the answers to many queries on the cells of one column or more, for one price.",

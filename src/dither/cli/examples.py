@@ -120,6 +120,10 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither publish histogram clinic visits ward --epsilon 0.2",
             "dither publish histogram clinic visits waited --bins 20 --epsilon 0.5 -o waited.csv --plot",
         ),
+        "publish count": (
+            "dither publish count clinic visits --share 0.05 --epsilon 1 --quote",
+            "dither publish count clinic visits --where \"ward = 'oncology'\" --share 0.1 --epsilon 1",
+        ),
         "publish workload": (
             "dither publish workload clinic visits waited --bins 20 --queries prefixes --epsilon 0.5",
             "dither publish workload clinic visits age --range 0:17 --range 18:64 --epsilon 0.2",

@@ -128,6 +128,39 @@ def histogram(
         _release(session, asked, offer, lambda result: {"": result})
 
 
+def count(
+    dataset: DataSetName,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TABLE] [COLUMN]...", help="The table, which may be left out where there is one."),
+    ] = None,
+    share: Annotated[
+        str, typer.Option(help="How far a count may be off, as a share of the true total: of one count, of itself.")
+    ] = "0.05",
+    levels: Annotated[int, typer.Option(help="How many levels of noise are tried, each with half of it.", min=1)] = 8,
+    bins: Bins = None,
+    outside: Outside = None,
+    out: TableOut = None,
+    plot: Plot = False,
+    epsilon: Epsilon = None,
+    where: Where = None,
+    analyst: Analyst = "curator",
+    key: Key = None,
+    force: Force = False,
+    is_quoted: Quoted = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Count rows to a relative accuracy, for the least epsilon that shows it."""
+    charged = Charged(epsilon, None, None, where, analyst, key, home, as_json, is_quoted, force)
+    table, columns = table_and_words(home, dataset, words or [])
+    asked = Asked(charged, dataset, table, bins or (), outside, out, plot)
+    with ask.charged_session(charged, dataset, asked.files()) as session:
+        edges = bins_of(session, asked.table, asked.bins, columns) if columns else None
+        offer = session.offer.count(asked.table, columns, edges, share=share, levels=levels, **asked.release)
+        _release(session, asked, offer, lambda result: {"": result})
+
+
 def workload(
     dataset: DataSetName,
     words: Columns,

@@ -110,7 +110,8 @@ def release_card(dataset: DataSet, ledger: Ledger) -> dict[str, Any]:
         "accounting": {
             "composition": "a valid filter over adaptively chosen releases: sums of epsilon or of rho, deltas added",
             "post_processing": "outputs, ordering, HAVING and LIMIT act on released numbers only",
-            "when": "debited durably before the first random bit is drawn; nothing is given back",
+            "when": "debited durably before the first random bit is drawn; nothing that fails is given back, and a "
+            "budget of a pure epsilon is charged what an answer lost that stopped early",
         },
         "implementation": {
             "software": f"dither {dither.__version__}",

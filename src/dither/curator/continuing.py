@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, cast
 from dither.curator.price import saying_what_is_left
 from dither.errors import InvalidParameter
 from dither.exact import Number
-from dither.privacy import Loss
+from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query
 from dither.publish.queries.builder import Groups
 
 if TYPE_CHECKING:
     from dither.curator.conversations import Talk
+    from dither.curator.parts_in_turn import PartsInTurn
     from dither.curator.session import Session
     from dither.curator.streams.stream import Stream
+    from dither.publish.queries.parts import Partition
 
 
 class Continuing:
@@ -128,6 +130,36 @@ class Continuing:
         session.check_declared()
         session.check_offer(offer)
         return opened_conversation(session, offer, name)
+
+    def parts(
+        self,
+        name: str,
+        partition: Partition,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        loss: Loss | None = None,
+    ) -> PartsInTurn:
+        """Open questions about public disjoint parts of the rows, asked one after the other: paid for as a whole now.
+
+        What all parts may lose together is debited once: the loss of one part, times the parts that a unit touches.
+
+        Args:
+            name: the caller's name for it; it can be opened once, and ends with this process.
+            partition: ``session.table("visits").partition("site", {"north": ["n"], "south": ["s", "e"]})``.
+            epsilon: what the questions about one part may lose together, alone or with ``delta``; or ``rho``.
+            delta: the probability that the epsilon bound may be exceeded.
+            rho: a loss in zero-concentrated differential privacy: Gaussian noise.
+            loss: what one part may lose as a record, in place of these three.
+
+        """
+        from dither.curator.parts_in_turn import opened_parts
+
+        session = cast("Session", self)
+        with saying_what_is_left(session.balance):
+            each = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+        return opened_parts(session, name, partition, each)
 
     def conversations(self) -> tuple[str, ...]:
         """Return the names of the conversations that this analyst has opened."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dither.curator.ledger import Ledger, Receipt
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Reservation
 from dither.errors import DitherError, EngineFailure, LedgerUnavailable, ReleaseFailed
+from dither.privacy import Loss
 
 
 class Drawing:
@@ -24,13 +25,19 @@ class Drawing:
             raise
         self._is_drawn = True
 
-    def complete(self, answer: bytes) -> Receipt:
-        """Store the answer; once more if the ledger could not be reached, because it cannot be drawn again."""
+    def complete(self, answer: bytes, spent: Loss | None = None) -> Receipt:
+        """Store the answer; once more if the ledger could not be reached, because it cannot be drawn again.
+
+        Args:
+            answer: the bytes to store.
+            spent: what the answer says that was lost; None where that is what was debited.
+
+        """
         try:
-            return self._ledger.complete(self._held, answer)
+            return self._ledger.complete(self._held, answer, spent=spent)
         except LedgerUnavailable:
             pass
-        return self._ledger.complete(self._held, answer)
+        return self._ledger.complete(self._held, answer, spent=spent)
 
     def failure(self) -> DitherError:
         """Return why there is no answer, in words that depend on public facts alone."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Final
 
 from dither.curator.ledger import OWNER, Entry, Ledger, Receipt, Standing
+from dither.curator.ledger.amounts import UNITS
 from dither.errors import DitherError
-from dither.privacy import Loss
+from dither.privacy import Loss, PureDP
 from dither.publish.queries import QueryResult
 
 #: What an owner's act is called, by the kind of its entry.
@@ -38,7 +40,7 @@ class Act:
         time: when, in UTC.
         who: the analyst who asked, or the owner.
         what: was asked, or decided, in public words.
-        price: what was debited for it; None where nothing was.
+        price: what was debited for it, less what came back; None where nothing was.
         outcome: of a release: whether it was answered.
         key: of a release: the name that it was asked with.
         edition: of the rows at that time.
@@ -116,11 +118,20 @@ def history_of(ledger: Ledger, dataset: str) -> tuple[Act, ...]:
             )
         elif entry.kind in _ACTS:
             acts[entry.number] = Act(entry.number, entry.time, OWNER, _decided(entry), edition=edition)
-        elif entry.kind in _OUTCOMES:
+        elif entry.kind in _OUTCOMES or entry.kind == "return":
             number = latest.get((entry.analyst, entry.key))
             if number is not None:
-                acts[number] = replace(acts[number], outcome=_OUTCOMES[entry.kind])
+                acts[number] = _after(acts[number], entry)
     return tuple(acts[number] for number in sorted(acts))
+
+
+def _after(act: Act, entry: Entry) -> Act:
+    """Return a release after another entry about it."""
+    if entry.kind != "return":
+        return replace(act, outcome=_OUTCOMES[entry.kind])
+    debited = act.price.pure if act.price is not None else None
+    stays = PureDP((debited or 0) - Fraction(int(entry.record["epsilon"]), UNITS))
+    return replace(act, price=stays, outcome=f"answered; of {act.price} the rest came back")
 
 
 def raises(ledger: Ledger, dataset: str) -> list[dict[str, Any]]:

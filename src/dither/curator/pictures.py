@@ -6,6 +6,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Final
 
+from dither.curator.history import history_of
 from dither.curator.ledger.interface import Balance, Ledger
 from dither.pages.charts import Bars, Limit, Line, bar_chart, line_chart
 from dither.pages.frame import Axis, Chart
@@ -41,8 +42,8 @@ def spending(ledger: Ledger, dataset: str) -> Chart:
     """Return the losses of a data set's releases, added up in the order in which they were debited."""
     balance = ledger.balance(dataset)
     name, budget = _figure_of(balance.budget)
-    debits = [entry.loss for entry in ledger.entries(dataset) if entry.kind == "reserve" and entry.loss is not None]
-    sums = list(accumulate(_figure(loss, balance.budget) for loss in debits))
+    prices = [act.price for act in history_of(ledger, dataset) if act.price is not None]
+    sums = list(accumulate(_figure(loss, balance.budget) for loss in prices))
     title, across, up = f"What {dataset} has spent, release by release", Axis("release"), Axis("loss", name)
     places, most = range(1, len(sums) + 1), Limit("budget", budget)
     if len(sums) > _MOST_BARS:

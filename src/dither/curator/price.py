@@ -11,7 +11,8 @@ from typing import Any, Final
 from dither.curator.ledger import Account, Balance, Ledger
 from dither.errors import InvalidParameter, LossNotStated, NoGuarantee
 from dither.mechanisms.notebook import decimals, html
-from dither.privacy import Loss
+from dither.privacy import Loss, PureDP
+from dither.privacy.losses import states_rho
 
 #: More releases are not counted beforehand.
 MOST_AFFORDABLE: Final = 1024
@@ -27,6 +28,7 @@ class Price:
         unit: whom it would protect, in words.
         left: what the analyst may still spend.
         fits: whether it would be admitted now; nothing is promised for a moment later.
+        is_at_most: whether the answer decides how much of the loss stays charged.
 
     """
 
@@ -35,10 +37,18 @@ class Price:
     unit: str
     left: str
     fits: bool
+    is_at_most: bool = False
+
+    @property
+    def cost(self) -> str:
+        """The loss in words."""
+        return f"at most {self.loss}, usually less" if self.is_at_most else str(self.loss)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        said = {"release": self.release, "unit": self.unit, "left": self.left, "fits": self.fits}
+        said: dict[str, Any] = {"release": self.release, "unit": self.unit, "left": self.left, "fits": self.fits}
+        if self.is_at_most:
+            said["is_at_most"] = True
         return {**said, "loss": self.loss.to_dict(), "loss_decimals": decimals(self.loss)}
 
     def to_json(self) -> str:
@@ -46,15 +56,15 @@ class Price:
         return json.dumps(self.to_dict(), sort_keys=True)
 
     def __repr__(self) -> str:
-        return f"<Price: {self.loss} for {self.release}>"
+        return f"<Price: {self.cost} for {self.release}>"
 
     def _repr_html_(self) -> str:
-        facts = [("cost", str(self.loss)), ("protects", self.unit), ("left", self.left)]
+        facts = [("cost", self.cost), ("protects", self.unit), ("left", self.left)]
         return html(f"Price of {self.release}", facts=[*facts, ("fits", "yes" if self.fits else "no")])
 
     def __str__(self) -> str:
         fits = "it fits" if self.fits else "it does not fit"
-        return f"{self.release} would cost {self.loss}, for {self.unit}; {self.left} is left: {fits}"
+        return f"{self.release} would cost {self.cost}, for {self.unit}; {self.left} is left: {fits}"
 
 
 @dataclass(frozen=True)
@@ -65,12 +75,14 @@ class Room:
         left: what may still be spent, in words.
         fits: whether one release of the loss would be admitted now; nothing is promised for a moment later.
         releases: how many of them would be, one after another, up to a thousand; None where that was not asked.
+        takes_back: whether its budget takes back what a release was debited and did not lose.
 
     """
 
     left: str
     fits: bool
     releases: int | None = None
+    takes_back: bool = False
 
 
 def room_for(ledger: Ledger, account: Account, loss: Loss, *, is_counted: bool = False) -> Room:
@@ -83,8 +95,10 @@ def room_for(ledger: Ledger, account: Account, loss: Loss, *, is_counted: bool =
         is_counted: whether to say how many.
 
     """
-    left = str(ledger.balance(account.dataset, account.analyst).left)
-    return Room(left, ledger.would_admit(account, loss), affordable(ledger, account, loss) if is_counted else None)
+    left, budget = ledger.balance(account.dataset, account.analyst).left, ledger.balance(account.dataset).budget
+    takes_back = isinstance(budget, PureDP) and not states_rho(budget)
+    many = affordable(ledger, account, loss) if is_counted else None
+    return Room(str(left), ledger.would_admit(account, loss), many, takes_back)
 
 
 def affordable(ledger: Ledger, account: Account, loss: Loss) -> int:

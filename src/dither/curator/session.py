@@ -97,11 +97,12 @@ class Session(Continuing, ForOwner, Closing):
 
     - answers: ``sql``, ``ask``, ``ask_parts``, ``ask_kept``;
     - facts that nobody has declared: ``bounds`` of a column, ``limits`` of a person;
-    - tables of counts: ``histogram``, ``workload``, ``marginals``;
+    - tables of counts: ``histogram``, ``workload``, ``marginals``; ``count``, to a relative accuracy;
     - tables of rows: ``synthesize``, ``synthesize_families``, ``anonymize``;
     - models: ``fit``;
     - numbers that go on being released, tick by tick: ``stream``;
     - any number of counting questions for one price: ``conversation``;
+    - questions about public parts of the rows, one after the other, for the price of one part: ``parts``;
     - graphs: ``graph``, whose edges, triangles, stars and degrees are released;
     - anything else: ``release`` takes any registered mechanism, over any declared source.
 
@@ -172,6 +173,7 @@ class Session(Continuing, ForOwner, Closing):
     bounds = _released(found_facts.bounds)
     limits = _released(found_facts.limits)
     histogram = _released(count_tables.histogram)
+    count = _released(count_tables.count)
     workload = _released(count_tables.workload)
     marginals = _released(count_tables.marginals)
     synthesize = _released(synthetic_tables.synthesize)
@@ -260,7 +262,7 @@ class Session(Continuing, ForOwner, Closing):
         for one in planned:
             self.check_offer(one)
         ledger = self.curator.ledger
-        if not ledger.would_admit(self.account, turns.loss) and not self._is_known(turns.key):
+        if not ledger.would_admit(self.account, turns.loss) and not self.is_known(turns.key):
             balance = self.balance()
             raise BudgetExceeded(turns.loss, balance.spent, balance.budget, f"; {balance.left} is left")
         held, engine = self._reserved(self.request_in_turn(turns), turns.asking, turns.key)
@@ -305,7 +307,7 @@ class Session(Continuing, ForOwner, Closing):
         """Return where a charge is written down, if that is durable."""
         return place_of(receipt) if self.curator.ledger.is_durable else UNLEDGERED
 
-    def _is_known(self, key: str) -> bool:
+    def is_known(self, key: str) -> bool:
         """Return whether something was debited to this analyst for a key."""
         mine = (self.account.analyst, None)
         entries = self.curator.ledger.entries(self.dataset.name)
@@ -403,8 +405,8 @@ class Session(Continuing, ForOwner, Closing):
         self.check_declared()
         if isinstance(what, Offer):
             room = self.room_for(what.loss)
-            words = self.request_of(what).summary or what.verb
-            return Price(words, what.loss, str(self.dataset.unit), room.left, room.fits)
+            words, is_at_most = self.request_of(what).summary or what.verb, what.spent is not None and room.takes_back
+            return Price(words, what.loss, str(self.dataset.unit), room.left, room.fits, is_at_most)
         said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
         if any(word is not None for word in said.values()):
             stated_loss(**said)
@@ -482,12 +484,20 @@ class Session(Continuing, ForOwner, Closing):
         def run(engine: Engine) -> bytes:
             return offer.present(perform(offer.mechanism, engine))
 
-        return self._release(self.request_of(offer), offer.loss, run, offer.key if key is None else key)
+        name = offer.key if key is None else key
+        return self.charged(self.request_of(offer), offer.loss, run, name, offer.spent)
 
-    def _release(self, request: Request, loss: Loss, run: Callable[[Engine], bytes], key: str | None) -> Receipt:
+    def charged(
+        self,
+        request: Request,
+        loss: Loss,
+        run: Callable[[Engine], bytes],
+        key: str | None,
+        spent: Callable[[bytes], Loss] | None = None,
+    ) -> Receipt:
         """Debit, run, store; or return what was stored for the same key."""
         held, engine = self._reserved(request, loss, key)
-        return held.receipt if isinstance(held, Stored) else self._carried_out(held, engine, run)
+        return held.receipt if isinstance(held, Stored) else self._carried_out(held, engine, run, spent)
 
     def check_offer(self, offer: Offer[Any]) -> None:
         """Refuse what can be refused before it costs anything."""
@@ -536,17 +546,25 @@ class Session(Continuing, ForOwner, Closing):
             self._warn_of_edition(held.receipt)
         return held, engine
 
-    def _carried_out(self, held: Reservation, engine: Engine, run: Callable[[Engine], bytes]) -> Receipt:
+    def _carried_out(
+        self,
+        held: Reservation,
+        engine: Engine,
+        run: Callable[[Engine], bytes],
+        spent: Callable[[bytes], Loss] | None = None,
+    ) -> Receipt:
         """Run what was debited, and store its answer: the only way from private rows to one."""
         ledger, name = self.curator.ledger, held.key
         drawing = Drawing(ledger, held)
         try:
             answer: bytes | None = None
+            lost: Loss | None = None
             # Why it fails may depend on private rows: what was raised goes nowhere.
             with contextlib.suppress(Exception), self._alone, before_first_draw(drawing.begin):
                 answer = run(engine)
+                lost = None if spent is None else spent(answer)
             if answer is not None and len(answer) <= LARGEST_ANSWER:
-                return drawing.complete(answer)
+                return drawing.complete(answer, lost)
             failure = drawing.failure()
         except DitherError as problem:
             # What hangs on it may quote the answer, which is nobody's as long as it is not stored.

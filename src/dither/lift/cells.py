@@ -27,6 +27,7 @@ from dither.data import (
     Expression,
     Filter,
     Keep,
+    Kind,
     Limits,
     Literal,
     OneOf,
@@ -218,6 +219,18 @@ def cells_of(
         raise InvalidParameter("outside", outside, f"'{ENDS}' or '{DROP}'")
     relation, declared = source_of(dataset, table)
     return Cells(dataset, relation, tuple(axis_of(declared(name), given.get(name), outside) for name in names))
+
+
+def all_rows(dataset: DataSet, table: str | Relation) -> Cells:
+    """Return the one cell that all rows fall into.
+
+    Args:
+        dataset: the schema.
+        table: the name of a private table, or rows of private tables.
+
+    """
+    everything = Axis("rows", Literal(0, Kind.INTEGER), (0,), None, is_numbered=True, is_ordered=False)
+    return Cells(dataset, source_of(dataset, table)[0], (everything,))
 
 
 def listed_rows(relation: Relation, axis: Axis, lists: int) -> Relation:

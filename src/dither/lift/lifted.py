@@ -18,7 +18,7 @@ from dither.data.examples import clinic, neighbours_of, some_visits
 from dither.data.reference import ReferenceEngine
 from dither.data.schema import person_unit
 from dither.errors import NoGuarantee
-from dither.exact import Number, Of
+from dither.exact import Number, Of, non_negative
 from dither.lift.cells import cells_of
 from dither.lift.over_data import OverData
 from dither.lift.source import Source
@@ -121,6 +121,10 @@ class Lifted(OverData[Any]):
     def plan(self) -> Plan:
         """Use the method once."""
         return Derived(self.method, self.stability)
+
+    def loss_of(self, out: Any, d_in: Number = 1) -> Loss:
+        """Return what the method loses with this very output."""
+        return self.method.loss_of(out, non_negative("d_in", d_in) * self.stability)
 
     def error(self, confidence: Number) -> Bound | None:
         """Return the method's error bound."""

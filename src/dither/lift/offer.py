@@ -36,6 +36,8 @@ class Offer(Generic[T]):
             gets.
         key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
         forget: lets go of what was presented and could not be stored, where any of it is held.
+        spent: reads from the stored bytes what the release has lost, where that may be less than its loss; the ledger
+            gives the rest back where it can.
 
     """
 
@@ -48,6 +50,7 @@ class Offer(Generic[T]):
     read: Callable[[bytes, str], T]
     key: str | None = None
     forget: Callable[[], None] = _nothing
+    spent: Callable[[bytes], Loss] | None = None
 
     @property
     def loss(self) -> Loss:

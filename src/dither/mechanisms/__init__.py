@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dither.mechanisms.above_threshold import AboveThreshold
+    from dither.mechanisms.accuracy_first import AccuracyFirst
     from dither.mechanisms.bounded_geometric import BoundedGeometric
     from dither.mechanisms.buffered_counter import BufferedCounter
     from dither.mechanisms.core.mechanism import (
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AboveThreshold",
+    "AccuracyFirst",
     "Bound",
     "BoundedGeometric",
     "Budget",
@@ -158,6 +160,7 @@ __all__ = [
 #: Where each name is at home. A module is imported when a name of it is first asked for: a query needs few of them.
 _HOMES = {
     "AboveThreshold": "above_threshold",
+    "AccuracyFirst": "accuracy_first",
     "Bound": "core.mechanism",
     "BoundedGeometric": "bounded_geometric",
     "Budget": "core.release",

@@ -2,8 +2,8 @@
 
 For asking how accurate an answer has to be only after seeing a coarse one. Independent releases would cost the sum of
 their losses; here each finer answer takes noise away from the one before, and all of them together tell no more than
-the finest. Cost: one draw a level. The price is that of the finest level whether or not it is asked for: a price that
-depended on where one stops would depend on the answers.
+the finest. Cost: one draw a level. The price of a conversation is that of the finest level whether or not it is asked
+for: a conversation has no last answer. ``AccuracyFirst`` stops by itself and is charged where it stopped.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ class NoiseReduction(InteractivePrimitive[int, int]):
         return self.loss_after(len(self.scales), d_in)
 
     def loss_after(self, calls: int, d_in: Number = 1) -> Loss:
-        """Return the loss of the first ``calls`` answers, for a caller who has committed in advance to ask no more.
+        """Return the loss of the first ``calls`` answers: ex post, of a conversation that went no farther.
 
-        To be shown, not to be charged: who stops because of an answer is bound by ``loss``.
+        To be shown, not to be charged: an open conversation may go on.
         """
         change = non_negative("d_in", d_in)
         asked = whole("calls", calls, most=len(self.scales))

@@ -1,4 +1,4 @@
-"""Histograms, workloads and marginals of a data set: planned from public facts, presented as tables.
+"""Histograms, accurate counts, workloads and marginals of a data set: planned from public facts, presented as tables.
 
 Nothing here reads rows.
 """
@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 from dither.data import DataSet, Relation
 from dither.errors import InvalidParameter, NoGuarantee
+from dither.exact import Number
 from dither.lift.axes import Axis
 from dither.lift.cells import Cells, SparseCells, cells_of
 from dither.lift.lifted import Lifted
+from dither.mechanisms.accuracy_first import AccuracyFirst
 from dither.mechanisms.core.purse import Purse
 from dither.privacy import ApproxDP, Loss, PureDP
 from dither.privacy.losses import states_rho
@@ -177,6 +179,30 @@ def plan_workload(cells: Cells, workload: Workload, loss: Loss, *, method: str =
     return _least(loss, lambda within: Planned(Lifted.calibrated(within, source=cells, build=build), cells))
 
 
+def plan_accurate(cells: Cells, loss: Loss, *, share: Number, levels: int, confidence: Fraction) -> Planned:
+    """Return the release of all cells with the most noise that leaves errors a small share of the total.
+
+    Args:
+        cells: what is counted.
+        loss: a pure loss, which the finest level has.
+        share: of the true total, by which each count may err.
+        levels: how many there are, each with half the noise of the one before.
+        confidence: with which the errors keep to the share.
+
+    """
+    cells.check_dense()
+    if not isinstance(loss, PureDP):
+        raise InvalidParameter("loss", loss, "an epsilon alone: what a level loses is an epsilon")
+
+    def build(each: Loss) -> AccuracyFirst:
+        shape = cells.shape
+        return AccuracyFirst.calibrated(
+            each, sensitivity=1, shape=shape, share=share, levels=levels, confidence=confidence
+        )
+
+    return Planned(Lifted.calibrated(loss, source=cells, build=build), cells)
+
+
 def plan_marginals(
     dataset: DataSet,
     table: str | Relation,
@@ -229,6 +255,34 @@ def present_histogram(planned: Planned, out: Any, *, confidence: Fraction, non_n
     if non_negative:
         notes.append("counts are the nearest without negative ones; intervals are those of the plain estimates, from 0")
     return _result(release, keys, labels, shown, flat, confidence, notes, least=0.0 if non_negative else -math.inf)
+
+
+def present_accurate(planned: Planned, out: Any, *, confidence: Fraction, grouped: bool) -> QueryResult:
+    """Return a row for each cell, with what the level that was reached has lost.
+
+    Args:
+        planned: what was released.
+        out: the level and the counts.
+        confidence: at which all intervals hold at once.
+        grouped: whether there is a column that tells cells apart; else there is one count.
+
+    """
+    release, method = planned.mechanism, cast("AccuracyFirst", planned.mechanism.method)
+    keys, labels = _labels(planned.cells.axes) if grouped else ([], [()])
+    flat, lost = np.asarray(out)[1:].astype(np.float64), release.loss_of(out)
+    share = f"{float(method.share):g} of the total, with probability {float(method.confidence):g}"
+    found = f"no count errs by more than {share}"
+    if not method.is_reached(out):
+        found = f"still too coarse to show that no count errs by more than {share}"
+    notes = [
+        f"level {method.level(out) + 1} of {len(method.scales)}: {found}",
+        f"this level lost {lost} of at most {release.loss(1)}; a budget of a pure epsilon is charged what was lost",
+    ]
+    interval = release.interval(out, confidence)
+    ends = None if interval is None else (np.ravel(interval.low), np.ravel(interval.high))
+    shown = nearest(flat, 0.0)
+    table = _table(release, keys, labels, shown, _from_least(flat, shown, ends, 0.0), confidence, notes, raw=flat)
+    return replace(table, loss=lost)
 
 
 def _present_sparse(planned: Planned, out: dict[int, int], confidence: Fraction) -> QueryResult:

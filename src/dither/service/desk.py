@@ -118,7 +118,7 @@ class Desk:
         """Return whether a release of a loss would fit, and how many would."""
         session = self._session(bearer, name)
         room = session.room_for(_loss(body.get("loss")), is_counted=body.get("counted") is True)
-        return {"left": room.left, "fits": room.fits, "releases": room.releases}
+        return vars(room)
 
     def quote(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a release would cost, and how far it would err; for a list of losses, one quote each."""

@@ -291,6 +291,22 @@ def test_a_ledger_of_the_second_version_opens_with_what_its_quotas_meant(file_ho
         assert ledger.verify().is_intact
 
 
+def test_a_ledger_of_the_third_version_opens_and_takes_back(file_home) -> None:
+    """In that version nothing came back; what was spent stays spent."""
+    connection = sqlite3.connect(file_home.path)
+    connection.executescript((Path(__file__).parent / "version_3.sql").read_text(encoding="utf-8"))
+    connection.close()
+    with file_home.open() as ledger:
+        assert ledger.verify().is_intact
+        assert ledger.standings()["visits"].edition == 2
+        assert ledger.balance("visits").spent.pure == Fraction(3, 10)
+        assert ledger.reserve(ANA, "first", "digest one", PureDP("0.1")).answer == b"answer one"
+        held = ledger.reserve(ANA, "third", "digest three", PureDP("0.2"))
+        ledger.complete(held, b"answer three", spent=PureDP("0.1"))
+        assert ledger.balance("visits").spent.pure == ledger.balance("visits", "ana").spent.pure == Fraction(4, 10)
+        assert ledger.verify().is_intact
+
+
 def test_versions_are_applied_in_order_once_and_together(file_home, monkeypatch) -> None:
     last = max(schema.SQLITE)
     with file_home.open() as ledger:

@@ -19,6 +19,7 @@ from fractions import Fraction
 from typing import Any
 
 from dither.curator.ledger.amounts import ZERO, Amount
+from dither.curator.ledger.returns import RETURNED, kept_of, takes_back, without_returned
 from dither.curator.ledger.standing import BESIDE, beside
 from dither.privacy import ApproxDP, Filter, GaussianDP, Loss
 from dither.privacy.losses import states_rho
@@ -59,6 +60,9 @@ def successor(limit: str | None, spent: Amount, loss: Loss) -> dict[str, Any]:
 
     """
     record: dict[str, Any] = loss.to_dict() | beside(limit)
+    if not takes_back(json.dumps(loss.to_dict())):
+        # The new limit counts what was debited in another figure, in which nothing came back.
+        record.pop(RETURNED, None)
     if not isinstance(loss, ApproxDP) or states_rho(loss) or spent == ZERO:
         return record
     old = None if limit is None else filter_at(limit, spent)
@@ -74,9 +78,9 @@ def successor(limit: str | None, spent: Amount, loss: Loss) -> dict[str, Any]:
 
 
 def filter_at(limit: str, spent: Amount) -> Filter:
-    """Return the filter of a limit, with the sums as they stand."""
-    counted = copy.copy(_unspent(limit))
-    counted.spent = spent.loss()
+    """Return the filter of a limit, with the sums as they stand, less what came back."""
+    counted = copy.copy(_unspent(without_returned(limit)))
+    counted.spent = kept_of(limit, spent).loss()
     return counted
 
 
@@ -109,7 +113,8 @@ class Certificates:
         self._ahead: dict[str, int] = {}
 
     def admits(self, limit: str, spent: Amount, charge: Amount) -> bool:
-        """Whether the filter of ``limit`` admits ``charge`` when ``spent`` is spent."""
+        """Whether the filter of ``limit`` admits ``charge`` when ``spent`` is debited."""
+        limit, spent = without_returned(limit), kept_of(limit, spent)
         total = spent + charge
         known = self._known.get(limit)
         if known is not None and total <= known:

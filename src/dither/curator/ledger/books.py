@@ -31,10 +31,11 @@ from dither.curator.ledger.interface import (
 )
 from dither.curator.ledger.orders import Answer, Debit, Decision, Draw, why_barred
 from dither.curator.ledger.owners import limit_as_loss
-from dither.curator.ledger.page import Page, Request
+from dither.curator.ledger.page import Page, Purse, Request
 from dither.curator.ledger.people import PeopleBooks
 from dither.curator.ledger.replay import Replay
 from dither.curator.ledger.restore import contradiction
+from dither.curator.ledger.returns import kept_of, returned_of, unused
 from dither.errors import (
     AnalystUnknown,
     BudgetExceeded,
@@ -121,7 +122,7 @@ class Books(PeopleBooks):
 
     def _refusal(self, decision: Decision, account: Account, key: str, loss: Loss | None = None) -> DitherError:
         """Return why nothing was done, now that whatever led to it is durable."""
-        spent = (decision.charge or ZERO).loss
+        spent = kept_of(decision.limit, decision.charge or ZERO).loss
         limit = PureDP(0) if decision.limit is None else limit_of(decision.limit)
         match decision.kind:
             case "unknown":
@@ -167,27 +168,24 @@ class Books(PeopleBooks):
         if decision.kind != "drawing":
             raise self._refusal(decision, account, key)
 
-    def complete(self, reservation: Reservation, answer: bytes) -> Receipt:
-        """Store the answer durably, before it is sent."""
+    def complete(self, reservation: Reservation, answer: bytes, *, spent: Loss | None = None) -> Receipt:
+        """Store the answer durably, before it is sent, with what it gives back."""
         if not isinstance(reservation, Reservation):
             raise InvalidParameter("reservation", reservation, "what reserve returned")
         if not (isinstance(answer, bytes) and len(answer) <= LARGEST_ANSWER):
             rule = f"at most {LARGEST_ANSWER} bytes"
             # The answer is not shown: until it is stored it is nobody's.
             raise InvalidParameter("answer", type(answer), rule)
-        account, key = reservation.account, reservation.key
-        decision = self._ask(
-            Answer(account, key, reservation.request_digest, reservation.entry, reservation.hash, answer)
-        )
+        account, key, digest = reservation.account, reservation.key, reservation.request_digest
+        returned = unused(Amount.of(reservation.loss), spent)
+        decision = self._ask(Answer(account, key, digest, reservation.entry, reservation.hash, answer, returned))
         # Whatever was decided, there is nothing more to draw for.
         self.abandon(reservation)
         if decision.kind == "stored" and decision.charge is not None:
-            loss, digest = decision.charge.loss(), answer_digest(answer)
-            return Receipt(
-                self._id, account, key, reservation.request_digest, loss, decision.entry, decision.hash, digest, answer
-            )
+            loss, content = decision.charge.loss(), answer_digest(answer)
+            return Receipt(self._id, account, key, digest, loss, decision.entry, decision.hash, content, answer)
         if decision.kind == "answered":
-            stored = self._stored(account, key, reservation.request_digest)
+            stored = self._stored(account, key, digest)
             if stored is None:
                 raise LedgerCorrupted(self._where, "an answered request is gone")
             return stored.receipt
@@ -241,7 +239,7 @@ class Books(PeopleBooks):
                 analyst=analyst,
                 unit=unit,
                 budget=limit_as_loss(purse if mine.limit is None else mine),
-                spent=mine.spent.loss(),
+                spent=_kept(page, purse, mine, account).loss(),
                 reserved=sum(reserved, ZERO).loss(),
                 left=left,
                 releases=mine.releases,
@@ -309,6 +307,13 @@ class Books(PeopleBooks):
             )
 
         return self._look(work)
+
+
+def _kept(page: Page, purse: Purse, mine: Purse, account: Account | None) -> Amount:
+    """Return what stays spent of a data set, or by an analyst; one without a quota has no sum of what came back."""
+    if account is None or mine.limit is not None or not returned_of(purse.limit) or mine.spent.epsilon is None:
+        return mine.kept
+    return Amount(max(0, mine.spent.epsilon - page.returned_by(account)), mine.spent.rho, mine.spent.delta)
 
 
 def _otherwise(loss: Loss, decision: Decision) -> Amount | None:

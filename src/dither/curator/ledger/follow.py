@@ -109,6 +109,11 @@ class Followed:
                     self._set(seq, account, mine._replace(limit=canonical(record["quota"])))
                 case "reserve":
                     self._pay(seq, Account(record["dataset"], record["analyst"]), Amount.from_dict(record["charge"]))
+                case "return":
+                    account, units = Account(record["dataset"], record["analyst"]), int(record["epsilon"])
+                    unit, purse = self.datasets[account.dataset]
+                    self._set(seq, account.dataset, (unit, purse.take_back(units)))
+                    self._set(seq, account, self.analysts.get(account, _NOTHING).take_back(units))
                 case "restore":
                     for one in record["datasets"]:
                         self._set(seq, one["dataset"], (one["unit"], _written(one, "budget")))

@@ -7,7 +7,8 @@ on where it stopped; if it died after it, the request is sealed, so that noise i
 comes while it lives waits for its outcome.
 
 Guarantee: in every reachable state, after any crash, the losses of all answered requests of a data set add up to no
-more than what is debited to it, and what is debited was admitted by the valid filter of its budget.
+more than what is debited to it, less what answers gave back; and what is debited was admitted by the valid filter of
+its budget. Nothing but an answer that says itself that it lost less gives anything back.
 """
 
 from __future__ import annotations
@@ -121,7 +122,8 @@ class Stored:
 class Balance:
     """What an account may spend and has spent.
 
-    ``spent`` includes ``reserved``, the part that waits for answers. ``left`` is the largest single release that would
+    ``spent`` is all that was debited, less what releases gave back that stopped early (``complete``). It includes
+    ``reserved``, the part that waits for answers. ``left`` is the largest single release that would
     still be admitted: pure, or zCDP under a zCDP budget. For one analyst ``budget`` is the quota, or the data set's
     budget where there is none, and ``left`` is what both have room for.
     """
@@ -333,11 +335,18 @@ class Ledger(Closing):
         """
 
     @abstractmethod
-    def complete(self, reservation: Reservation, answer: bytes) -> Receipt:
+    def complete(self, reservation: Reservation, answer: bytes, *, spent: Loss | None = None) -> Receipt:
         """Store the answer durably, before it is sent.
 
         The first to complete wins: whoever comes later, with whatever bytes, gets the stored ones back, and must send
         those.
+
+        Args:
+            reservation: what ``reserve`` returned.
+            answer: the bytes to store.
+            spent: what the release lost, if its answer alone says that it is less than was debited: for every pair of
+                neighbours, this very answer is at most e^epsilon times as likely for one as for the other. Budgets and
+                quotas of a pure epsilon take the difference back, in the same durable step; others keep the debit.
 
         Raises:
             RequestSealed: the request was given up meanwhile; the answer must not be sent.

@@ -52,6 +52,8 @@ class Answer(NamedTuple):
     entry: int
     hash: str
     content: bytes
+    #: Units of epsilon that the answer says were not lost.
+    returned: int = 0
 
     def __repr__(self) -> str:
         # The content is not shown: until it is stored it is nobody's.
@@ -208,7 +210,22 @@ def _answer(page: Page, order: Answer, known: Request) -> Decision:
     account, key = order.account, order.key
     page.enter_answer(account, key, answer_digest(order.content))
     page.answer(account, key, known, order.content)
-    return Decision("stored", page.seq, page.hash, known.attempts, known.charge)
+    stored = Decision("stored", page.seq, page.hash, known.attempts, known.charge)
+    if 0 < order.returned <= (known.charge.epsilon or 0):
+        _return(page, order)
+    return stored
+
+
+def _return(page: Page, order: Answer) -> None:
+    """Let the accounts of a request take back what its answer, which was just entered, did not lose."""
+    account, units = order.account, order.returned
+    (unit, purse), mine = page.dataset(account.dataset), page.analyst(account)
+    after, mine_after = purse.take_back(units), mine.take_back(units)
+    if (after, mine_after) == (purse, mine):
+        return
+    page.enter("return", dataset=account.dataset, analyst=account.analyst, key=order.key, epsilon=str(units))
+    page.keep_dataset(account.dataset, unit, after)
+    page.keep_analyst(account, mine_after)
 
 
 # Letters are fields that end with a NUL, which no name, digest or description holds: split and joined at a fraction of
@@ -231,7 +248,7 @@ def write_orders(orders: Sequence[Order]) -> bytes:
         elif isinstance(order, Draw):
             rest = (str(order.entry), order.hash, "", "")
         else:
-            rest = (str(order.entry), order.hash, str(len(order.content)), "")
+            rest = (str(order.entry), order.hash, str(len(order.content)), str(order.returned or ""))
             contents.append(order.content)
         fields += (order.verb, account.dataset, account.analyst, order.key, order.digest, *rest)
     fields.append("")
@@ -254,8 +271,10 @@ def read_orders(data: bytes) -> list[Order]:
             orders.append(Draw(account, key.decode(), digest.decode(), int(first), second.decode()))
         else:
             end = start + int(third)
-            content = contents[start:end]
-            orders.append(Answer(account, key.decode(), digest.decode(), int(first), second.decode(), content))
+            content, returned = contents[start:end], int(words or 0)
+            orders.append(
+                Answer(account, key.decode(), digest.decode(), int(first), second.decode(), content, returned)
+            )
             start = end
     return orders
 

@@ -22,6 +22,7 @@ from dither.curator.ledger.amounts import UNITS, ZERO, Amount
 from dither.curator.ledger.anchor import Holding, Memory
 from dither.curator.ledger.chain import answer_text, canonical, debit_text, link
 from dither.curator.ledger.interface import Account
+from dither.curator.ledger.returns import kept_of, returned_of, returning
 from dither.curator.ledger.rows import Rows
 from dither.curator.ledger.standing import standing_of
 from dither.errors import DitherError, LedgerCorrupted, NotFound
@@ -53,6 +54,15 @@ class Purse(NamedTuple):
     def pay(self, charge: Amount) -> Purse:
         """Return the purse with one more release."""
         return Purse(self.limit, self.spent + charge, self.releases + 1)
+
+    @property
+    def kept(self) -> Amount:
+        """What stays spent: all debits, less what came back."""
+        return kept_of(self.limit, self.spent)
+
+    def take_back(self, units: int) -> Purse:
+        """Return the purse after a release gave units of epsilon back; the same where its limit takes none."""
+        return self._replace(limit=returning(self.limit, units))
 
     def room(self) -> Loss | None:
         """Return the largest single loss, in whole units, that would be admitted; None without a limit."""
@@ -392,6 +402,14 @@ class Page:
             rows = self.rows.all(statement + " AND analyst = ?", dataset, analyst)
         return [(str(row[0]), Amount.from_texts(*row[1:])) for row in rows]
 
+    @guarded
+    def returned_by(self, account: Account) -> int:
+        """Return what all releases of an analyst gave back, in units of epsilon; reads the data set's entries."""
+        statement = "SELECT record FROM entries WHERE dataset = ? AND record LIKE ?"
+        rows = self.rows.all(statement, account.dataset, '%"kind":"return","seq":%')
+        records = [json.loads(row[0]) for row in rows]
+        return sum(int(record["epsilon"]) for record in records if record["analyst"] == account.analyst)
+
     def unanswered(self) -> list[tuple[Account, str, Request]]:
         """Return every request that waits for its answer, of all data sets."""
         rows = self.rows.all("SELECT dataset, analyst, key FROM requests WHERE state = 'reserved' ORDER BY reserved")
@@ -461,12 +479,14 @@ def _request_of(row: Sequence[Any]) -> Request:
 def _dataset_of(row: Sequence[Any]) -> tuple[str, Purse]:
     limit_of(row[1])
     standing_of(row[1])
+    returned_of(row[1])
     return str(row[0]), Purse(row[1], Amount.from_texts(*row[2:5]), int(row[5]))
 
 
 def _purse_of(row: Sequence[Any]) -> Purse:
     if row[0] is not None:
         limit_of(row[0])
+        returned_of(row[0])
     return Purse(row[0], Amount.from_texts(*row[1:4]), int(row[4]))
 
 

@@ -20,12 +20,13 @@ from dither.curator.ledger.chain import answer_digest, canonical, first_link, li
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Account
 from dither.curator.ledger.orders import why_barred
 from dither.curator.ledger.page import Page, Purse
+from dither.curator.ledger.returns import kept_of, returned_of
 from dither.curator.ledger.standing import closed, renamed, renewed, retired, standing_of
 from dither.errors import DitherError
 
 _KINDS = (
     *("register", "raise", "quota", "close", "rename", "retire", "edition"),
-    *("reserve", "renew", "draw", "seal", "answer", "restore"),
+    *("reserve", "renew", "draw", "seal", "answer", "return", "restore"),
 )
 #: Without a search for blanks around the text: there are none in a canonical one.
 _DECODER = json.JSONDecoder()
@@ -128,7 +129,7 @@ class Replay:
         """Ask the filter about all debits that it was not asked about."""
         debits = self._unasked.pop(whose)
         limit, last = debits[0].limit, debits[-1]
-        if filter_at(limit, debits[0].spent).usual.holds((last.spent + last.charge).loss()):
+        if filter_at(limit, debits[0].spent).usual.holds(kept_of(limit, last.spent + last.charge).loss()):
             return
         for debit in debits:
             if not filter_at(limit, debit.spent).admits(debit.charge.loss()) and debit.seq not in self._overspent:
@@ -227,6 +228,20 @@ class Replay:
         request = self._waiting(record)
         request |= {"state": "answered", "answered": record["seq"], "answer": record["answer"]}
 
+    def _return(self, record: dict[str, Any]) -> None:
+        account = self._account(record)
+        request = self.requests.get((account, record["key"]))
+        # One debit gives back once, in the transaction of its answer.
+        is_answered = request is not None and request["answered"] == record["seq"] - 1
+        _demand(is_answered, "something came back that no answer gave back")
+        units, most = int(record["epsilon"]), 0 if request is None else request["charge"].epsilon or 0
+        _demand(0 < units <= most, "more came back than was debited")
+        (unit, purse), mine = self._dataset(record), self.analysts.get(account, Purse(None, ZERO, 0))
+        after, mine_after = purse.take_back(units), mine.take_back(units)
+        _demand((after, mine_after) != (purse, mine), "no limit takes back what came back")
+        self.datasets[account.dataset] = unit, after
+        self.analysts[account] = mine_after
+
     def _restore(self, record: dict[str, Any]) -> None:
         for one in record["datasets"]:
             _, before = self.datasets.get(one["dataset"], ("", Purse(None, ZERO, 0)))
@@ -293,6 +308,7 @@ def _limit(terms: dict[str, Any]) -> str:
     text = canonical(terms)
     limit_of(text)
     standing_of(text)
+    returned_of(text)
     return text
 
 

@@ -179,8 +179,9 @@ _POSTGRES_2 = (
 # Version 3: the text of a budget may say what else its owner decided (``standing``), and entries of new kinds say when.
 # Nothing changes in the tables; a package that would not understand such a text is told so by the number.
 
+# Version 4: the text of a limit may say what releases gave back (``returns``), and entries say when. Likewise.
 
-# Version 4: who may come in from elsewhere, what they are granted, and the tokens they show.
+# Version 5: who may come in from elsewhere, what they are granted, and the tokens they show.
 def _people(text: str) -> tuple[str, ...]:
     """Return the tables of people; ``text`` is the type of texts that are compared."""
     return (
@@ -207,11 +208,11 @@ def _people(text: str) -> tuple[str, ...]:
     )
 
 
-_SQLITE_4 = _people("TEXT")
-_POSTGRES_4 = _people('TEXT COLLATE "C"')
+_SQLITE_5 = _people("TEXT")
+_POSTGRES_5 = _people('TEXT COLLATE "C"')
 
 #: The table of versions itself; it never changes.
 VERSIONS = "CREATE TABLE schema_versions (version INTEGER PRIMARY KEY, since TEXT NOT NULL)"
 
-SQLITE: dict[int, tuple[str, ...]] = {1: _SQLITE_1, 2: _SQLITE_2, 3: (), 4: _SQLITE_4}
-POSTGRES: dict[int, tuple[str, ...]] = {1: _POSTGRES_1, 2: _POSTGRES_2, 3: (), 4: _POSTGRES_4}
+SQLITE: dict[int, tuple[str, ...]] = {1: _SQLITE_1, 2: _SQLITE_2, 3: (), 4: (), 5: _SQLITE_5}
+POSTGRES: dict[int, tuple[str, ...]] = {1: _POSTGRES_1, 2: _POSTGRES_2, 3: (), 4: (), 5: _POSTGRES_5}

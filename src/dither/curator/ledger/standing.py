@@ -1,8 +1,9 @@
 """What an owner has decided about a data set, beside how large its budget is.
 
 All of it is kept in one text with the budget: by which names the data set went, whether only analysts with quotas may
-spend, whether it is retired, and which edition its rows are. So whatever keeps, follows, remembers, restores or replays
-a budget does the same for these, and a row that was edited is as little believed.
+spend, whether it is retired, which edition its rows are, and what releases gave back (``returns``). So whatever keeps,
+follows, remembers, restores or replays a budget does the same for these, and a row that was edited is as little
+believed.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dither.curator.ledger.returns import RETURNED
+
 _CALLED, _CLOSED, _RETIRED, _EDITION, _SINCE = "called", "closed", "retired", "edition", "since"
 #: What stands beside the figures of a budget, in its text.
-BESIDE: Final = frozenset([_CALLED, _CLOSED, _RETIRED, _EDITION, _SINCE])
+BESIDE: Final = frozenset([_CALLED, _CLOSED, _RETIRED, _EDITION, _SINCE, RETURNED])
 
 
 @dataclass(frozen=True)

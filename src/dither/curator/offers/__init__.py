@@ -86,6 +86,7 @@ class Offers:
     bounds = _offered(found_facts.bounds)
     limits = _offered(found_facts.limits)
     histogram = _offered(count_tables.histogram)
+    count = _offered(count_tables.count)
     workload = _offered(count_tables.workload)
     marginals = _offered(count_tables.marginals)
     synthesize = _offered(synthetic_tables.synthesize)

@@ -11,7 +11,7 @@ from dither.curator.offers.plain import digest_of
 from dither.curator.offers.rows import rows_of
 from dither.data import wire
 from dither.data.schema import DataSet
-from dither.exact import Number, probability
+from dither.exact import Number, exact, probability
 from dither.lift.offer import Offer
 from dither.lift.stored import LARGEST_ANSWER, check_length
 from dither.privacy import Loss, stated_loss
@@ -101,6 +101,71 @@ def histogram(
         return shown.stored_within(LARGEST_ANSWER)[1].encode()
 
     return Offer("histogram", words, planned.mechanism, asked, stated, present, QueryResult.stored, key)
+
+
+def count(
+    dataset: DataSet,
+    table: str,
+    columns: str | Sequence[str] = (),
+    bins: Any = None,
+    *,
+    share: Number = "0.05",
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    loss: Loss | None = None,
+    levels: int = 8,
+    outside: str | None = None,
+    where: str | None = None,
+    key: str | None = None,
+    confidence: Number = "0.95",
+) -> Offer[QueryResult]:
+    """Offer the number of rows to a relative accuracy, for the least loss at which the released counts show it.
+
+    The most that it may lose is debited first. A budget that is a pure epsilon is given back what was not lost.
+
+    Args:
+        dataset: the schema.
+        table: a private table.
+        columns: a column or several whose cells are counted; without them all rows are one count.
+        bins: see ``histogram``.
+        share: how far a count may be off, as a share of the true total: of one count its relative error.
+        epsilon: the most that the release may lose.
+        delta: left out: what a level loses is an epsilon alone.
+        rho: left out, likewise.
+        loss: the most that the release may lose as a record.
+        levels: how many levels of noise are tried, each with half the noise of the one before.
+        outside: see ``histogram``.
+        where: a condition in SQL on the rows.
+        key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
+        confidence: with which no count is farther off, and at which all intervals hold at once.
+
+    """
+    from dither.lift.cells import all_rows
+    from dither.publish import count_tables
+
+    level = probability("confidence", confidence, open_below=True)
+    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+    rows = rows_of(dataset, table, where)
+    cells = _cells(dataset, table, columns, bins, outside, where) if columns else all_rows(dataset, rows)
+    planned = count_tables.plan_accurate(cells, stated, share=share, levels=levels, confidence=level)
+    check_length("columns", math.prod(cells.shape), count_tables.longest_row(cells.axes), _HEAD)
+    asked: dict[str, Any] = {
+        "cells": wire.encode(cells),
+        "share": str(exact("share", share)),
+        "levels": levels,
+        "confidence": str(level),
+    }
+    words = f"rows of {table} by {', '.join(cells.names)}" if columns else f"rows of {table}"
+
+    def present(out: Any) -> bytes:
+        shown = count_tables.present_accurate(planned, out, confidence=level, grouped=bool(columns))
+        return shown.stored_within(LARGEST_ANSWER)[1].encode()
+
+    def spent(stored: bytes) -> Loss:
+        return QueryResult.stored(stored, "").loss
+
+    return Offer("count", words, planned.mechanism, asked, stated, present, QueryResult.stored, key, spent=spent)
 
 
 def workload(

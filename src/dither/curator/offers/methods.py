@@ -57,4 +57,6 @@ def method(dataset: DataSet, method: Mechanism[Any, Any], source: Source[Any], *
         write_value,
         lambda stored, _: read_value(stored),
         key,
+        # Of most mechanisms every output loses the same.
+        spent=None if type(plain).loss_of is Mechanism.loss_of else lambda stored: lifted.loss_of(read_value(stored)),
     )

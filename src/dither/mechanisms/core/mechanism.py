@@ -116,6 +116,13 @@ class Mechanism(ABC, Generic[V, O]):
     def loss(self, d_in: Number = 1) -> Loss:
         """Return the loss for inputs at most ``d_in`` apart."""
 
+    def loss_of(self, out: O, d_in: Number = 1) -> Loss:
+        """Return the loss of this very output: no input is more than e^loss times as likely to give it.
+
+        That is the loss of the mechanism, unless its page proves less for some outputs.
+        """
+        return self.loss(d_in)
+
     def error(self, confidence: Number) -> Bound | None:
         """Return a bound on the release's error at that confidence, or None (see ``no_error_because``)."""
         probability("confidence", confidence)

@@ -181,9 +181,8 @@ class PartsConversation:
         """Return the largest question about a part that still fits."""
         return self._accounts[self._partition.place(label)].room()
 
-    @quietly
-    def ask(self, question: PartQuestion) -> Answered:
-        """Return the noisy integers of a question, or raise BudgetExceeded and take nothing."""
+    def check(self, question: PartQuestion) -> int:
+        """Return the part of a question, or refuse it by public facts alone: other rows, or more than is left."""
         if not isinstance(question, PartQuestion):
             raise InvalidParameter("question", question, "a PartQuestion")
         place, answer = self._partition.place(question.label), question.answer
@@ -194,6 +193,14 @@ class PartsConversation:
             raise Unanswerable(
                 "choices of a part are not offered in a partition", "group by the value, or ask with quantiles='tree'"
             )
+        if not self._accounts[place].admits(answer.loss(1)):
+            raise self._accounts[place].refusal(answer.loss(1))
+        return place
+
+    @quietly
+    def ask(self, question: PartQuestion) -> Answered:
+        """Return the noisy integers of a question, or raise BudgetExceeded and take nothing."""
+        place, answer = self.check(question), question.answer
         self._accounts[place].spend(answer.loss(1))
         return answer.release(self._data, self._runners[place])
 

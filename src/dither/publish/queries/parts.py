@@ -12,7 +12,9 @@ from dither.publish.queries.partitioned import Part, Partitioned, number_of_part
 from dither.publish.queries.terms import fitted
 
 if TYPE_CHECKING:
+    from dither.publish.queries.adaptive_parts import OpenPartition
     from dither.publish.queries.builder import Groups, Rows
+    from dither.publish.queries.query import Query
 
 
 class Partition:
@@ -33,6 +35,37 @@ class Partition:
             raise InvalidParameter("parts", sorted(asks), f"given for all of {', '.join(self._parts)}")
         return PartitionedGroups(self, dict(asks))
 
+    def rows(self, dataset: DataSet) -> tuple[Relation, Expression]:
+        """Return the rows of all parts, bounded to as many parts a person as count, and what decides."""
+        below = self._source.relation(dataset)
+        by = fitted(self._by, below.columns)
+        kind = kind_of(by, below.columns)
+        values = tuple(Literal(value, kind) for part in self._parts.values() for value in part)
+        source: Relation = Filter(below, OneOf(by, values))
+        groups = self._groups if self._groups is not None else dataset.groups
+        if dataset.protects_persons and groups is not None and groups < len(self._parts):
+            part_of = number_of_part(by, list(self._parts.values()), kind)
+            source = Bounded(source, (part_of,), Limits(groups=groups), tuple(below.columns))
+        return source, by
+
+    def open(self, dataset: DataSet) -> OpenPartition:
+        """Return the parts, to be asked one after the other."""
+        from dither.publish.queries.adaptive_parts import OpenPartition
+
+        source, by = self.rows(dataset)
+        return OpenPartition(dataset, source, by, tuple(self._parts.items()))
+
+    def query(self, partition: OpenPartition, label: str, ask: Callable[[Rows], Groups]) -> Query:
+        """Return what a question asks of the rows of one part.
+
+        Args:
+            partition: the parts, as ``open`` returned them.
+            label: which part.
+            ask: makes the query of its rows.
+
+        """
+        return ask(self._source.of(partition.rows(label))).build(partition.dataset)
+
 
 class PartitionedGroups:
     """The queries of the parts; ``build`` makes the record that is priced by parallel composition."""
@@ -43,18 +76,10 @@ class PartitionedGroups:
     def build(self, dataset: DataSet) -> Partitioned:
         """Return the queries of all parts."""
         split = self._partition
-        below = split._source.relation(dataset)
-        by = fitted(split._by, below.columns)
-        kind = kind_of(by, below.columns)
-        options = {label: tuple(Literal(value, kind) for value in values) for label, values in split._parts.items()}
-        source: Relation = Filter(below, OneOf(by, tuple(one for part in options.values() for one in part)))
-        groups = split._groups if split._groups is not None else dataset.groups
-        if dataset.protects_persons and groups is not None and groups < len(options):
-            part_of = number_of_part(by, list(split._parts.values()), kind)
-            source = Bounded(source, (part_of,), Limits(groups=groups), tuple(below.columns))
-        parts = []
+        source, by = split.rows(dataset)
+        kind, parts = kind_of(by, source.columns), []
         for label, ask in self._asks.items():
-            mine = Filter(source, OneOf(by, options[label]))
+            mine = Filter(source, OneOf(by, tuple(Literal(value, kind) for value in split._parts[label])))
             query = ask(split._source.of(mine)).build(dataset)
             parts.append(Part(label, split._parts[label], query))
         return Partitioned(dataset, source, by, tuple(parts))

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
 from math import floor, lcm
 from typing import Any, ClassVar, Self
 
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import FAR, Number, Of, Positive, non_negative, whole
 from dither.mechanisms.core.additive import FallingScales
+from dither.mechanisms.core.coupled import coupled_levels
 from dither.mechanisms.core.mechanism import Numerics, Primitive
 from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.core.registry import Example, register
@@ -35,8 +35,6 @@ from dither.publish.workloads.workload import Workload
 _MOST_LEVELS = 64
 #: So that every entry is a float without rounding.
 _LARGEST_ROW = 2**50
-#: Two numbers of noise up to this can be added in 64 bits.
-_LARGEST_DRAW = 2**61
 
 
 def _examples() -> Iterator[Example]:
@@ -141,10 +139,8 @@ class IReduct(Primitive[Any, Any]):
         counts = np.clip(self.domain.admit(value), -limit, limit)
         exact = self.workload.matrix.times(counts.reshape(-1, 1))[:, 0]
         size = count * self.workload.queries
-        added = [noise.discrete_laplace(self.scales[-1], size)]
-        for fine, coarse in pairwise(reversed(self.scales)):
-            added.append(_wide(added[-1]) + _wide(noise.coarsening(fine, coarse, size)))
-        levels = [saturating_sum(exact, each.reshape(count, -1)) for each in reversed(added)]
+        drawn = coupled_levels(self.scales, size, noise)
+        levels = [saturating_sum(exact, each.reshape(count, -1)) for each in drawn]
         shown = np.stack(levels, axis=1)
         return np.stack([self._reduce(each) for each in shown])
 
@@ -193,9 +189,3 @@ class IReduct(Primitive[Any, Any]):
     def _room(self) -> int:
         """Epsilon in integer steps."""
         return int(self._step * self.epsilon)
-
-
-def _wide(drawn: NDArray[Any]) -> NDArray[Any]:
-    """Return the noise, as Python integers if a sum of two draws might exceed 64 bits."""
-    fits = int(drawn.max(initial=0)) <= _LARGEST_DRAW and int(drawn.min(initial=0)) >= -_LARGEST_DRAW
-    return drawn if fits else drawn.astype(object)
