@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib.util
+import linecache
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -104,6 +105,17 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
             item.user_properties.append((_DECLARED, float(sum(rates))))
 
 
+class Examples:
+    """Begins examples in docstrings and pages without source lines in memory.
+
+    Before each, doctest asks whether any file of which lines are kept was written since: by then hundreds.
+    """
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        if isinstance(item, pytest.DoctestItem):
+            linecache.clearcache()
+
+
 class FalseAlarms:
     """Adds up what the statistical tests that ran declare, and fails a session that may fail by chance too often."""
 
@@ -158,6 +170,7 @@ def anchors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Examples(), "examples")
     tool_of("cpu").plug_in(config, is_whole=is_whole_suite(config))
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FalseAlarms(), "false-alarms")

@@ -37,8 +37,8 @@ def search_of(share: str, most: float = 2.0**32 - 1) -> tuple[RankSearch, RankPa
 def found(share: str, values: NDArray[np.int64], times: int) -> Any:
     """Return values and intervals of many independent searches of the same rows.
 
-    A single quantile is chosen in one level, and its scouts choose among all rows: no draw depends on an earlier one, so
-    that each can be made for all searches at once.
+    A single quantile is chosen in one level, and its scouts choose among all rows: no draw depends on an earlier one.
+    So each is made for all searches at once.
     """
     search, part = search_of(share)
     rows, source = Rows.of(zip(values.tolist(), [1] * len(values), strict=True), search.cells), system_noise()
