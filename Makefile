@@ -59,6 +59,7 @@ lint: $(VENV)/.installed
 	$(BIN)/python tools/proofs.py
 	$(BIN)/python tools/catalogue.py --check
 	$(BIN)/python -m tools.reference --check
+	$(BIN)/python -m tools.api --check
 
 types: $(VENV)/.installed
 	$(BIN)/mypy

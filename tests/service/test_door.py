@@ -293,3 +293,9 @@ def test_lines_are_served_in_turn_and_have_a_limit() -> None:
     assert pool.close(30)
     with pytest.raises(LineFull):
         pool.submit("e", lambda: None)
+
+
+def test_the_page_of_the_wire_is_made_of_the_table() -> None:
+    from tools.api import PAGE, page
+
+    assert PAGE.read_text(encoding="utf-8") == page()

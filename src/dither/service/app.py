@@ -110,6 +110,7 @@ class Service:
         self.begin_stop()
         await asyncio.to_thread(self._releasing.close, self.settings.patience)
         await asyncio.to_thread(self._readers.close, 1)
+        self.desk.close()
 
     # One request.
 

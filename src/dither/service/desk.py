@@ -67,6 +67,8 @@ class Desk:
         self.curator, self.people = curator, People(curator)
         self._shares = shares_answers
         self._here = threading.local()
+        #: The open sessions of each thread.
+        self._kept: list[OrderedDict[tuple[Any, ...], Session]] = []
         self._log: Log | None = None
 
     # What is public to a person.
@@ -224,6 +226,12 @@ class Desk:
 
     # Sessions.
 
+    def close(self) -> None:
+        """Let go of the tables of all threads, which must have ended."""
+        for kept in self._kept:
+            while kept:
+                kept.popitem()[1].close()
+
     def _grant(self, bearer: Bearer, name: str) -> Grant:
         registered = self.curator.registered(name)
         for grant in self.people.grants(bearer.person.name):
@@ -240,6 +248,7 @@ class Desk:
         kept: OrderedDict[tuple[Any, ...], Session] | None = getattr(self._here, "sessions", None)
         if kept is None:
             kept = self._here.sessions = OrderedDict()
+            self._kept.append(kept)
         # Other rows, or another declaration, need another session.
         mark = (grant.dataset, name, bearer.person.name, *self._state(grant.dataset))
         session = kept.pop(mark, None) or self.curator.session(name, analyst=bearer.person.name)

@@ -181,6 +181,7 @@ _POSTGRES_2 = (
 
 # Version 4: the text of a limit may say what releases gave back (``returns``), and entries say when. Likewise.
 
+
 # Version 5: who may come in from elsewhere, what they are granted, and the tokens they show.
 def _people(text: str) -> tuple[str, ...]:
     """Return the tables of people; ``text`` is the type of texts that are compared."""
