@@ -18,7 +18,7 @@ def page() -> str:
     lines = [
         "# The wire",
         "",
-        "Every route of the [service](service.md), as the table in `dither.service.routes` has it. For programs there is",
+        "Every route of the [service](service.md), as the table in `dither.service.routes` has it. For programs:",
         "`GET /v1/openapi.json`. What is not listed cannot be reached.",
         "",
         "| route | who, with a token for | what |",
