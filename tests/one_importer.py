@@ -6,6 +6,7 @@ to the tests of importing; the rooms above add a small file for nearly every tes
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import os
@@ -28,12 +29,19 @@ def _database(process: int) -> Any:
     opened = contextlib.ExitStack()
     # The folder is made if something must be put aside, which no small file asks for.
     connection = opened.enter_context(importing_connection(Path(tempfile.gettempdir()) / f"importing-{process}"))
-    return connection, opened
+
+    def close() -> None:
+        if os.getpid() == process:
+            opened.close()
+            _database.cache_clear()
+
+    atexit.register(close)
+    return connection
 
 
 @contextlib.contextmanager
 def _in_turn(workshop: Path) -> Iterator[Any]:
-    with _database(os.getpid())[0].cursor() as connection:
+    with _database(os.getpid()).cursor() as connection:
         connection.execute("SET enable_progress_bar = false")
         yield connection
 
