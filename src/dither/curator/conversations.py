@@ -341,4 +341,5 @@ def _plain(answer: Answer) -> dict[str, Any]:
         "ground": answer.ground,
         "centre": answer.centre,
         "variance": answer.variance,
+        "largest": answer.largest,
     }
