@@ -55,9 +55,9 @@ def many_laplace_reach(variance: float, failure: float, *, terms: float, narrowe
     variance V = sum 2 (a_i s_i)^2 E_i, and P[|sum| > x] <= P[|N| > x / sqrt(u)] + P[V > u]. Where no summand has more
     than 1 / k of the variance v, ln E[e^(tV)] <= -k ln(1 - t v / k), by convexity as above, and Chernoff's bound is
     P[V > (1 + h) v] <= e^(-k (h - ln(1 + h))). Discrete noise X is the difference of two rounded-down exponentials,
-    whose fractions are independent of it: X + R = L with R in (-1, 1), independent of X and of mean 0. So |sum a_i X_i|
-    is at most |sum a_i L_i| + |sum a_i R_i|, and Hoeffding's inequality bounds the last. The failure is divided among
-    the three.
+    whose fractions are independent of it: X + R = L, where R is the difference of two variables between 0 and 1, is
+    independent of X and has mean 0. So |sum a_i X_i| is at most |sum a_i L_i| + |sum a_i R_i|; and Hoeffding's lemma
+    for each fraction gives P[|sum a_i R_i| > r] <= 2 e^(-r^2 / sum a_i^2). The failure is divided among the three.
 
     Args:
         variance: that of the same combination of continuous Laplace noise: sum of 2 (a_i s_i)^2.
@@ -77,7 +77,7 @@ def many_laplace_reach(variance: float, failure: float, *, terms: float, narrowe
         wide = _gamma_excess(max(terms, 1e-9), math.log(2 / (others * failure)))
         normal = -NormalDist().inv_cdf((1 - others) * failure / 2)
         squares = variance / (2 * narrowest**2)
-        fractions = math.sqrt(2 * squares * math.log(4 / (others * failure)))
+        fractions = math.sqrt(squares * math.log(4 / (others * failure)))
         found = min(found, math.sqrt(variance * (1 + wide)) * normal + fractions)
     return found * _OUTWARDS
 
