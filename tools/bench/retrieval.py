@@ -1,7 +1,7 @@
 """Inner products of two noisy vectors: how far they err by what the client sends, at one epsilon for either side.
 
-A made-up vector of 1,024 counts and queries about forty cells near each other. Baselines: the server's noisy vector with
-a query that everybody may see, and the answer 0.
+A made-up vector of 1,024 counts and queries about forty cells near each other. Baselines: the server's noisy vector
+with a query that everybody may see, and the answer 0.
 """
 
 from __future__ import annotations
