@@ -20,6 +20,7 @@ from dither.publish.interactive import (
     DistanceConversation,
     IterativeConstruction,
     MinimisingConversation,
+    ModelFirst,
     PublishedModel,
 )
 from dither.publish.interactive.capacity import MOST_QUESTIONS, capacity
@@ -27,12 +28,55 @@ from dither.publish.retrieval import SharedVector, inner_product
 
 WIDTH = 560
 _QUESTIONS = 400
+_EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 def pictures() -> Iterator[tuple[str, Chart]]:
     """Draw all of them."""
-    for part in (updates, cuts, distances, disjunctions, minimisers, published_models, retrieval, capacities):
+    for part in (
+        conversations,
+        updates,
+        cuts,
+        distances,
+        disjunctions,
+        minimisers,
+        published_models,
+        retrieval,
+        capacities,
+    ):
         yield from part()
+
+
+def conversations() -> Iterator[tuple[str, Chart]]:
+    """Draw the errors of a conversation by epsilon, beside those of questions that are paid for one by one."""
+    dice = np.random.default_rng(2)
+    people = Attributes.of({"age": 60, "region": 12, "ward": 8, "smokes": 2})
+    ages = np.exp(-((np.arange(60) - 25) ** 2) / 300)
+    law = ages[:, None, None, None] * dice.dirichlet(np.full(12, 0.7))[:, None, None]
+    law = law * dice.dirichlet(np.full(8, 0.7), size=(60, 1))[..., None] * np.array([0.8, 0.2])
+    counts = dice.multinomial(50_000, (law / law.sum()).ravel()).reshape(people.sizes)
+    lines: dict[str, list[float]] = {"a conversation": [], "epsilon divided among 300 questions": []}
+    for epsilon in _EPSILONS:
+        method = ModelFirst.calibrated(PureDP(epsilon), attributes=people, questions=300)
+        talk = converse(method, counts, budget=Budget(epsilon=epsilon, unit=ROW), stability=1)
+        errors = []
+        for _ in range(300):
+            mask = np.ones(people.sizes, dtype=np.bool_)
+            for axis in dice.choice(4, int(dice.integers(1, 4)), replace=False):
+                shape = [1] * 4
+                shape[axis] = people.sizes[axis]
+                mask &= (dice.random(people.sizes[axis]) < 0.5).reshape(shape)
+            errors.append(abs(talk.ask(mask).value - int(counts[mask].sum())))
+        lines["a conversation"].append(float(np.mean(errors)))
+        lines["epsilon divided among 300 questions"].append(300 / epsilon)
+    chart = line_chart(
+        "What three hundred answers are off by",
+        [Line(name, _EPSILONS, errors) for name, errors in lines.items()],
+        across=Axis("epsilon", is_log=True),
+        up=Axis("an answer is off by", "rows, on average", is_log=True),
+        width=WIDTH,
+    )
+    yield "conversation", chart.captioned("50,000 generated rows, 11,520 cells, questions about one to three columns.")
 
 
 def updates() -> Iterator[tuple[str, Chart]]:

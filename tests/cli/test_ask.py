@@ -57,6 +57,9 @@ def test_a_hundred_questions_are_answered_under_one_price(
         assert curator.session("clinic", analyst="curator").balance().spent.pure == 10**5
     assert "50 [50, 50] at 0.95, from the model" in typed("clinic", "wards", "ward = 'a'", home=home)
     assert "100 asked so far" in typed("clinic", "wards", home=home)
+    again = json.loads(typed("clinic", "wards", "--answers", "--json", home=home))
+    assert again["answers"] == found["answers"]
+    assert "50 [50, 50] at 0.95, from the model  ward = 'a'" in typed("clinic", "wards", "--answers", home=home)
 
 
 def test_what_cannot_be_done_is_said(home: Path) -> None:
@@ -64,6 +67,7 @@ def test_what_cannot_be_done_is_said(home: Path) -> None:
         ("clinic", "nothing", "age > 3"),
         ("clinic", "wards", "--columns", "ward"),
         ("clinic", "wards", "--epsilon", "1"),
+        ("clinic", "wards", "age > 3", "--answers"),
         ("clinic", "wards", "--columns", "ward,age", "--epsilon", "1", "--bins", "age"),
         ("clinic", "wards", "--columns", "ward,age", "--epsilon", "1", "--file", "nowhere.txt"),
         ("clinic", "wards", "--columns", "ward,age", "--epsilon", "1", "--table", "nowhere"),

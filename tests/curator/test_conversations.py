@@ -18,6 +18,7 @@ import pytest
 from dither.curator.conversations import Talk
 from dither.curator.folder import Curator
 from dither.curator.session import Session
+from dither.curator.streams.book import PlainBook
 from dither.curator.streams.opening import book_paths
 from dither.data import Column, DataSet, Kind, Table
 from dither.data.schema import person_unit
@@ -370,3 +371,18 @@ def test_a_conversation_is_read_while_another_asks_and_errors_call_it_a_conversa
         opened(session),
     ):
         pass
+
+
+def test_a_book_that_does_not_say_how_its_table_was_declared_is_read_as_it_is_now(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = PlainBook.create
+
+    def older(path: Path, key: Path, about: dict[str, Any]) -> PlainBook:
+        return make(path, key, {name: one for name, one in about.items() if name != "dataset"})
+
+    monkeypatch.setattr(PlainBook, "create", older)
+    with opened(session) as talk:
+        first = talk.ask("age > 40")
+    with contextlib.closing(session.conversation("talk", only_read=True)) as read:
+        assert read.answers() == (first,)

@@ -21,6 +21,7 @@ from tools.bench import (
     marginals,
     microdata,
     queries,
+    retrieval,
     spark,
     streams,
     synthetic,
@@ -159,8 +160,8 @@ def show_marginals(console: Console, given: argparse.Namespace, rival: Path | No
 
 
 def show_conversations(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
-    """Measure many questions for one price, beside baselines."""
-    for line in conversations.lines():
+    """Measure many questions for one price, and inner products of two private vectors, beside baselines."""
+    for line in [*conversations.lines(), *retrieval.lines()]:
         console.print(line, highlight=False, markup=False)
 
 

@@ -1,7 +1,8 @@
 """Ten thousand counting questions about one table, at one price: how far answers err, and how long each takes.
 
 Adult (age, marital status, sex, country, income: 99,960 cells) from the folder in ``DITHER_DATA``, else a made-up table
-as wide. Questions are conjunctions of random sets of values of one to three columns. Baselines at the same loss: the
+as wide. Questions are conjunctions of random sets of values of one to three columns, once with ranges of ages in place
+of sets of them. Baselines at the same loss: the
 loss divided among all questions, multiplicative weights without a model, MWEM on pairs, and a noisy table of all cells.
 """
 
@@ -54,8 +55,8 @@ def table() -> tuple[str, Attributes, Counts]:
     return name, attributes, attributes.count(codes, tuple(range(len(names))))
 
 
-def questions(attributes: Attributes, count: int) -> Iterator[Mask]:
-    """Yield conjunctions of random sets of values of one to three columns."""
+def questions(attributes: Attributes, count: int, *, ranges: bool = False) -> Iterator[Mask]:
+    """Yield conjunctions of random sets of values of one to three columns; with ``ranges``, of ranges of the first."""
     generator = np.random.default_rng()
     for _ in range(count):
         chosen = generator.choice(len(attributes.sizes), generator.integers(1, 4), replace=False)
@@ -63,7 +64,12 @@ def questions(attributes: Attributes, count: int) -> Iterator[Mask]:
         for axis in chosen:
             shape = [1] * len(attributes.sizes)
             shape[axis] = attributes.sizes[axis]
-            mask &= (generator.random(attributes.sizes[axis]) < 0.5).reshape(shape)
+            size = attributes.sizes[axis]
+            chosen_values = generator.random(size) < 0.5
+            if ranges and axis == 0:
+                first, last = np.sort(generator.integers(0, size, 2))
+                chosen_values = (np.arange(size) >= first) & (np.arange(size) <= last)
+            mask &= chosen_values.reshape(shape)
         yield mask
 
 
@@ -72,10 +78,10 @@ def measure(epsilon: int = 1, count: int = 10_000) -> Iterator[TalkFigures]:
     loss = PureDP(epsilon)
     _, attributes, counts = table()
 
-    def talked(name: str, method: Any) -> TalkFigures:
+    def talked(name: str, method: Any, *, ranges: bool = False) -> TalkFigures:
         talk = converse(method, counts, budget=Budget(epsilon=epsilon, unit=ROW), stability=1)
         errors, covered, known, took = [], 0, 0, 0.0
-        for mask in questions(attributes, count):
+        for mask in questions(attributes, count, ranges=ranges):
             start = time.process_time()
             answer = talk.ask(mask)
             interval = method.interval(answer, _LEVEL)
@@ -96,7 +102,9 @@ def measure(epsilon: int = 1, count: int = 10_000) -> Iterator[TalkFigures]:
             errors.append(abs(value - int(counts[mask].sum())))
         return _figures(name, errors, took, None)
 
-    yield talked("model first", ModelFirst.calibrated(loss, attributes=attributes, questions=count))
+    first = ModelFirst.calibrated(loss, attributes=attributes, questions=count)
+    yield talked("model first", first)
+    yield talked(f"model first, ranges of {attributes.names[0]}", first, ranges=True)
     each = Geometric(scale=count, shape=(count,))
     split = np.abs(np.asarray(perform(each, np.zeros(count, dtype=np.int64), stability=1)))
     yield _figures("loss divided among all questions", list(split), 0.0, None)

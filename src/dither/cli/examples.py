@@ -97,6 +97,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither ask clinic wards --columns ward,region --epsilon 1 --quote",
             "dither ask clinic wards --columns ward,region --epsilon 1",
             "dither ask clinic wards \"ward = 'oncology'\" \"region = 'north' AND ward <> 'oncology'\"",
+            "dither ask clinic wards --answers     # what was answered so far",
         ),
         "stream": (
             f"dither stream open arrivals hourly {_HOURLY} --epsilon 1",

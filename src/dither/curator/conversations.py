@@ -190,7 +190,7 @@ class Talk(Closing):
                     # It was written down, and nobody has seen its answer.
                     book.store([_plain(answer)])
                 elif _plain(answer) != stored[place]:
-                    rule = "its noise is not what it was: the answers were computed by another version"
+                    rule = "its noise is not what it was: another version computed the answers, which can be read"
                     raise _unavailable(self.name, rule)
                 known[record["question"]] = answer
             self._conversation, self._known, self._read = conversation, known, len(records)
@@ -257,9 +257,9 @@ def found_conversation(session: Session, name: str, *, only_read: bool = False) 
         if not charges:
             raise _unavailable(name, "it was not paid for when its opening broke off; open it with its columns")
         if only_read:
-            planned = plan_conversation(
-                wire.decode(about["dataset"]), loss=Loss.from_dict(about["loss"]), **about["asked"]
-            )
+            # As it was declared then; books of before say nothing of it.
+            declared = wire.decode(about["dataset"]) if "dataset" in about else session.dataset
+            planned = plan_conversation(declared, loss=Loss.from_dict(about["loss"]), **about["asked"])
             return Talk(name, session, planned, book, session.place(charges[0]))
         offer = session.offer.conversation(**about["asked"], loss=Loss.from_dict(about["loss"]))
     except BaseException:
@@ -341,4 +341,5 @@ def _plain(answer: Answer) -> dict[str, Any]:
         "ground": answer.ground,
         "centre": answer.centre,
         "variance": answer.variance,
+        "largest": answer.largest,
     }

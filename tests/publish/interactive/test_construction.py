@@ -190,6 +190,11 @@ def test_an_answer_rests_on_what_it_says() -> None:
         gap = method.reach(Answer(0, "measured", "gap", 0.0), confidence)
         compared = method.reach(Answer(0, "from the model", "compared", 0.0), confidence)
         assert compared - gap == method.sparse.threshold - 1
+    # A question about no cell at all has the answer 0, and no noise.
+    nobody = talk_with(method).ask(np.zeros(PEOPLE.sizes, dtype=bool))
+    interval = method.interval(nobody, "0.95")
+    assert interval is not None
+    assert (nobody.value, interval.low, interval.high) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("sizes", [{"site": 2, "age": 5}, {"age": 4, "site": 2}, {"x": 2, "y": 4}])

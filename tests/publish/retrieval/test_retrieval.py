@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from dither import Budget, release
+from dither import Budget, Curator, release
+from dither.cli.app import app
+from dither.data import Column, DataSet, Kind, Table
 from dither.errors import BudgetExceeded, InvalidParameter
+from dither.lift.cells import cells_of
+from dither.lift.lifted import Lifted
 from dither.lift.stored import read_value, write_value
+from dither.mechanisms import PublicArray, to_spec
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import ROW, ZCDP, PureDP
+from dither.publish.interactive import PublishedModel
 from dither.publish.retrieval import SentVector, SharedVector, inner_product, product_variance
 from dither.publish.retrieval.haar import haar, inverse_haar, padded_size
 from dither.publish.retrieval.products import moments, true_squared
@@ -204,3 +213,31 @@ def test_losses() -> None:
         made = SharedVector.calibrated(within, shape=(4, 4), sent="top", kept=3)
         assert made.loss(1) <= within
     assert SharedVector(shape=2, node=Geometric(scale=3)).loss(2) == PureDP(Fraction(2, 3))
+
+
+def test_vectors_and_models_are_released_by_a_session_and_by_the_command(tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text(
+        "\n".join(["area", *(str(area) for area in range(4) for _ in range(9 * area))])
+    )
+    table = Table("visits", (Column("area", Kind.INTEGER, lower=0, upper=3),), str(tmp_path / "visits.csv"))
+    home, typed = tmp_path / "home", CliRunner(env={"DITHER_ANCHORS": str(tmp_path / "anchors")})
+    with contextlib.closing(Curator.create(home, anchors=tmp_path / "anchors")) as curator:
+        curator.add(DataSet("clinic", (table,), ROW), epsilon=10**5)
+        session = curator.session("clinic")
+        cells = cells_of(session.dataset, "visits", ("area",), {"area": 4})
+        queries = PublicArray(np.tri(4, dtype=np.int64))
+        methods = {
+            "vector": SharedVector.calibrated(PureDP(10**4), shape=cells.shape, sent="top", kept=4),
+            "model": PublishedModel.calibrated(PureDP(10**4), sensitivity=1, shape=cells.shape, queries=queries),
+        }
+        for key, method in methods.items():
+            found = session.release(method, cells, key=key)
+            values = found.vector if isinstance(found, SentVector) else found.answer(np.eye(4))
+            assert np.allclose(values, [0, 9, 18, 27], atol=0.1)
+            (tmp_path / f"{key}.json").write_text(json.dumps(to_spec(Lifted(source=cells, method=method))))
+        session.close()
+    for key in methods:
+        told = typed.invoke(
+            app, ["release", "clinic", str(tmp_path / f"{key}.json"), "--key", key, "--json", "--home", str(home)]
+        )
+        assert told.exit_code == 0, told.output

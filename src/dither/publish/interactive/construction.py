@@ -14,6 +14,7 @@ on answering and says that no interval is known.
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -24,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
+from dither.estimate.tails import many_laplace_reach
 from dither.exact import Number, Of, probability, whole
 from dither.lift.attributes import Attributes, Axes
 from dither.mechanisms.core.accuracy import discrete_laplace_reach, share_of_failure
@@ -33,6 +35,7 @@ from dither.mechanisms.core.registry import Dialogue
 from dither.mechanisms.core.runner import Handle, Runner, quietly
 from dither.mechanisms.core.values import LARGEST_VALUE, IntegerArray
 from dither.mechanisms.gap_sparse import Gap, GapSparse
+from dither.mechanisms.geometric import Geometric
 from dither.privacy import L1, InOrder, Loss, Metric, Plan, Use
 from dither.publish.histograms.common import combination_reach, variance_of
 from dither.publish.interactive.first_model import FirstModel
@@ -59,6 +62,7 @@ class Answer:
         ground: what the interval rests on.
         centre: the middle of the interval.
         variance: of the noise of measured marginals, where the interval rests on it.
+        largest: the most that one draw of that noise has of the variance; 0 where it is not known.
 
     """
 
@@ -67,6 +71,7 @@ class Answer:
     ground: str
     centre: float
     variance: float = 0.0
+    largest: float = 0.0
 
 
 def table_examples() -> tuple[Attributes, Dialogue, tuple[tuple[Dialogue, Dialogue, int], ...]]:
@@ -148,12 +153,29 @@ class Constructed(Interactive[Any, "Conversation"]):
     def reach(self, out: Answer, confidence: Fraction) -> float:
         """Return how far the true count may lie from the centre of an answer, at a confidence."""
         if out.ground == MARGINALS:
-            return self.noise_reach(out.variance, confidence)
+            return self.noise_reach(out.variance, confidence, out.largest)
         return compared_reach(self.sparse, out.ground, confidence)
 
-    def noise_reach(self, variance: float, confidence: Fraction) -> float:
-        """Return how far noise of that variance reaches, as a combination of the noise of all marginals."""
-        return combination_reach(self.parts, variance, share_of_failure(confidence)) if variance else 0.0
+    def noise_reach(self, variance: float, confidence: Fraction, largest: float = 0.0) -> float:
+        """Return how far noise of that variance reaches, as a combination of the noise of all marginals.
+
+        Args:
+            variance: of the combination.
+            confidence: with which it reaches no farther.
+            largest: the most that one draw has of the variance; 0 where it is not known.
+
+        """
+        if not variance:
+            return 0.0
+        failure = share_of_failure(confidence)
+        drawn = [part for part in self.parts if isinstance(part, Geometric)]
+        if not largest or len(drawn) != len(self.parts):
+            return combination_reach(self.parts, variance, failure)
+        # The variance of discrete noise is a little less than that of continuous noise of the same scale.
+        wider = max(2 * float(part.scale) ** 2 / variance_of(part) for part in drawn)
+        narrowest = min(float(part.scale) for part in drawn)
+        terms = variance / (largest * wider)
+        return many_laplace_reach(variance * wider, failure, terms=terms, narrowest=narrowest)
 
     @cached_property
     def compared_reach(self) -> float:
@@ -272,10 +294,11 @@ class Conversation:
         made, known = self._made, self._model.estimate(question)
         expected = rounded(self._learner.answer(question))
         is_over = self._handle.is_over
-        if known is not None and (is_over or made.noise_reach(known[1], _USUAL) <= made.compared_reach):
-            # The model knows more than the marginals, and no more than their noise allows.
-            reach = made.noise_reach(known[1], _USUAL)
-            value = min(max(expected, known[0] - reach), known[0] + reach)
+        if known is not None and (is_over or made.noise_reach(known.variance, _USUAL) <= made.compared_reach):
+            # The model knows more than the marginals where cells are few, and errs more where they are many: it is
+            # believed as far as their noise usually reaches.
+            deviation = math.sqrt(known.variance)
+            value = min(max(expected, known.answer - deviation), known.answer + deviation)
             return Answer(max(rounded(value), 0), FROM_MODEL, MARGINALS, *known)
         if is_over:
             return Answer(max(expected, 0), FROM_MODEL, NOTHING, float(expected))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,14 @@ _WORK: Final = 2**31
 _MOST_PASSES: Final = 20
 
 
+class Estimate(NamedTuple):
+    """An answer by least squares, the variance of its noise, and the most that one draw has of that."""
+
+    answer: float
+    variance: float
+    largest: float
+
+
 class FirstModel:
     """Noisy marginals, the table fitted to them, and what the noise leaves open of a question.
 
@@ -45,9 +53,8 @@ class FirstModel:
     >>> model = FirstModel(people, {(0,): np.array([3.0, 1.0]), (1,): np.array([2.0, 2.0])}, {(0,): 1.0, (1,): 1.0})
     >>> model.table.round(6).tolist()
     [[1.5, 1.5], [0.5, 0.5]]
-    >>> estimate, variance = model.estimate(np.array([[True, True], [False, False]]))
-    >>> round(estimate, 6), round(variance, 6)
-    (3.0, 0.75)
+    >>> [round(number, 6) for number in model.estimate(np.array([[True, True], [False, False]]))]
+    [3.0, 0.75, 0.5625]
 
     """
 
@@ -74,9 +81,13 @@ class FirstModel:
         if not wide:
             return even
         held = {axes: non_negative_with_total(table, total) for axes, table in self._agreeing(total).items() if axes}
-        passes = max(3, min(_MOST_PASSES, _WORK // (attributes.cells * len(wide))))
-        # The small ones are the most accurate, and come last.
+        # The small ones are the most accurate, and come last; single columns as least squares has them, because taking
+        # off what is below 0 moves rows from full to empty cells, which adds up along a range of values.
         ordered = {axes: held[axes] for axes in wide}
+        if not self._is_one:
+            for axis in sorted({axis for axes in wide for axis in axes}):
+                ordered[(axis,)] = non_negative_with_total(self._fitted.marginal((axis,)), total)
+        passes = max(3, min(_MOST_PASSES, _WORK // (attributes.cells * len(ordered))))
         return proportional_fit(even, ordered, tolerance=_TOLERANCE, most_rounds=passes)
 
     def _agreeing(self, total: float) -> Mapping[Axes, Floats]:
@@ -89,8 +100,17 @@ class FirstModel:
             fitted = fit(self._attributes, held, self._variances)
         return {axes: fitted.marginal(axes) for axes in self._sets}
 
-    def estimate(self, question: NDArray[np.bool_]) -> tuple[float, float] | None:
-        """Return the answer by least squares and the variance of its noise; None where no marginal has the columns.
+    @cached_property
+    def _shares(self) -> dict[Axes, dict[Axes, float]]:
+        """How much each measured marginal has of the estimate of each interaction."""
+        sizes = self._attributes.cells_of
+        return {
+            axes: {part: sizes(part) / (variance * sizes(axes)) * self._spreads[part] for part in subsets(axes)}
+            for axes, variance in self._variances.items()
+        }
+
+    def estimate(self, question: NDArray[np.bool_]) -> Estimate | None:
+        """Return the answer by least squares and what is known of its noise; None where no marginal has the columns.
 
         It is a linear combination of the noise, without any error of a model.
 
@@ -110,12 +130,19 @@ class FirstModel:
             self._marginals[axes] = np.asarray(self._noisy[axes] if self._is_one else self._fitted.marginal(axes))
         answer = float((weights * self._marginals[axes]).sum())
         if self._is_one:
-            return answer, self._variances[axes] * float(weights.sum())
-        variance = math.fsum(
-            self._spreads[part] / self._attributes.cells_of(_without(axes, part)) ** 2 * _energy(weights, axes, part)
-            for part in subsets(axes)
+            variance = self._variances[axes]
+            return Estimate(answer, variance * float(weights.sum()), variance)
+        variances, heights = [], {}
+        for part in subsets(axes):
+            centre, left = _interaction(weights, axes, part), self._attributes.cells_of(_without(axes, part))
+            variances.append(self._spreads[part] / left**2 * float((centre**2).sum()))
+            heights[part] = float(np.abs(centre).max()) / left
+        # A cell of a marginal counts by its share of each interaction, times the query's: no more than all together.
+        largest = max(
+            self._variances[one] * sum(share * heights.get(part, 0.0) for part, share in shares.items()) ** 2
+            for one, shares in self._shares.items()
         )
-        return answer, variance
+        return Estimate(answer, math.fsum(variances), largest)
 
 
 def used_axes(question: NDArray[np.bool_]) -> Axes:
@@ -140,7 +167,6 @@ def _without(axes: Axes, part: Axes) -> Axes:
     return tuple(axis for axis in axes if axis not in part)
 
 
-def _energy(weights: Floats, axes: Axes, part: Axes) -> float:
-    """Return the squared length of a query's interaction with some axes: what of their noise it takes up."""
-    summed = weights.sum(axis=tuple(place for place, axis in enumerate(axes) if axis not in part))
-    return float((centred(np.asarray(summed)) ** 2).sum())
+def _interaction(weights: Floats, axes: Axes, part: Axes) -> Floats:
+    """Return a query's interaction with some axes: how much of the noise of theirs it takes up."""
+    return centred(np.asarray(weights.sum(axis=tuple(place for place, axis in enumerate(axes) if axis not in part))))

@@ -65,7 +65,7 @@ class LiftedConversation(Interactive[Engine, Conversation]):
     """
 
     name: ClassVar[str] = "lifted-conversation"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = ModelFirst.no_error_because
     no_interval_because: ClassVar[str] = ModelFirst.no_interval_because
