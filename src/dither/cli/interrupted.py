@@ -69,6 +69,8 @@ def what_became(session: Session, key: str | None, *, has_files: bool = False) -
     if not kinds:
         return "interrupted before anything was charged"
     cost = next((f"{entry.loss} stays charged" for entry in known if entry.loss is not None), "the charge stands")
+    if "return" in kinds:
+        cost = "what the answer lost stays charged"
     if "answer" in kinds:
         return f"interrupted; {cost} and the answer is kept: {again} gives it at no further cost"
     if "draw" in kinds:

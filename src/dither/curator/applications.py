@@ -132,7 +132,7 @@ def releasing_verbs() -> tuple[str, ...]:
     """Return the verbs of the command that release something, as typed after ``dither``.
 
     >>> releasing_verbs()[:3]
-    ('sql', 'publish histogram', 'publish workload')
+    ('sql', 'publish count', 'publish histogram')
     """
     named = [verb for task in TASKS.values() for verb in _VERB.findall(task.door)]
     return tuple(dict.fromkeys([*named, *_RUN]))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from dither.curator.ledger import OWNER, Account, Reservation, Stored
+from dither.curator.ledger.amounts import UNITS
 from dither.curator.ledger.books import Books
 from dither.errors import (
     AnalystUnknown,
@@ -54,6 +55,17 @@ class Model:
         self.quotas: dict[str, Filter] = {}
         self.spent: dict[str, list[Any]] = {"ana": [], "ben": []}
         self.requests: dict[tuple[str, str], dict[str, Any]] = {}
+        #: What came back to the quota of each analyst, since there is one.
+        self.returned: dict[str, Fraction] = {}
+
+    def give_back(self, analyst: str, epsilon: Fraction) -> None:
+        """Limits of a pure epsilon take back what an answer did not lose; others do not."""
+        if isinstance(self.budget, PureDP):
+            self.filter.spent = less(self.filter.spent, epsilon)
+        quota = self.quotas.get(analyst)
+        if quota is not None and isinstance(quota.budget, PureDP):
+            quota.spent = less(quota.spent, epsilon)
+            self.returned[analyst] = self.returned.get(analyst, Fraction(0)) + epsilon
 
     def fits(self, analyst: str, loss: Any) -> bool:
         quota = self.quotas.get(analyst)
@@ -71,7 +83,13 @@ class Model:
         replayed = Filter(quota)
         for loss in self.spent[analyst]:
             replayed.spent = replayed.spent + loss
+        replayed.spent = less(replayed.spent, self.returned.get(analyst, Fraction(0)))
         self.quotas[analyst] = replayed
+
+
+def less(spent: Any, epsilon: Fraction) -> Any:
+    """Return what stays spent when an epsilon came back; only pure sums have one."""
+    return PureDP(spent.epsilon - epsilon, rho=spent.rho) if isinstance(spent, PureDP) and epsilon else spent
 
 
 def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBasedStateMachine]:
@@ -149,8 +167,13 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
                     return RequestSealed
             return None
 
-        @rule(who=st.sampled_from([0, 1]), which=st.integers(0, 30), answer=st.binary(max_size=8))
-        def complete(self, who: int, which: int, answer: bytes) -> None:
+        @rule(
+            who=st.sampled_from([0, 1]),
+            which=st.integers(0, 30),
+            answer=st.binary(max_size=8),
+            part=st.sampled_from([None, "0", "1/2", "1"]),
+        )
+        def complete(self, who: int, which: int, answer: bytes, part: str | None) -> None:
             if not self.open:
                 return
             reservation = self.open[which % len(self.open)]
@@ -159,9 +182,14 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
                 with pytest.raises(ReleaseFailed if known["is_drawn"] else RequestSealed):
                     ledgers[who].complete(reservation, answer)
                 return
+            # A part of the debit was lost, where the answer says so.
+            is_said = part is not None and isinstance(known["loss"], PureDP)
+            spent = PureDP(known["loss"].epsilon * Fraction(part or 0)) if is_said else None
+            if known["state"] == "reserved" and spent is not None:
+                self.model.give_back(reservation.account.analyst, known["loss"].epsilon - spent.epsilon)
             known.setdefault("answer", answer)
             known["state"] = "answered"
-            assert ledgers[who].complete(reservation, answer).answer == known["answer"]
+            assert ledgers[who].complete(reservation, answer, spent=spent).answer == known["answer"]
 
         @rule(who=st.sampled_from([0, 1]), which=st.integers(0, 30))
         def begin_draw(self, who: int, which: int) -> None:
@@ -236,8 +264,11 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
             draws = [(entry.analyst, entry.key) for entry in entries if entry.kind == "draw"]
             assert len(draws) == len(set(draws))
             again = Filter(self.model.budget)
-            for loss in debits.values():
-                again.spend(loss)
+            for entry in entries:
+                if entry.kind == "reserve":
+                    again.spend(entry.loss)
+                elif entry.kind == "return" and isinstance(self.model.budget, PureDP):
+                    again.spent = less(again.spent, Fraction(int(entry.record["epsilon"]), UNITS))
 
     return Calls
 

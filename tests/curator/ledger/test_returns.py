@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
+import signal
 import sqlite3
 from collections.abc import Callable
 from fractions import Fraction
@@ -127,6 +129,31 @@ def test_a_death_leaves_the_answer_with_what_it_gave_back_or_the_worst_case(file
     with file_home.open() as ledger:
         kinds = [entry.kind for entry in ledger.entries()]
         assert kinds.count("answer") == kinds.count("return") == is_durable
+        assert ledger.balance("visits").spent.pure == (F(1, 10) if is_durable else F(4, 5))
+        assert ledger.verify().is_intact
+
+
+# Newer Pythons warn of forks beside threads; here the child dies at once.
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize(("moment", "is_durable"), [("written", False), ("committed", True)])
+def test_a_process_that_is_killed_leaves_both_or_neither(file_home, moment, is_durable) -> None:
+    with file_home.open() as ledger:
+        ledger.register("visits", budget=PureDP(1), unit="row")
+    child = os.fork()
+    if not child:
+
+        def reach(step: str) -> None:
+            if step == f"complete: {moment}":
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        with contextlib.suppress(BaseException):
+            dying = file_home.open(reach=reach)
+            held = dying.reserve(OWNER, "k", "d", PureDP("0.8"))
+            dying.begin_draw(held)
+            dying.complete(held, b"42", spent=PureDP("0.1"))
+        os._exit(0)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    with file_home.open() as ledger:
         assert ledger.balance("visits").spent.pure == (F(1, 10) if is_durable else F(4, 5))
         assert ledger.verify().is_intact
 

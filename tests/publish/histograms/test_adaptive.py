@@ -20,6 +20,7 @@ from dither.publish.histograms import (
     ClusteredHistogram,
     Dawa,
     DpCube,
+    LeastCostPartition,
     MedianTree,
     MergedHistogram,
     MostLikelyHistogram,
@@ -61,6 +62,22 @@ def run(mechanism: Composed[Any, Any], counts: Any) -> Any:
 def test_steps_are_found_where_noise_is_small(mechanism: Composed[Any, Any]) -> None:
     assert mechanism.loss(1) <= LOUD
     assert run(mechanism, STEPS) == pytest.approx(STEPS, abs=1)
+
+
+@pytest.mark.parametrize(("runs", "is_spread"), [(12, True), (13, False)])
+def test_dawa_measures_cells_where_a_fifth_as_many_runs_are_found(
+    runs: int, is_spread: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The marks are put in by hand: 12 of 64 cells are less than a fifth, 13 are more."""
+    marks = np.zeros((1, 64), dtype=np.int8)
+    marks[0, :runs] = 1
+    monkeypatch.setattr(LeastCostPartition, "draw_many", lambda *_: marks)
+    counts = 1000 * np.arange(64)
+    found = run(Dawa.calibrated(LOUD, cells=64), counts)
+    expected = counts.astype(float)
+    if is_spread:
+        expected[runs - 1 :] = counts[runs - 1 :].mean()
+    assert found == pytest.approx(expected, abs=1)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
     {
         "count": Task(
             "a count, a sum, an average, or a table of them by groups",
-            "dither sql, session.sql",
+            "dither sql, session.sql; dither publish count, session.count",
             {
                 "query": "For any table of statistics; list the groups where you can.",
                 "partitioned-query": "When different things are asked of disjoint parts of the rows.",

@@ -3,7 +3,7 @@
 For range queries on ordered cells of which many neighbours are alike: sparse, clustered or smooth data. Cost: see
 ``partition``; 0.1 s for 4,096 cells. Corrections: the partition is a choice with noise on every candidate cost, priced
 as one choice (proof on the page), in integers; the shape of the tree follows from the released number of runs, and
-its cost is fixed in advance by a filter.
+its cost is fixed in advance by a filter. Where very many runs are found, the tree is over the cells.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from dither.publish.histograms.partition import LeastCostPartition
 _MOST_CELLS = 2**17
 # Found on histograms of many shapes and sizes, none of them private: less takes noise for structure, more misses it.
 _CAUTION = Fraction(1, 2)
+# Without structure a partition has about a twelfth as many runs as there are cells.
+_MANY_RUNS = Fraction(1, 5)
 
 
 def _examples() -> Iterator[Example]:
@@ -58,7 +60,7 @@ class Dawa(Composed[Any, NDArray[np.float64]]):
     """
 
     name: ClassVar[str] = "dawa"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "counts inside a run have an error that depends on the data"
     no_interval_because: ClassVar[str] = no_error_because
@@ -110,6 +112,9 @@ class Dawa(Composed[Any, NDArray[np.float64]]):
         counts = counts_of(data, (self.cells,))
         labels = np.cumsum(run(self.partition, counts)) - 1
         runs = int(labels[-1]) + 1
+        if runs > _MANY_RUNS * self.cells:
+            # So many are found where counts are far above the noise: what even runs hide is then more than they save.
+            labels, runs = np.arange(self.cells), self.cells
         tree = HierarchicalHistogram.calibrated(self.measuring, cells=runs)
         fitted: NDArray[np.float64] = run.within()(tree, bucket_sums(counts, labels, runs))
         means = fitted / np.bincount(labels)
