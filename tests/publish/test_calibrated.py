@@ -11,13 +11,14 @@ import pytest
 
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.lift.attributes import Attributes
-from dither.mechanisms import PrefixSums, registered
+from dither.mechanisms import PrefixSums, PublicArray, registered
 from dither.mechanisms.core.mechanism import Mechanism
 from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.core.release import perform
 from dither.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 from dither.privacy.losses import states_rho
 from dither.publish import graphs, histograms, interactive, marginals, microdata, streams, synthetic, workloads
+from dither.publish.graphs import synthesis
 from dither.publish.microdata.taxonomy import Taxonomy
 from dither.publish.workloads.matrices import Identity
 from dither.publish.workloads.workload import Strategy, Workload
@@ -50,6 +51,15 @@ METHODS: dict[type[Method], dict[str, Any]] = {
     graphs.ProjectedDegrees: {"nodes": 6, "degree": 2},
     graphs.ProjectedEdges: {"nodes": 6, "degree": 2},
     graphs.SmoothCount: {"nodes": 6, "pattern": "triangles"},
+    **dict.fromkeys(
+        (
+            *(synthesis.ClusteredGraph, synthesis.CommunityGraph, synthesis.DegreeGraph, synthesis.DensityGraph),
+            *(synthesis.ErgmStatistics, synthesis.HierarchicalGraph, synthesis.JointDegreeGraph),
+            *(synthesis.KroneckerGraph, synthesis.TopEdgesGraph),
+        ),
+        {"nodes": 6},
+    ),
+    synthesis.GraphUpdate: {"nodes": 6, "asked": PublicArray([0, 3])},
     interactive.IterativeConstruction: {"attributes": BITS},
     interactive.ModelFirst: {"attributes": BITS},
     streams.DriftPublisher: {"drift": 3, "republications": 2, "steps": 9, "sensitivity": 1},

@@ -181,6 +181,17 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "ladder": "As a part: noise in steps whose widths are local sensitivities, for your own statistic.",
             },
         ),
+        "synthetic graph": Task(
+            "a synthetic graph, whose edges anybody may have",
+            "dither graph, session.graph",
+            {
+                "clustered-graph": "First: degrees, triangles, clustering and communities come close.",
+                "top-edges-graph": "For an epsilon above the logarithm of the pairs for one edge: true edges stay.",
+                "joint-degree-graph": "When degrees and who knows whom by degree are all that counts.",
+                "community-graph": "When it must be told which nodes belong together, and degrees are high.",
+                "degree-graph": "When degrees are all that counts.",
+            },
+        ),
         "synthetic": Task(
             "a synthetic table, whose rows anybody may have",
             "dither synthesize, session.synthesize",
