@@ -1,9 +1,9 @@
 """A synthetic graph with the degrees and the triangles of this one: people in close groups, and ties beyond them.
 
 The method to take first. Nodes of like degree form groups, as dense as the released number of triangles asks for; what
-their degrees leave is joined at random. Degrees, triangles, clustering and communities come close to those of the graph,
-and so does who knows whom by degree where people know their like. Cost: the count of triangles, and linear in the
-synthetic edges.
+their degrees leave is joined at random. Degrees, triangles, clustering and communities come close to those of the
+graph, and so does who knows whom by degree where people know their like. Cost: the count of triangles, and linear in
+the synthetic edges.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ from dither.publish.graphs.degree_sequence import DegreeSequence
 from dither.publish.graphs.degree_vector import moved_degrees
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
 from dither.publish.graphs.simple_graph import Ints, graph_of
+from dither.publish.graphs.synthesis.classes import between, by_rank, neighbours_in, square_of
 from dither.publish.graphs.synthesis.drawn import SyntheticGraph, limit_of, sequence_noise, shares_of
-from dither.publish.graphs.synthesis.joint_degree_graph import between, by_rank, square_of
 from dither.publish.graphs.synthesis.settled import Floats, Settled
 from dither.publish.graphs.synthesis.wiring import edges_of, graphical, wired_classes
 
@@ -55,7 +55,7 @@ class CommunityGraph(SyntheticGraph):
     """Find blocks of nodes that know each other, and draw a graph with these blocks and the degrees of this one.
 
     Guarantee: graphs ``d_in`` edges apart lose ``rounds`` times what ``seen`` loses at ``2 d_in`` for geometric noise,
-    at ``17/12 d_in`` for Gaussian noise, what ``node`` loses at the same, and what ``cell`` loses at ``d_in``, added up.
+    at ``17/12 d_in`` for Gaussian noise, what ``node`` loses at the same, and what ``cell`` loses at ``d_in``.
 
     Args:
         nodes: their number; public.
@@ -125,7 +125,7 @@ class CommunityGraph(SyntheticGraph):
         return moved_degrees(is_pure=isinstance(self.seen, Geometric))
 
     def plan(self) -> Plan:
-        """The rounds, the degrees in order, and the table of blocks."""
+        """Ask each round, then for the degrees in order, then for the table of blocks."""
         rounds = Repeat(Use(self.neighbours, self.moved), self.rounds)
         return InOrder.of(rounds, Use(self.sequence), Use(self.table, 1))
 
@@ -145,14 +145,3 @@ class CommunityGraph(SyntheticGraph):
         degrees = graphical(by_rank(ordered, named), self.most)
         keys = wired_classes(degrees, blocks, square_of(noisy, self.blocks), Settled(ordered, named, noisy))
         return edges_of(keys, self.nodes, self.most)
-
-
-def neighbours_in(edges: Ints, blocks: Ints, nodes: int, many: int) -> Ints:
-    """Return how many neighbours each node has in each block: an edge adds 1 in two places.
-
-    >>> neighbours_in(np.array([(0, 1), (0, 2)]), np.array([0, 1, 1]), 3, 2).tolist()
-    [[0, 2], [1, 0], [1, 0]]
-    """
-    one, other = edges[:, 0], edges[:, 1]
-    places = np.concatenate([one * many + blocks[other], other * many + blocks[one]])
-    return np.bincount(places, minlength=nodes * many).reshape(nodes, many).astype(np.int64)

@@ -34,7 +34,7 @@ def _examples() -> Iterator[Example]:
 
 @register(
     examples=_examples,
-    source="Preserving Differential Privacy in Degree-Correlation based Graph Generation (Wang, Wu 2013), the 1K model; "
+    source="Preserving Differential Privacy in Degree-Correlation based Graph Generation (Wang, Wu 2013), 1K; "
     "Differential Privacy and Applications (Zhu et al. 2017), section 9.3.2",
 )
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class DegreeGraph(SyntheticGraph):
         return DegreeSequence(nodes=self.nodes, node=self.node)
 
     def plan(self) -> Plan:
-        """The degrees."""
+        """One draw of all degrees."""
         return Use(self.sequence)
 
     def release(self, data: Any, run: Runner) -> Ints:

@@ -1,10 +1,9 @@
-"""A synthetic graph from the densities of blocks of its matrix: nodes in order of degree, blocks split while they hold
-enough edges.
+"""A synthetic graph from the densities of blocks of its matrix, nodes being in order of degree.
 
-The way of DER (Chen, Fung, Yu, Desai 2014), there for reference: whoever knows whom within a block is lost. Cost: linear
-in the edges, and four to the number of levels. Corrections: the printed order of nodes and the printed arrangement of
-edges in a block look at the edges again and again; here the order comes from noisy degrees, and every level is released
-as a whole, so that an edge moves one count of each.
+Blocks are split while they hold enough edges. The way of DER (Chen, Fung, Yu, Desai 2014), there for reference: whoever
+knows whom within a block is lost. Cost: linear in the edges, and four to the number of levels. Corrections: the printed
+order of nodes and the printed arrangement of edges in a block look at the edges again and again; here the order comes
+from noisy degrees, and every level is released as a whole, so that an edge moves one count of each.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from dither.publish.graphs.degree_vector import DegreeVector
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
 from dither.publish.graphs.simple_graph import Ints, graph_of
 from dither.publish.graphs.synthesis.drawn import SyntheticGraph, limit_of, sequence_noise, shares_of
-from dither.publish.graphs.synthesis.joint_degree_graph import between, square_of
+from dither.publish.graphs.synthesis.classes import between, square_of
 from dither.publish.graphs.synthesis.settled import Floats, Settled
 from dither.publish.graphs.synthesis.wiring import edges_of
 
@@ -52,8 +51,8 @@ def _examples() -> Iterator[Example]:
 class DensityGraph(SyntheticGraph):
     """Draw a graph whose matrix has the densities of this one, block by block.
 
-    Guarantee: graphs ``d_in`` edges apart lose what ``named`` loses at ``2 d_in`` for geometric noise, at ``17/12 d_in``
-    for Gaussian noise, and ``levels`` times what ``cell`` loses at ``d_in``, added up.
+    Guarantee: graphs ``d_in`` edges apart lose what ``named`` loses at ``2 d_in`` for geometric noise, at
+    ``17/12 d_in`` for Gaussian noise, and ``levels`` times what ``cell`` loses at ``d_in``, added up.
 
     Args:
         nodes: their number; public.
@@ -101,7 +100,7 @@ class DensityGraph(SyntheticGraph):
         return tuple(replace(self.cell, shape=(side * (side + 1) // 2,)) for side in sides)
 
     def plan(self) -> Plan:
-        """The degrees by node, then each level."""
+        """Ask for the degrees by node, then for each level."""
         return InOrder((Use(self.vector), *(Use(table, 1) for table in self.tables)))
 
     def release(self, data: Any, run: Runner) -> Ints:

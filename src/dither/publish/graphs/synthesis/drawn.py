@@ -16,7 +16,6 @@ from dither.privacy import EDGE, InOrder, Loss, Plan, Unit, Use
 from dither.publish.graphs.degree_sequence import DegreeSequence
 from dither.publish.graphs.degree_vector import moved_degrees
 from dither.publish.graphs.ladder_count import LadderCount
-from dither.publish.graphs.simple_graph import Ints
 
 #: The most edges of a synthetic graph, which are held in memory.
 MOST_DRAWN: Final = 2**24
@@ -24,7 +23,7 @@ _NO_ERROR: Final = "how far a drawn graph is from this one depends on what its m
 
 
 @dataclass(frozen=True, kw_only=True)
-class SyntheticGraph(Composed[Any, Ints]):
+class SyntheticGraph(Composed[Any, Any]):
     """A graph that is drawn from released numbers, on the same public nodes, with a limited number of edges."""
 
     numerics: ClassVar[Numerics] = Numerics.EXACT
@@ -58,7 +57,7 @@ class OfDegreesAndTriangles(SyntheticGraph):
         return LadderCount(nodes=self.nodes, pattern="triangles", scale=self.scale)
 
     def plan(self) -> Plan:
-        """The degrees, then the triangles."""
+        """Ask for the degrees, then for the triangles."""
         return InOrder.of(Use(self.sequence), Use(self.triangles))
 
 

@@ -2,9 +2,9 @@
 
 For fitting such a model to released numbers. One edge moves an alternating star count by little whatever the graph,
 and an alternating triangle count by as much as its ends have common neighbours: there the noise follows the graph.
-There for reference: few fit such models to large graphs. Cost: the common neighbours of all edges. Correction: the chain
-mechanism of Lu and Miklau releases first how far one edge moves the count, then the count with that noise, and promises
-an epsilon with a delta; the same chain of bounds is a ladder here, and needs no delta.
+There for reference: few fit such models to large graphs. Cost: the common neighbours of all edges. Correction: the
+chain mechanism of Lu and Miklau releases first how far one edge moves the count, then the count with that noise, and
+promises an epsilon with a delta; the same chain of bounds is a ladder here, and needs no delta.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ def _examples() -> Iterator[Example]:
 
 @register(
     examples=_examples,
-    source="Differential Privacy and Applications (Zhu et al. 2017), section 9.4, Graph Update; A Multiplicative Weights "
-    "Mechanism for Privacy-Preserving Data Analysis (Hardt, Rothblum 2010)",
+    source="Differential Privacy and Applications (Zhu et al. 2017), section 9.4, Graph Update; A Multiplicative "
+    "Weights Mechanism for Privacy-Preserving Data Analysis (Hardt, Rothblum 2010)",
     reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +114,7 @@ class GraphUpdate(SyntheticGraph):
         return cls(nodes=nodes, most=limit_of(nodes, most), asked=asked, total=total, sparse=sparse)
 
     def plan(self) -> Plan:
-        """The number of edges, then the comparison."""
+        """Ask for the number of edges, then compare."""
         return InOrder.of(Use(self.total), Use(self.sparse, 1))
 
     def release(self, data: Any, run: Runner) -> tuple[Ints, Ints]:
@@ -163,7 +163,7 @@ class _Weights:
     def degrees(self) -> Ints:
         """Return all degrees, as whole numbers."""
         found = self._factors * (self._factors.sum() - self._factors)
-        return np.rint(np.clip(found, 0, len(self._factors) - 1)).astype(np.int64)
+        return np.asarray(np.rint(np.clip(found, 0, len(self._factors) - 1)), dtype=np.int64)
 
     def learn(self, node: int, measured: int) -> None:
         """Set the weights at a node so that they add up to what was measured, and at those before again."""

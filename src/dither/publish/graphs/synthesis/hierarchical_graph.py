@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -91,7 +92,7 @@ class HierarchicalGraph(SyntheticGraph):
     def moved(self) -> int:
         """How far one edge moves the score of any tree, in parts."""
         scores = [scores_of(pairs) for pairs in range(1, self.nodes**2 // 4 + 1)]
-        return max(abs(here - there) for row in scores for here, there in zip(row, row[1:], strict=False))
+        return max(abs(here - there) for row in scores for here, there in pairwise(row))
 
     @cached_property
     def trees(self) -> tuple[Tree, ...]:
@@ -109,7 +110,7 @@ class HierarchicalGraph(SyntheticGraph):
         return replace(self.fork, shape=(self.nodes - 1,))
 
     def plan(self) -> Plan:
-        """The tree, then the counts at its forks."""
+        """Choose the tree, then ask for the counts at its forks."""
         return InOrder.of(Use(self.choice, self.moved), Use(self.forks, 1))
 
     def release(self, data: Any, run: Runner) -> Ints:

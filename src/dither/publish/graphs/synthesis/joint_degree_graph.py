@@ -3,7 +3,7 @@
 For what hangs on degrees and on their correlation along edges. Triangles and communities are those of chance. Classes
 of nodes are made of *released* degrees, so that one edge moves one count of the table of edges between classes.
 Cost: linear in the edges. Correction: in the 2K model of Wang and Wu a class is a true degree, and one edge moves its
-two ends with all their edges to other cells: noise for that drowns the table. Here the loss buys a table of sensitivity 1.
+two ends with all their edges to other cells: noise for that drowns the table.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -24,12 +24,10 @@ from dither.publish.graphs.degree_sequence import DegreeSequence
 from dither.publish.graphs.degree_vector import DegreeVector
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
 from dither.publish.graphs.simple_graph import Ints, graph_of
+from dither.publish.graphs.synthesis.classes import CLASSES, between, by_rank, classes_of, square_of
 from dither.publish.graphs.synthesis.drawn import SyntheticGraph, limit_of, sequence_noise, shares_of
-from dither.publish.graphs.synthesis.settled import Floats, Settled
+from dither.publish.graphs.synthesis.settled import Settled
 from dither.publish.graphs.synthesis.wiring import edges_of, graphical, wired_classes
-
-#: Classes of degrees; their bounds grow by about the same factor.
-CLASSES: Final = 24
 
 
 def _examples() -> Iterator[Example]:
@@ -40,7 +38,7 @@ def _examples() -> Iterator[Example]:
 
 @register(
     examples=_examples,
-    source="Preserving Differential Privacy in Degree-Correlation based Graph Generation (Wang, Wu 2013), the 2K model; "
+    source="Preserving Differential Privacy in Degree-Correlation based Graph Generation (Wang, Wu 2013), 2K; "
     "Differential Privacy and Applications (Zhu et al. 2017), section 9.3.2",
 )
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +103,7 @@ class JointDegreeGraph(SyntheticGraph):
         return replace(self.cell, shape=(CLASSES * (CLASSES + 1) // 2,))
 
     def plan(self) -> Plan:
-        """The degrees in order, the degrees by node, and the table of classes."""
+        """Ask for the degrees in order, the degrees by node, and the table of classes."""
         return InOrder.of(Use(self.sequence), Use(self.vector), Use(self.table, 1))
 
     def release(self, data: Any, run: Runner) -> Ints:
@@ -118,47 +116,3 @@ class JointDegreeGraph(SyntheticGraph):
         numbers = Settled(ordered, named, noisy)
         keys = wired_classes(degrees, classes, square_of(noisy, CLASSES), numbers)
         return edges_of(keys, self.nodes, self.most)
-
-
-def by_rank(ordered: Ints, named: Floats) -> Ints:
-    """Return the degrees in order, given to the nodes by the order of their own noisy degrees.
-
-    >>> by_rank(np.array([1, 2, 5]), np.array([9.0, -1.0, 3.0])).tolist()
-    [5, 1, 2]
-    """
-    degrees = np.empty(len(ordered), dtype=np.int64)
-    degrees[np.argsort(named, kind="stable")] = ordered
-    return degrees
-
-
-def classes_of(degrees: Ints) -> Ints:
-    """Return the class of each degree: 0 for 0, then bounds that grow by the same factor up to the largest.
-
-    >>> classes_of(np.array([0, 1, 2, 3])).tolist()
-    [0, 1, 2, 3]
-    """
-    top = max(int(degrees.max(initial=0)), 2)
-    bounds = np.unique(np.rint(np.geomspace(1, top, CLASSES - 1)).astype(np.int64))
-    return np.asarray(np.searchsorted(bounds, degrees, side="right"), dtype=np.int64)
-
-
-def between(edges: Ints, classes: Ints, many: int) -> Ints:
-    """Return the number of edges between each two classes, those within a class with it; an edge is in one cell.
-
-    >>> between(np.array([(0, 1), (1, 2)]), np.array([0, 0, 1]), 2).tolist()
-    [1, 1, 0]
-    """
-    low, high = np.sort(classes[edges], axis=1).T
-    place = low * many - low * (low - 1) // 2 + high - low
-    return np.bincount(place, minlength=many * (many + 1) // 2).astype(np.int64)
-
-
-def square_of(cells: Any, many: int) -> Floats:
-    """Return cells as a symmetric table.
-
-    >>> square_of([1, 2, 3], 2).tolist()
-    [[1.0, 2.0], [2.0, 3.0]]
-    """
-    table = np.zeros((many, many))
-    table[np.triu_indices(many)] = cells
-    return table + np.triu(table, 1).T

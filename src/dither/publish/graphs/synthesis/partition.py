@@ -40,7 +40,7 @@ def communities(edges: Ints, weights: Floats, nodes: int) -> Ints:
             break
         pairs = np.sort(moved[ends], axis=1)
         keys, place = np.unique(pairs[:, 0] * len(names) + pairs[:, 1], return_inverse=True)
-        worth = np.bincount(place, weights=worth, minlength=len(keys))
+        worth = np.bincount(place, weights=worth, minlength=len(keys)).astype(np.float64)
         ends, count = np.column_stack([keys // len(names), keys % len(names)]), len(names)
     return np.asarray(label, dtype=np.int64)
 

@@ -114,7 +114,7 @@ class TopEdgesGraph(SyntheticGraph):
         return FilteredCounts(cells=math.comb(self.nodes, 2), scale=self.scale, threshold=self.threshold)
 
     def plan(self) -> Plan:
-        """The number of edges, then the pairs."""
+        """Ask for the number of edges, then for the pairs."""
         return InOrder.of(Use(self.total), Use(self.pairs))
 
     def release(self, data: Any, run: Runner) -> Ints:

@@ -132,7 +132,7 @@ def wired_classes(degrees: Ints, classes: Ints, table: Floats, numbers: Settled,
     used, classes = np.unique(classes, return_inverse=True)
     table = table[np.ix_(used, used)]
     nodes, many = len(degrees), len(table)
-    stubs_of = np.bincount(classes, weights=degrees, minlength=many)
+    stubs_of: Floats = np.bincount(classes, weights=degrees, minlength=many).astype(np.float64)
     ends = fitted_ends(table, stubs_of)
     towards: list[list[Ints]] = []
     for one in range(many):
@@ -161,14 +161,14 @@ def wired_classes(degrees: Ints, classes: Ints, table: Floats, numbers: Settled,
 
 def fitted_ends(table: Floats, stubs: Floats) -> Floats:
     """Return how many ends in each class lead to each other: near the table, with the ends that there are as sums."""
-    ends = np.maximum(table, 0.0) + np.diag(np.maximum(np.diag(table), 0.0))
+    ends: Floats = np.maximum(table, 0.0) + np.diag(np.maximum(np.diag(table), 0.0))
     # What no noisy count allows would stay impossible: every pair of classes keeps a trace.
     ends = ends + 1e-6 * np.outer(stubs, stubs) / max(float(stubs.sum()), 1.0)
     for _ in range(_FITS):
         sums = ends.sum(axis=1)
         factor = np.sqrt(np.divide(stubs, sums, out=np.zeros_like(sums), where=sums > 0))
         ends = ends * factor[:, None] * factor[None, :]
-    return ends
+    return np.asarray(ends)
 
 
 def _whole(shares: Floats, total: int, numbers: Settled) -> Ints:
