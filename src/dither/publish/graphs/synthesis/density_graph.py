@@ -24,8 +24,8 @@ from dither.privacy import InOrder, Loss, Plan, Use
 from dither.publish.graphs.degree_vector import DegreeVector
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
 from dither.publish.graphs.simple_graph import Ints, graph_of
-from dither.publish.graphs.synthesis.drawn import SyntheticGraph, limit_of, sequence_noise, shares_of
 from dither.publish.graphs.synthesis.classes import between, square_of
+from dither.publish.graphs.synthesis.drawn import SyntheticGraph, limit_of, sequence_noise, shares_of
 from dither.publish.graphs.synthesis.settled import Floats, Settled
 from dither.publish.graphs.synthesis.wiring import edges_of
 
