@@ -92,7 +92,7 @@ class HierarchicalGraph(SyntheticGraph):
     def moved(self) -> int:
         """How far one edge moves the score of any tree, in parts."""
         scores = [scores_of(pairs) for pairs in range(1, self.nodes**2 // 4 + 1)]
-        return max(abs(here - there) for row in scores for here, there in pairwise(row))
+        return max(1, *(abs(here - there) for row in scores for here, there in pairwise(row)))
 
     @cached_property
     def trees(self) -> tuple[Tree, ...]:
