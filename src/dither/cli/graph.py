@@ -25,6 +25,7 @@ from dither.cli.options import (
 from dither.cli.outputs import delivering, table_output
 from dither.cli.progress import progress
 from dither.errors import InvalidParameter
+from dither.privacy import stated_loss
 from dither.publish.graphs.synthesis.pictures import synthetic_page
 
 _SUFFIXES = (".csv", ".parquet", ".json")
@@ -69,14 +70,14 @@ def graph(
     if plot and out is not None:
         files.append(table_output("plot", out.with_suffix(".html"), (".html",)))
     with ask.charged_session(charged, dataset, files) as session:
-        loss = {"epsilon": epsilon, "delta": delta, "rho": rho}
         is_drawn = what == _SYNTHESIZE
         if is_drawn and k is not None:
             raise InvalidParameter("k", k, "left out: a synthetic graph has none")
+        loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
         offer = (
-            session.offer.graph_synthesis(method=method, key=charged.name, **loss)
+            session.offer.graph_synthesis(method=method, loss=loss, key=charged.name)
             if is_drawn
-            else session.offer.graph_answer(what, k=k, method=method, key=charged.name, **loss)
+            else session.offer.graph_answer(what, k=k, method=method, loss=loss, key=charged.name)
         )
         if is_quoted:
             ask.say_price(session.quote(offer), as_json=as_json)

@@ -54,8 +54,8 @@ def graph_picture(title: str, edges: Ints, names: list[str]) -> Chart:
         parts.append(filled(colour_of(int(groups[node])), "circle", said, cx=x, cy=y, r=radius))
     many = len(set(groups.tolist()))
     said_all = (
-        f"Graph of {len(names)} nodes and {len(edges)} edges. Drawn are the {len(kept)} nodes of the largest degrees in "
-        f"{many} communities, and {len(inner)} edges among them."
+        f"Graph of {len(names)} nodes and {len(edges)} edges. Drawn are the {len(kept)} nodes of the largest degrees "
+        f"in {many} communities, and {len(inner)} edges among them."
     )
     return Chart(title, said_all, _SIDE, _SIDE + _TOP, joined(parts))
 
