@@ -60,6 +60,7 @@ METHODS: dict[type[Method], dict[str, Any]] = {
     synthesis.JointDegreeGraph: {"nodes": 6},
     synthesis.KroneckerGraph: {"nodes": 6},
     synthesis.TopEdgesGraph: {"nodes": 6},
+    synthesis.WeightedQuery: {"nodes": 6, "query": "triangles"},
     synthesis.GraphUpdate: {"nodes": 6, "asked": PublicArray([0, 3])},
     interactive.IterativeConstruction: {"attributes": BITS},
     interactive.ModelFirst: {"attributes": BITS},

@@ -316,7 +316,7 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("graph-laplace", "graph-ladder", "graph-smooth", "degree-vector", "degree-sequence"), _graph),
     **dict.fromkeys(("projected-edges", "projected-degrees"), _graph),
     **dict.fromkeys(("degree-graph", "joint-degree-graph", "clustered-graph", "community-graph"), _graph),
-    **dict.fromkeys(("kronecker-graph", "density-graph", "graph-update", "ergm-statistics"), _graph),
+    **dict.fromkeys(("kronecker-graph", "density-graph", "graph-update", "ergm-statistics", "weighted-query"), _graph),
     "top-edges-graph": _pairs,
     "lifted": _lifted,
     "two-phase": _two_phases,

@@ -14,6 +14,7 @@ from dither.publish.graphs.synthesis.hierarchical_graph import HierarchicalGraph
 from dither.publish.graphs.synthesis.joint_degree_graph import JointDegreeGraph
 from dither.publish.graphs.synthesis.kronecker_graph import KroneckerGraph
 from dither.publish.graphs.synthesis.top_edges_graph import TopEdgesGraph
+from dither.publish.graphs.synthesis.weighted_query import WeightedQuery
 
 __all__ = [
     "ClusteredGraph",
@@ -26,4 +27,5 @@ __all__ = [
     "JointDegreeGraph",
     "KroneckerGraph",
     "TopEdgesGraph",
+    "WeightedQuery",
 ]
