@@ -45,6 +45,7 @@ _QUERIES: dict[str, Any] = {"workload": ASKED, "sensitivity": 1}
 METHODS: dict[type[Method], dict[str, Any]] = {
     PrefixSums: {"steps": 9, "sensitivity": 1},
     graphs.DegreeSequence: {"nodes": 6},
+    graphs.DegreeTail: {"nodes": 6},
     graphs.DegreeVector: {"nodes": 6},
     graphs.LadderCount: {"nodes": 6, "pattern": "triangles"},
     graphs.LaplaceCount: {"nodes": 6, "pattern": "triangles"},

@@ -103,8 +103,8 @@ def graph_seeds(targets: int = 300, epsilon: Number = "1/2") -> Outcome:
         n=len(others),
         loss=f"{plainly(epsilon)} for one tie",
         words=f"{targets} people under new numbers, of whom {_SEEDS} are known and nine of ten ties. "
-        f"{np.mean(open_guess[others] == numbers[others]):.0%} of the others are found. In the synthetic network nobody "
-        f"is anybody; that a tie is protected does not by itself say so for a person with many.",
+        f"{np.mean(open_guess[others] == numbers[others]):.0%} of the others are found. In the synthetic network "
+        f"nobody is anybody; that a tie is protected does not by itself say so for a person with many.",
         figures=(("people who were matched, open", float(np.mean(open_guess[others] >= 0))),),
         axes=("people, in order of their degree", "degree"),
         curves=(

@@ -314,6 +314,7 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("poisson-sample", "sample-and-aggregate"), _blocks),
     "exponential-quantiles": _quantiles,
     **dict.fromkeys(("graph-laplace", "graph-ladder", "graph-smooth", "degree-vector", "degree-sequence"), _graph),
+    "degree-tail": _graph,
     **dict.fromkeys(("projected-edges", "projected-degrees"), _graph),
     **dict.fromkeys(("degree-graph", "joint-degree-graph", "clustered-graph", "community-graph"), _graph),
     **dict.fromkeys(("kronecker-graph", "density-graph", "graph-update", "ergm-statistics", "weighted-query"), _graph),

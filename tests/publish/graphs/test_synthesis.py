@@ -14,7 +14,7 @@ import pytest
 from dither.errors import InvalidParameter
 from dither.mechanisms import PublicArray, perform
 from dither.privacy import PureDP
-from dither.publish.graphs import counts, synthesis
+from dither.publish.graphs import counts, degree_tail, synthesis
 from dither.publish.graphs.simple_graph import graph_of
 from dither.publish.graphs.synthesis import classes, ergm_statistics, hierarchical_graph, top_edges_graph, wiring
 from dither.publish.graphs.synthesis.kronecker_graph import fitted, moments
@@ -102,6 +102,33 @@ def test_one_edge_moves_one_cell_between_classes_and_two_of_neighbours(nodes: in
             assert np.abs(cells - classes.between(there, of, 3)).sum() == 1
             assert np.abs(seen - classes.neighbours_in(there, of, nodes, 3)).sum() == 2
             assert np.abs(seen - classes.neighbours_in(there, of, nodes, 3)).max() == 1
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 4, 5])
+def test_one_edge_moves_two_numbers_of_nodes_and_degrees_follow_from_them(nodes: int) -> None:
+    seen = {}
+    for edges in all_graphs(nodes):
+        degrees = graph_of(edges, nodes).degrees
+        tail = degree_tail.more_than(degrees)
+        assert tail.tolist() == [sum(one > place for one in degrees.tolist()) for place in range(nodes - 1)]
+        assert degree_tail.degrees_of(tail, nodes).tolist() == sorted(degrees.tolist())
+        seen[frozenset(edges)] = tail
+    moved = [
+        np.abs(tail - seen[edges ^ {pair}])
+        for edges, tail in seen.items()
+        for pair in itertools.combinations(range(nodes), 2)
+    ]
+    assert {int(one.sum()) for one in moved} == {2}
+    assert max(float((one**2).sum()) for one in moved) == 4
+
+
+def test_a_tail_ends_where_its_level_is_nothing() -> None:
+    # Five nodes of degree 3; beyond, noise that is level at 0.6 over ninety-seven places.
+    noisy = np.array([5.0, 5.0, 5.0, *[0.6] * 97])
+    assert degree_tail.fallen(noisy, 4.0, 101).tolist() == [5, 5, 5, *[0] * 97]
+    # A hub of ninety edges: the same level, and little noise.
+    assert degree_tail.fallen(noisy, 1.0, 101).tolist() == [5, 5, 5, *[1] * 97]
+    assert degree_tail.fallen(np.array([-3.0, -4.0]), 1.0, 3).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(("nodes", "decay"), [(2, 2), (3, 3), (4, 2), (4, 3), (5, 2)])

@@ -18,12 +18,12 @@ from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import Loss
+from dither.publish.graphs.degree_tail import MOVED
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
 from dither.publish.graphs.simple_graph import Ints
 from dither.publish.graphs.synthesis.drawn import (
     OfDegreesAndTriangles,
     limit_of,
-    sequence_noise,
     shares_of,
 )
 from dither.publish.graphs.synthesis.settled import Settled
@@ -44,20 +44,20 @@ def _examples() -> Iterator[Example]:
 @register(
     examples=_examples,
     source="A Scalable Generative Graph Model with Community Structure (Kolda, Pinar, Plantenga, Seshadhri 2014), the "
-    "block two-level model, with one density; from the degree sequence of Hay et al. (2009) and the ladder of Zhang "
+    "block two-level model, with one density; from the degrees of Proserpio et al. (2014) and the ladder of Zhang "
     "et al. (2015)",
 )
 @dataclass(frozen=True, kw_only=True)
 class ClusteredGraph(OfDegreesAndTriangles):
     """Draw a graph with the degrees and the number of triangles of this one.
 
-    Guarantee: graphs ``d_in`` edges apart lose what ``node`` loses at ``2 d_in`` for geometric noise, at ``17/12 d_in``
-    for Gaussian noise, and epsilon = ``2 d_in / scale`` or its rho, added up.
+    Guarantee: graphs ``d_in`` edges apart lose what ``node`` loses at ``2 d_in``, and epsilon = ``2 d_in / scale`` or
+    its rho, added up.
 
     Args:
         nodes: their number; public.
         most: the most edges that are drawn; public.
-        node: the noise for one degree.
+        node: the noise for one number of nodes of more than some degree.
         scale: how slowly the rungs of the ladder of triangles lose weight.
 
     >>> from dither.privacy import PureDP
@@ -80,7 +80,7 @@ class ClusteredGraph(OfDegreesAndTriangles):
 
         """
         degrees, triangles = shares_of(within, "4/5", "1/5")
-        return cls(nodes=nodes, most=limit_of(nodes, most), node=sequence_noise(degrees), scale=triangles.choice())
+        return cls(nodes=nodes, most=limit_of(nodes, most), node=degrees.noise(MOVED), scale=triangles.choice())
 
     def release(self, data: Any, run: Runner) -> Ints:
         """Return synthetic edges, the smaller end first, in order."""

@@ -24,12 +24,12 @@ from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import InOrder, Loss, Plan, Repeat, Use
-from dither.publish.graphs.degree_sequence import DegreeSequence
+from dither.publish.graphs.degree_tail import MOVED, DegreeTail
 from dither.publish.graphs.degree_vector import moved_degrees
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
 from dither.publish.graphs.simple_graph import Ints, graph_of
 from dither.publish.graphs.synthesis.classes import between, by_rank, neighbours_in, square_of
-from dither.publish.graphs.synthesis.drawn import SyntheticGraph, limit_of, sequence_noise, shares_of
+from dither.publish.graphs.synthesis.drawn import SyntheticGraph, limit_of, shares_of, vector_noise
 from dither.publish.graphs.synthesis.settled import Floats, Settled
 from dither.publish.graphs.synthesis.wiring import edges_of, graphical, wired_classes
 
@@ -55,7 +55,7 @@ class CommunityGraph(SyntheticGraph):
     """Find blocks of nodes that know each other, and draw a graph with these blocks and the degrees of this one.
 
     Guarantee: graphs ``d_in`` edges apart lose ``rounds`` times what ``seen`` loses at ``2 d_in`` for geometric noise,
-    at ``17/12 d_in`` for Gaussian noise, what ``node`` loses at the same, and what ``cell`` loses at ``d_in``.
+    at ``17/12 d_in`` for Gaussian noise, what ``node`` loses at ``2 d_in``, and what ``cell`` loses at ``d_in``.
 
     Args:
         nodes: their number; public.
@@ -63,7 +63,7 @@ class CommunityGraph(SyntheticGraph):
         blocks: how many there are.
         rounds: how often nodes move.
         seen: the noise for how many neighbours of a node are in a block.
-        node: the noise for one degree of the sequence in order.
+        node: the noise for one number of nodes of more than some degree.
         cell: the noise for the number of edges between two blocks.
 
     >>> from dither.privacy import PureDP
@@ -99,15 +99,15 @@ class CommunityGraph(SyntheticGraph):
         return cls(
             nodes=nodes,
             most=limit_of(nodes, most),
-            seen=sequence_noise(seen / ROUNDS),
-            node=sequence_noise(ordered),
+            seen=vector_noise(seen / ROUNDS),
+            node=ordered.noise(MOVED),
             cell=cell.noise(),
         )
 
     @cached_property
-    def sequence(self) -> DegreeSequence:
+    def sequence(self) -> DegreeTail:
         """The degrees in order."""
-        return DegreeSequence(nodes=self.nodes, node=self.node)
+        return DegreeTail(nodes=self.nodes, node=self.node)
 
     @cached_property
     def neighbours(self) -> CountNoise:

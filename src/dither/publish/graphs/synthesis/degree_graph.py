@@ -1,9 +1,9 @@
 """A synthetic graph with the degrees of this one: 1K.
 
 For what hangs on degrees alone. Triangles, communities and who knows whom by degree are those of chance. The degrees
-are released in order, made those of a simple graph, and joined at random. Cost: a sort, and a few shuffles of the
-synthetic edges. Correction: Wang and Wu add noise to the counts of degrees, each of which one edge moves; the degrees
-in order need a hundredth of it.
+are released without their nodes, made those of a simple graph, and joined at random. Cost: a sort, and a few shuffles
+of the synthetic edges. Correction: Wang and Wu add noise to how many nodes have which degree, four of which one edge
+moves, and do not use their order.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import Loss, Plan, Use
-from dither.publish.graphs.degree_sequence import DegreeSequence
+from dither.publish.graphs.degree_tail import MOVED, DegreeTail
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
 from dither.publish.graphs.simple_graph import Ints
-from dither.publish.graphs.synthesis.drawn import SyntheticGraph, limit_of, sequence_noise
+from dither.publish.graphs.synthesis.drawn import SyntheticGraph, limit_of
 from dither.publish.graphs.synthesis.settled import Settled
 from dither.publish.graphs.synthesis.wiring import edges_of, graphical, wired
 
@@ -41,13 +41,12 @@ def _examples() -> Iterator[Example]:
 class DegreeGraph(SyntheticGraph):
     """Draw a graph with the degrees of this one, without the nodes they belong to.
 
-    Guarantee: graphs ``d_in`` edges apart lose what ``node`` loses at ``2 d_in`` for geometric noise, and at
-    ``17/12 d_in`` (above the root of 2) for Gaussian noise.
+    Guarantee: graphs ``d_in`` edges apart lose what ``node`` loses at ``2 d_in``.
 
     Args:
         nodes: their number; public.
         most: the most edges that are drawn; public.
-        node: the noise for one degree.
+        node: the noise for one number of nodes of more than some degree.
 
     >>> from dither.privacy import PureDP
     >>> DegreeGraph.calibrated(PureDP(1), nodes=1000).loss(1)
@@ -70,12 +69,12 @@ class DegreeGraph(SyntheticGraph):
             most: the most edges that are drawn; by default what the nodes allow.
 
         """
-        return cls(nodes=nodes, most=limit_of(nodes, most), node=sequence_noise(Purse.within(within)))
+        return cls(nodes=nodes, most=limit_of(nodes, most), node=Purse.within(within).noise(MOVED))
 
     @cached_property
-    def sequence(self) -> DegreeSequence:
+    def sequence(self) -> DegreeTail:
         """The degrees in order."""
-        return DegreeSequence(nodes=self.nodes, node=self.node)
+        return DegreeTail(nodes=self.nodes, node=self.node)
 
     def plan(self) -> Plan:
         """One draw of all degrees."""

@@ -25,7 +25,7 @@ from dither.publish.graphs.degree_vector import DegreeVector
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
 from dither.publish.graphs.simple_graph import Ints, graph_of
 from dither.publish.graphs.synthesis.classes import between, square_of
-from dither.publish.graphs.synthesis.drawn import SyntheticGraph, limit_of, sequence_noise, shares_of
+from dither.publish.graphs.synthesis.drawn import SyntheticGraph, limit_of, shares_of, vector_noise
 from dither.publish.graphs.synthesis.settled import Floats, Settled
 from dither.publish.graphs.synthesis.wiring import edges_of
 
@@ -86,7 +86,7 @@ class DensityGraph(SyntheticGraph):
         """
         named, cells = shares_of(within, "2/5", "3/5")
         noise = (cells / LEVELS).noise()
-        return cls(nodes=nodes, most=limit_of(nodes, most), named=sequence_noise(named), cell=noise)
+        return cls(nodes=nodes, most=limit_of(nodes, most), named=vector_noise(named), cell=noise)
 
     @cached_property
     def vector(self) -> DegreeVector:

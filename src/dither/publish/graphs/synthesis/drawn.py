@@ -13,7 +13,7 @@ from dither.mechanisms.core.mechanism import Composed, Numerics
 from dither.mechanisms.core.purse import OneCount, Purse
 from dither.mechanisms.ladder import LARGEST_SCALE, LEAST_SCALE
 from dither.privacy import EDGE, InOrder, Loss, Plan, Unit, Use
-from dither.publish.graphs.degree_sequence import DegreeSequence
+from dither.publish.graphs.degree_tail import DegreeTail
 from dither.publish.graphs.degree_vector import moved_degrees
 from dither.publish.graphs.ladder_count import LadderCount
 
@@ -47,9 +47,9 @@ class OfDegreesAndTriangles(SyntheticGraph):
     scale: Positive = Positive(least=LEAST_SCALE, most=LARGEST_SCALE)
 
     @cached_property
-    def sequence(self) -> DegreeSequence:
+    def sequence(self) -> DegreeTail:
         """The degrees in order."""
-        return DegreeSequence(nodes=self.nodes, node=self.node)
+        return DegreeTail(nodes=self.nodes, node=self.node)
 
     @cached_property
     def triangles(self) -> LadderCount:
@@ -61,8 +61,8 @@ class OfDegreesAndTriangles(SyntheticGraph):
         return InOrder.of(Use(self.sequence), Use(self.triangles))
 
 
-def sequence_noise(purse: Purse) -> Any:
-    """Return the noise of one degree that a purse buys for all of them."""
+def vector_noise(purse: Purse) -> Any:
+    """Return the noise of one degree by node, or of one part of it, that a purse buys for all of them."""
     return purse.noise(moved_degrees(is_pure=True), moved_degrees(is_pure=False))
 
 

@@ -20,12 +20,12 @@ from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import InOrder, Loss, Plan, Use
-from dither.publish.graphs.degree_sequence import DegreeSequence
+from dither.publish.graphs.degree_tail import MOVED, DegreeTail
 from dither.publish.graphs.degree_vector import DegreeVector
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
 from dither.publish.graphs.simple_graph import Ints, graph_of
 from dither.publish.graphs.synthesis.classes import CLASSES, between, by_rank, classes_of, square_of
-from dither.publish.graphs.synthesis.drawn import SyntheticGraph, limit_of, sequence_noise, shares_of
+from dither.publish.graphs.synthesis.drawn import SyntheticGraph, limit_of, shares_of, vector_noise
 from dither.publish.graphs.synthesis.settled import Settled
 from dither.publish.graphs.synthesis.wiring import edges_of, graphical, wired_classes
 
@@ -45,13 +45,13 @@ def _examples() -> Iterator[Example]:
 class JointDegreeGraph(SyntheticGraph):
     """Draw a graph with the degrees of this one, and as many edges between classes of degrees.
 
-    Guarantee: graphs ``d_in`` edges apart lose what ``node`` and ``named`` lose at ``2 d_in`` for geometric noise, at
-    ``17/12 d_in`` for Gaussian noise, and what ``cell`` loses at ``d_in``, added up.
+    Guarantee: graphs ``d_in`` edges apart lose what ``node`` loses at ``2 d_in``, what ``named`` loses at ``2 d_in``
+    for geometric noise and at ``17/12 d_in`` for Gaussian noise, and what ``cell`` loses at ``d_in``, added up.
 
     Args:
         nodes: their number; public.
         most: the most edges that are drawn; public.
-        node: the noise for one degree of the sequence in order.
+        node: the noise for one number of nodes of more than some degree.
         named: the noise for the degree of one node, by which nodes are put into an order and into classes.
         cell: the noise for the number of edges between two classes.
 
@@ -82,15 +82,15 @@ class JointDegreeGraph(SyntheticGraph):
         return cls(
             nodes=nodes,
             most=limit_of(nodes, most),
-            node=sequence_noise(ordered),
-            named=sequence_noise(named),
+            node=ordered.noise(MOVED),
+            named=vector_noise(named),
             cell=cell.noise(),
         )
 
     @cached_property
-    def sequence(self) -> DegreeSequence:
+    def sequence(self) -> DegreeTail:
         """The degrees in order."""
-        return DegreeSequence(nodes=self.nodes, node=self.node)
+        return DegreeTail(nodes=self.nodes, node=self.node)
 
     @cached_property
     def vector(self) -> DegreeVector:

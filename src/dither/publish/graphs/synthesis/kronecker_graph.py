@@ -19,9 +19,10 @@ from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import Loss
+from dither.publish.graphs.degree_tail import MOVED
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
 from dither.publish.graphs.simple_graph import Ints
-from dither.publish.graphs.synthesis.drawn import OfDegreesAndTriangles, limit_of, sequence_noise, shares_of
+from dither.publish.graphs.synthesis.drawn import OfDegreesAndTriangles, limit_of, shares_of
 from dither.publish.graphs.synthesis.settled import Floats, Settled
 from dither.publish.graphs.synthesis.wiring import edges_of
 
@@ -47,13 +48,13 @@ def _examples() -> Iterator[Example]:
 class KroneckerGraph(OfDegreesAndTriangles):
     """Draw a stochastic Kronecker graph whose moments are those of this graph, as far as three numbers can.
 
-    Guarantee: graphs ``d_in`` edges apart lose what ``node`` loses at ``2 d_in`` for geometric noise, at ``17/12 d_in``
-    for Gaussian noise, and epsilon = ``2 d_in / scale`` or its rho, added up.
+    Guarantee: graphs ``d_in`` edges apart lose what ``node`` loses at ``2 d_in``, and epsilon = ``2 d_in / scale`` or
+    its rho, added up.
 
     Args:
         nodes: their number; public.
         most: the most edges that are drawn; public.
-        node: the noise for one degree.
+        node: the noise for one number of nodes of more than some degree.
         scale: how slowly the rungs of the ladder of triangles lose weight.
 
     >>> from dither.privacy import PureDP
@@ -76,7 +77,7 @@ class KroneckerGraph(OfDegreesAndTriangles):
 
         """
         degrees, triangles = shares_of(within, "1/2", "1/2")
-        return cls(nodes=nodes, most=limit_of(nodes, most), node=sequence_noise(degrees), scale=triangles.choice())
+        return cls(nodes=nodes, most=limit_of(nodes, most), node=degrees.noise(MOVED), scale=triangles.choice())
 
     def release(self, data: Any, run: Runner) -> Ints:
         """Return synthetic edges, the smaller end first, in order."""

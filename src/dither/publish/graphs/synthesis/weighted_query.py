@@ -44,8 +44,8 @@ def _examples() -> Iterator[Example]:
 
 @register(
     examples=_examples,
-    source="Calibrating Data to Sensitivity in Private Data Analysis (Proserpio, Goldberg, McSherry 2014); Differential "
-    "Privacy and Applications (Zhu et al. 2017), section 6.1.1",
+    source="Calibrating Data to Sensitivity in Private Data Analysis (Proserpio, Goldberg, McSherry 2014); "
+    "Differential Privacy and Applications (Zhu et al. 2017), section 6.1.1",
     reference=True,
 )
 @dataclass(frozen=True, kw_only=True)

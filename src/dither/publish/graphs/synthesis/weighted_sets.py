@@ -55,7 +55,7 @@ def shave(data: Weights) -> dict[Any, Fraction]:
 
 
 def group_by(data: Weights, key: Callable[[Any], Hashable]) -> dict[Any, Fraction]:
-    """Return with each key its heaviest records, one, two, ... of them, at half of the weight between each and the next."""
+    """Return with each key its heaviest records, one, two, ... of them, at half of the weight down to the next."""
     groups: defaultdict[Any, list[tuple[Any, Fraction]]] = defaultdict(list)
     for record, weight in data.items():
         groups[key(record)].append((record, weight))
@@ -91,7 +91,7 @@ def join(
     second: Callable[[Any], Hashable],
     made: Callable[[Any, Any], Hashable],
 ) -> dict[Any, Fraction]:
-    """Return what is made of pairs with equal keys: the product of weights over those of both sides of the key together.
+    """Return what is made of pairs with equal keys, at the product of weights over all weights of both with that key.
 
     Args:
         one: a set.
