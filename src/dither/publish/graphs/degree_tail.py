@@ -120,7 +120,8 @@ def fallen(noisy: NDArray[np.float64], deviation: float, nodes: int) -> Ints:
     noise over thousands of degrees that do not occur would make a hub.
     """
     falling = -isotonic(-noisy)
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(falling)) + 1])
+    # Means of one level may differ in their last bits.
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(falling) < -1e-9) + 1])
     lengths = np.diff(np.concatenate([starts, [len(falling)]]))
     is_nothing = falling[starts] < _DEVIATIONS * deviation / np.sqrt(lengths)
     # Only ends are cut: a short level before a longer one may be low by chance.
