@@ -147,7 +147,7 @@ def measure(runs: int = 3) -> Iterator[Compared]:
     """Yield how far each method's graphs are from each graph at each epsilon."""
     for name, graph in graphs().items():
         true = facts(graph)
-        # The declared limit: twice the edges, rounded up to two digits, as a curator might know it.
+        # The declared limit: twice the edges that there are, as a curator might know it.
         most = 2 * len(graph.edges)
         for epsilon in EPSILONS:
             for method, kind in KINDS.items():
