@@ -28,7 +28,7 @@ def graphical(degrees: Ints, most: int) -> Ints:
     >>> graphical(np.array([5, 1, 1, 1]), 10).tolist()
     [3, 1, 1, 1]
     >>> graphical(np.array([2, 2, 1]), 10).tolist()
-    [2, 1, 1]
+    [1, 2, 1]
     """
     wanted = np.clip(degrees, 0, len(degrees) - 1).astype(np.int64)
     low, high = 0, int(wanted.max(initial=0))
