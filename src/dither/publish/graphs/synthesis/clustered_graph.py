@@ -8,9 +8,10 @@ the synthetic edges.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -18,9 +19,10 @@ from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import Loss
+from dither.publish.graphs.counts import triangle_count
 from dither.publish.graphs.degree_tail import MOVED
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
-from dither.publish.graphs.simple_graph import Ints
+from dither.publish.graphs.simple_graph import Ints, SimpleGraph
 from dither.publish.graphs.synthesis.drawn import (
     OfDegreesAndTriangles,
     limit_of,
@@ -32,8 +34,13 @@ from dither.publish.graphs.synthesis.wiring import (
     dense_groups,
     edges_of,
     graphical,
+    groups_of,
     wired,
 )
+
+#: How often a density is tried, and how near to the wanted number of triangles is near enough.
+_TRIES: Final = 4
+_NEAR: Final = 0.02
 
 
 def _examples() -> Iterator[Example]:
@@ -88,6 +95,41 @@ class ClusteredGraph(OfDegreesAndTriangles):
         triangles = float(run(self.triangles, data))
         numbers = Settled(released, triangles)
         degrees = numbers.permutation(graphical(released, self.most))
-        order = np.argsort(degrees, kind="stable")
-        groups = dense_groups(degrees, order, triangles, numbers)
-        return edges_of(wired(degrees_left(degrees, groups), numbers, groups), self.nodes, self.most)
+        return edges_of(_with_triangles(degrees, triangles, numbers), self.nodes, self.most)
+
+
+def _with_triangles(degrees: Ints, wanted: float, numbers: Settled) -> Ints:
+    """Return the keys of a graph with these degrees and about that many triangles.
+
+    Ties beyond the groups make triangles as well, so that the density of groups is found by drawing: without groups,
+    as if groups made all triangles, and then between what was found.
+    """
+    nodes, groups = len(degrees), groups_of(degrees)
+
+    def drawn(cube: float) -> tuple[int, Ints]:
+        inner = dense_groups(groups, nodes, cube ** (1 / 3), numbers)
+        keys = wired(degrees_left(degrees, inner), numbers, inner)
+        return triangle_count(SimpleGraph(nodes, edges_of(keys, nodes, len(keys)))), keys
+
+    full = float(sum(math.comb(len(group), 3) for group in groups))
+    low = (0.0, *drawn(0.0))
+    best = low
+    if full <= 0 or wanted <= low[1]:
+        return best[2]
+    high: tuple[float, int, Ints] | None = None
+    cube = min(wanted / full, 1.0)
+    for _ in range(_TRIES):
+        seen = (cube, *drawn(cube))
+        best = min(best, seen, key=lambda one: abs(one[1] - wanted))
+        if abs(seen[1] - wanted) <= _NEAR * wanted or (high is None and cube >= 1 and seen[1] < wanted):
+            break
+        low, high = (seen, high) if seen[1] < wanted else (low, seen)
+        cube = _between(low, high, wanted)
+    return best[2]
+
+
+def _between(low: tuple[float, int, Ints], high: tuple[float, int, Ints] | None, wanted: float) -> float:
+    """Return where a line through what was found reaches the wanted number, from 0 to 1."""
+    if high is None:
+        return min(low[0] * wanted / max(low[1], 1), 1.0)
+    return low[0] + (high[0] - low[0]) * (wanted - low[1]) / max(high[1] - low[1], 1)

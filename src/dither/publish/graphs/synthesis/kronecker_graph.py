@@ -28,8 +28,8 @@ from dither.publish.graphs.synthesis.wiring import edges_of
 
 Initiator = tuple[float, float, float]
 #: Rounds of the fit, places tried for each number in a round, and rounds in which pairs that repeat are drawn again.
-_FITS: Final = 18
-_PLACES: Final = 7
+_FITS: Final = 14
+_PLACES: Final = 5
 _DRAWS: Final = 12
 
 

@@ -184,39 +184,39 @@ def _whole(shares: Floats, total: int, numbers: Settled) -> Ints:
     return low
 
 
-def dense_groups(degrees: Ints, order: Ints, triangles: float, numbers: Settled) -> Ints:
-    """Return the keys of edges within groups of nodes of like degree, about as many as make that many triangles.
+def groups_of(degrees: Ints) -> list[Ints]:
+    """Return groups of nodes of like degree: by rising degree, one of degree d and the d after it.
 
-    Nodes come by rising degree; one of degree d and the d after it are a group, whose pairs are joined with a chance
-    that is the same for all groups. No node gets more edges than its degree.
+    >>> [group.tolist() for group in groups_of(np.array([2, 1, 2, 2, 3]))]
+    [[0, 2, 3], [4]]
+    """
+    order = np.argsort(degrees, kind="stable")
+    ordered = order[degrees[order] >= 2]
+    rising = degrees[ordered].tolist()
+    found, place = [], 0
+    while place < len(rising):
+        found.append(ordered[place : place + rising[place] + 1])
+        place += rising[place] + 1
+    return found
+
+
+def dense_groups(groups: list[Ints], nodes: int, chance: float, numbers: Settled) -> Ints:
+    """Return the keys of edges within groups, each pair of which is joined with the same chance.
 
     Args:
-        degrees: for each node.
-        order: nodes by rising degree.
-        triangles: how many are wanted.
+        groups: of nodes.
+        nodes: their number in all.
+        chance: of a pair.
         numbers: that follow from what was released.
 
     """
-    nodes = len(degrees)
-    ordered = order[degrees[order] >= 2]
-    starts, sizes, place = [], [], 0
-    rising = degrees[ordered].tolist()
-    while place < len(rising):
-        size = min(rising[place] + 1, len(rising) - place)
-        starts.append(place)
-        sizes.append(size)
-        place += size
-    each = np.array(sizes, dtype=np.float64)
-    possible = float((each * (each - 1) * (each - 2) / 6).sum())
-    chance = min((max(triangles, 0.0) / possible) ** (1 / 3), 1.0) if possible > 0 else 0.0
-    made = []
-    for start, size in zip(starts, sizes, strict=True):
-        one, other = np.triu_indices(size, 1)
+    made = [np.zeros(0, dtype=np.int64)]
+    for members in groups:
+        one, other = np.triu_indices(len(members), 1)
         kept = numbers.random(len(one)) < chance
-        members = ordered[start : start + size]
         first, second = members[one[kept]], members[other[kept]]
         made.append(np.minimum(first, second) * nodes + np.maximum(first, second))
-    return np.sort(np.concatenate(made)) if made else np.zeros(0, dtype=np.int64)
+    return np.sort(np.concatenate(made))
 
 
 def degrees_left(degrees: Ints, keys: Ints) -> Ints:
