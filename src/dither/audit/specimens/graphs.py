@@ -92,7 +92,7 @@ SPECIMENS = (
         neighbour=with_hub(three_regular()),
         step="one node is added with its edges",
         refuted_by="sampling",
-        replacement="projected-edges",
+        replacement="projected-degrees",
         sample=naive_truncation,
     ),
     Specimen(
