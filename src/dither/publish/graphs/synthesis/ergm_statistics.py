@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from dither.data.graphs import MOST_NODES
 from dither.exact import Positive, Whole
 from dither.mechanisms.core.mechanism import Composed, Numerics
 from dither.mechanisms.core.purse import OneCount
@@ -36,6 +35,8 @@ from dither.publish.graphs.synthesis.drawn import shares_of
 #: Counts are measured in this many parts of 1.
 GRAIN: Final = 2**10
 _MOST_RUNGS: Final = 2**16
+#: Powers of the decay up to a degree are exact, and grow with it.
+_MOST_NODES: Final = 2**16
 
 
 def _examples() -> Iterator[Example]:
@@ -76,7 +77,7 @@ class ErgmStatistics(Composed[Any, Any]):
     no_error_because: ClassVar[str] = "the noise of triangles follows how far one edge moves them in this graph"
     no_interval_because: ClassVar[str] = no_error_because
 
-    nodes: Whole = Whole(least=2, most=MOST_NODES)
+    nodes: Whole = Whole(least=2, most=_MOST_NODES)
     decay: Whole = Whole(2, least=2, most=64)
     edge: OneCount = OneCount()
     star: OneCount = OneCount()

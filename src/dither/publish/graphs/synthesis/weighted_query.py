@@ -1,9 +1,9 @@
 """Queries of a graph as a weighted data set: degrees, and triangles whose weights fall with degrees.
 
 wPINQ instead of more noise gives records less weight where one edge could make many of them. There for reference: the
-degrees in order need less noise, and the weight of all triangles is not their number. Cost: the sum of squared degrees,
-in exact rationals: for graphs of thousands of nodes. Correction: weights are exact, where floats would add up to more
-than is charged.
+nearest falling sequence of the same numbers (``degree-tail``) is closer, and the weight of all triangles is not their
+number. Cost: the triangles on each edge. Correction: weights are exact, where floats would add up to more than is
+charged.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
+from dither.data.graphs import MOST_NODES
 from dither.exact import OneOf, Whole
 from dither.mechanisms.core.mechanism import Composed, Numerics
 from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
@@ -24,8 +25,10 @@ from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import EDGE, Loss, Plan, Unit, Use
+from dither.publish.graphs import degree_tail
+from dither.publish.graphs.counts import supports
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
-from dither.publish.graphs.simple_graph import graph_of
+from dither.publish.graphs.simple_graph import SimpleGraph, graph_of
 from dither.publish.graphs.synthesis.weighted_sets import Weights, intersect, join, select, shave, where
 
 DEGREES, TRIANGLES = QUERIES = ("degrees", "triangles")
@@ -33,7 +36,6 @@ DEGREES, TRIANGLES = QUERIES = ("degrees", "triangles")
 GRAIN: Final = 2**10
 #: How often each query uses the edges, both ways: two records of weight 1 for an edge.
 _USES: Final = {DEGREES: 1, TRIANGLES: 4}
-_MOST_NODES: Final = 2**16
 
 
 def _examples() -> Iterator[Example]:
@@ -75,7 +77,7 @@ class WeightedQuery(Composed[Any, Any]):
     no_error_because: ClassVar[str] = "the weight of a triangle depends on the degrees of its nodes"
     no_interval_because: ClassVar[str] = no_error_because
 
-    nodes: Whole = Whole(least=2, most=_MOST_NODES)
+    nodes: Whole = Whole(least=2, most=MOST_NODES)
     query: OneOf = OneOf(*QUERIES)
     part: OneCount = OneCount()
 
@@ -113,13 +115,30 @@ class WeightedQuery(Composed[Any, Any]):
 
     def release(self, data: Any, run: Runner) -> Any:
         """Return the numbers of nodes with more than 0, 1, ... edges, or the weight of all triangles."""
-        edges = edge_weights(graph_of(data, self.nodes).edges.tolist())
+        graph = graph_of(data, self.nodes)
         if self.query == DEGREES:
-            found = more_than(edges)
-            exact = np.array([floor(found.get(place, 0) * GRAIN) for place in range(self.nodes - 1)], dtype=np.int64)
+            exact = GRAIN * degree_tail.more_than(graph.degrees)
             return np.asarray(run(self.noise, exact, stability=self.moved), dtype=np.float64) / GRAIN
-        total = floor(sum(triangles(edges).values(), Fraction(0)) * GRAIN)
+        total = floor(weight_of_triangles(graph) * GRAIN)
         return float(run(self.noise, total, stability=self.moved)) / GRAIN
+
+
+def weight_of_triangles(graph: SimpleGraph) -> Fraction:
+    """Return what ``triangles`` weigh together, edge by edge: its triangles over the larger degree of its ends.
+
+    A triangle counts in six orders, two for each pair of its nodes as the last two; each with half of the smaller of
+    their inverse degrees. So each edge of a triangle counts with the inverse of its larger degree.
+    """
+    if not len(graph.edges):
+        return Fraction(0)
+    larger = graph.degrees[graph.edges].max(axis=1)
+    # Sums of integers first, exactly: one fraction for each degree that occurs.
+    degrees, place = np.unique(larger, return_inverse=True)
+    seen = np.zeros(len(degrees), dtype=np.int64)
+    np.add.at(seen, place, supports(graph))
+    return sum(
+        (Fraction(many, degree) for degree, many in zip(degrees.tolist(), seen.tolist(), strict=True)), Fraction(0)
+    )
 
 
 def edge_weights(edges: list[list[int]]) -> Weights:
@@ -128,12 +147,12 @@ def edge_weights(edges: list[list[int]]) -> Weights:
 
 
 def more_than(edges: Weights) -> Weights:
-    """Return how many nodes have more than 0, 1, ... edges: the ends of edges, in pieces of weight 1."""
+    """Return how many nodes have more than 0, 1, ... edges, as a query: the ends of edges, in pieces of weight 1."""
     return select(shave(select(edges, lambda pair: pair[0])), lambda piece: piece[1])
 
 
 def triangles(edges: Weights) -> Weights:
-    """Return triangles in each order of their nodes: paths of two edges that are such paths in another order too."""
+    """Return triangles in each order of their nodes, as a query: paths of two edges that are so in another order."""
     joined = join(edges, edges, lambda one: one[1], lambda other: other[0], lambda one, other: (*one, other[1]))
     paths = where(joined, lambda path: path[0] != path[2])
     return intersect(paths, select(paths, lambda path: (path[1], path[2], path[0])))
