@@ -41,5 +41,11 @@ def test_a_graph_is_quoted_asked_and_drawn(tmp_path: Path, monkeypatch: pytest.M
     run("--home", "home", "graph", "ring", "degrees", "--epsilon", "1000", "-o", "degrees.csv", "--plot")
     assert Path("degrees.csv").read_text().splitlines()[2].startswith("4,30")
     assert "<svg" in Path("degrees.html").read_text()
-    refused = CliRunner().invoke(app, ["--home", "home", "graph", "ring", "stars", "--epsilon", "1"])
-    assert refused.exit_code != 0
+    drawn = ("graph", "ring", "synthesize", "--epsilon", "1000")
+    assert "would cost epsilon = 1000" in run("--home", "home", *drawn, "--quote")
+    run("--home", "home", *drawn, "--method", "top-edges", "-o", "synthetic.csv", "--plot")
+    assert len(Path("synthetic.csv").read_text().splitlines()) == 61
+    assert "Synthetic graph" in Path("synthetic.html").read_text()
+    for wrong in (["stars"], ["synthesize", "--k", "2"]):
+        refused = CliRunner().invoke(app, ["--home", "home", "graph", "ring", *wrong, "--epsilon", "1"])
+        assert refused.exit_code != 0

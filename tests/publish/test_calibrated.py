@@ -28,6 +28,7 @@ from dither.publish import (
     synthetic,
     workloads,
 )
+from dither.publish.graphs import synthesis
 from dither.publish.microdata.taxonomy import Taxonomy
 from dither.publish.workloads.matrices import Identity
 from dither.publish.workloads.workload import Strategy, Workload
@@ -55,6 +56,7 @@ _QUERIES: dict[str, Any] = {"workload": ASKED, "sensitivity": 1}
 METHODS: dict[type[Method], dict[str, Any]] = {
     PrefixSums: {"steps": 9, "sensitivity": 1},
     graphs.DegreeSequence: {"nodes": 6},
+    graphs.DegreeTail: {"nodes": 6},
     graphs.DegreeVector: {"nodes": 6},
     graphs.LadderCount: {"nodes": 6, "pattern": "triangles"},
     graphs.LaplaceCount: {"nodes": 6, "pattern": "triangles"},
@@ -64,6 +66,17 @@ METHODS: dict[type[Method], dict[str, Any]] = {
     interactive.CutConversation: {"nodes": 6},
     interactive.DisjunctionConversation: {"attributes": BITS},
     interactive.DistanceConversation: {"metric": LINE},
+    synthesis.ClusteredGraph: {"nodes": 6},
+    synthesis.CommunityGraph: {"nodes": 6},
+    synthesis.DegreeGraph: {"nodes": 6},
+    synthesis.DensityGraph: {"nodes": 6},
+    synthesis.ErgmStatistics: {"nodes": 6},
+    synthesis.HierarchicalGraph: {"nodes": 6},
+    synthesis.JointDegreeGraph: {"nodes": 6},
+    synthesis.KroneckerGraph: {"nodes": 6},
+    synthesis.TopEdgesGraph: {"nodes": 6},
+    synthesis.WeightedQuery: {"nodes": 6, "query": "triangles"},
+    synthesis.GraphUpdate: {"nodes": 6, "asked": PublicArray([0, 3])},
     interactive.IterativeConstruction: {"attributes": BITS},
     interactive.MinimisingConversation: {"cells": 4, "candidates": 3, "top": 2},
     interactive.ModelFirst: {"attributes": BITS},

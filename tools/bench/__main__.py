@@ -12,6 +12,7 @@ from dither.errors import MissingExtra
 from tools.bench import (
     clusters,
     conversations,
+    graphs_synthesis,
     groups,
     histograms,
     inference,
@@ -213,6 +214,12 @@ def show_streams(console: Console, given: argparse.Namespace, rival: Path | None
         console.print(line, highlight=False, markup=False)
 
 
+def show_graphs_synthesis(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure synthetic graphs beside those they stand for, and Graph Update's experiment."""
+    console.print(graphs_synthesis.table(list(graphs_synthesis.measure())))
+    console.print(graphs_synthesis.update_table(list(graphs_synthesis.measure_update())))
+
+
 SECTIONS = {
     "noise": show_noise,
     "accountants": show_accountants,
@@ -229,6 +236,7 @@ SECTIONS = {
     "microdata": show_microdata,
     "itemsets": show_itemsets,
     "streams": show_streams,
+    "graphs-synthesis": show_graphs_synthesis,
     "clusters": show_clusters,
     "learn": show_learn,
     "ledger": show_ledger,

@@ -23,6 +23,7 @@ _FAMILIES: Final = (
     "reconstruction",
     "linkage",
     "anonymity",
+    "graphs",
     "foreground",
     "models",
     "recommenders",

@@ -84,7 +84,7 @@ VERBS: Final = MappingProxyType(
         ),
         "graph": Verb(
             "graph:graph",
-            "Release a count of a graph, or its degrees: edges, triangles, stars, k-triangles.",
+            "Release a count of a graph, its degrees, or a synthetic graph.",
         ),
         "release": Verb(
             "release:release",

@@ -235,6 +235,11 @@ def save(result: QueryResult, out: Path) -> None:
     write_whole(out, lambda draft: _save(result, draft))
 
 
+def save_page(text: str, out: Path) -> None:
+    """Write a page."""
+    write_whole(out, lambda draft: draft.write_text(text, encoding="utf-8"))
+
+
 def _save(result: QueryResult, out: Path) -> None:
     kind = out.suffix.lower()
     if kind == ".json":

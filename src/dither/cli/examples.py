@@ -116,6 +116,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither graph friends triangles --epsilon 1 --quote",
             "dither graph friends stars --k 3 --epsilon 1",
             "dither graph friends degrees --epsilon 1 -o degrees.csv --plot",
+            "dither graph friends synthesize --epsilon 2 -o synthetic.csv --plot",
         ),
         "publish histogram": (
             "dither publish histogram clinic visits ward --epsilon 0.2",

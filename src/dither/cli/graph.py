@@ -1,4 +1,4 @@
-"""``dither graph``: counts and degrees of a declared graph."""
+"""``dither graph``: counts and degrees of a declared graph, and a synthetic one."""
 
 from __future__ import annotations
 
@@ -26,20 +26,31 @@ from dither.cli.options import (
 from dither.cli.outputs import delivering, table_output
 from dither.cli.progress import progress
 from dither.errors import InvalidParameter
+from dither.privacy import stated_loss
+from dither.publish.graphs.synthesis.pictures import synthetic_page
 
 _SUFFIXES = (".csv", ".parquet", ".json")
+_SYNTHESIZE = "synthesize"
 
 
 def graph(
     dataset: DataSetName,
     what: Annotated[
         str,
-        typer.Argument(metavar="WHAT", help="edges, triangles, stars, k-triangles, degrees, or degrees-by-node."),
+        typer.Argument(
+            metavar="WHAT", help="edges, triangles, stars, k-triangles, degrees, degrees-by-node, or synthesize."
+        ),
     ],
     k: Annotated[
         int | None, typer.Option("--k", help="The neighbours of a star, or the nodes over the edge of a k-triangle.")
     ] = None,
-    method: Annotated[str, typer.Option(help="Of a count: auto, ladder, smooth or laplace.")] = "auto",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="Of a count: auto, ladder, smooth or laplace. Of a synthetic graph: auto, clustered, top-edges, "
+            "joint-degrees, communities, degrees, densities or kronecker."
+        ),
+    ] = "auto",
     out: TableOut = None,
     plot: Plot = False,
     epsilon: Epsilon = None,
@@ -53,7 +64,7 @@ def graph(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Release a count of a graph, or its degrees: edges, triangles, stars, k-triangles."""
+    """Release a count of a graph, its degrees, or a synthetic graph."""
     if plot and out is None:
         raise InvalidParameter("plot", True, "given with --out: the plot is written beside the file, as HTML")
     charged = Charged(epsilon, delta, rho, None, analyst, key, home, as_json, is_quoted, force)
@@ -61,17 +72,25 @@ def graph(
     if plot and out is not None:
         files.append(table_output("plot", out.with_suffix(".html"), (".html",)))
     with ask.charged_session(charged, dataset, files) as session:
-        offer = session.offer.graph_answer(
-            what, k=k, method=method, epsilon=epsilon, delta=delta, rho=rho, key=charged.name
+        is_drawn = what == _SYNTHESIZE
+        if is_drawn and k is not None:
+            raise InvalidParameter("k", k, "left out: a synthetic graph has none")
+        loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+        offer = (
+            session.offer.graph_synthesis(method=method, loss=loss, key=charged.name)
+            if is_drawn
+            else session.offer.graph_answer(what, k=k, method=method, loss=loss, key=charged.name)
         )
         if is_quoted:
             ask.say_price(session.quote(offer), as_json=as_json)
             return
-        with progress("counting"):
+        with progress("drawing" if is_drawn else "counting"):
             result = session.release(offer)
         with delivering(charged.name):
             if out is not None:
                 ask.save(result, out)
-                if plot:
+                if plot and is_drawn:
+                    ask.save_page(synthetic_page(result), out.with_suffix(".html"))
+                elif plot:
                     ask.save(result, out.with_suffix(".html"))
             ask.show(result, as_json=as_json)

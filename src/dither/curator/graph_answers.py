@@ -15,8 +15,8 @@ class GraphAnswers:
     ``confidence``, and counts also ``method``: "auto", "ladder", "smooth" or "laplace".
     """
 
-    def __init__(self, release: Callable[..., QueryResult], table: str) -> None:
-        self._release, self.table = release, table
+    def __init__(self, release: Callable[..., QueryResult], table: str, synthesize: Callable[..., QueryResult]) -> None:
+        self._release, self.table, self._synthesize = release, table, synthesize
 
     def edges(self, **options: Any) -> QueryResult:
         """Release the number of edges."""
@@ -42,5 +42,13 @@ class GraphAnswers:
         """Release the degree of every node."""
         return self._release("degrees-by-node", **options)
 
+    def synthesize(self, **options: Any) -> QueryResult:
+        """Release synthetic edges, as a table with the columns of the graph.
+
+        Takes ``method``: "auto", "clustered", "top-edges", "joint-degrees", "communities", "degrees", "densities" or
+        "kronecker"; and ``most``, the most edges.
+        """
+        return self._synthesize(**options)
+
     def __repr__(self) -> str:
-        return f"<graph {self.table}: edges, triangles, stars, k_triangles, degrees, degrees_by_node>"
+        return f"<graph {self.table}: edges, triangles, stars, k_triangles, degrees, degrees_by_node, synthesize>"

@@ -30,6 +30,7 @@ from dither.curator.offers import (
     answers,
     count_tables,
     found_facts,
+    graph_synthesis,
     graphs,
     models,
     reports,
@@ -103,7 +104,7 @@ class Session(Continuing, ForOwner, Closing):
     - numbers that go on being released, tick by tick: ``stream``;
     - any number of counting questions for one price: ``conversation``;
     - questions about public parts of the rows, one after the other, for the price of one part: ``parts``;
-    - graphs: ``graph``, whose edges, triangles, stars and degrees are released;
+    - graphs: ``graph``, whose edges, triangles, stars and degrees are released, and a synthetic graph;
     - anything else: ``release`` takes any registered mechanism, over any declared source.
 
     ``offer`` has the same verbs and makes offers in place of releases; ``quote`` prices any of them, without opening
@@ -181,6 +182,7 @@ class Session(Continuing, ForOwner, Closing):
     anonymize = _released(anonymous_tables.anonymize)
     fit = _released(models.fit)
     graph_answer = _released(graphs.graph_answer)
+    graph_synthesis = _released(graph_synthesis.graph_synthesis)
 
     def graph(self, table: str | None = None) -> GraphAnswers:
         """Release counts and degrees of a declared graph: ``session.graph("friends").triangles(epsilon=1)``.
@@ -192,7 +194,7 @@ class Session(Continuing, ForOwner, Closing):
         from dither.curator.graph_answers import GraphAnswers
 
         name = graphs.graph_table(self.dataset, table)
-        return GraphAnswers(partial(self.graph_answer, table=name), name)
+        return GraphAnswers(partial(self.graph_answer, table=name), name, partial(self.graph_synthesis, table=name))
 
     def sql(
         self,

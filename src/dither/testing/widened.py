@@ -30,6 +30,7 @@ NARROW: Final = {
     "perturbed-table": "it lifts the perturbation of rows, which is widened by itself",
     "stability-histogram": "its cells are without number already: any that occurs may be released",
     "point-learner": "its points are without number already: any that occurs may be released",
+    "hierarchical-graph": "all trees over its nodes are listed, and their number explodes with nodes",
     "stable-mode": "one key leaves, out of keys without number",
 }
 
@@ -344,6 +345,12 @@ def _graph(mechanism: Any, data: Any) -> Made:
     return (replace(mechanism, nodes=nodes), edges, ((edges, more, 1), (more, edges, 1)))
 
 
+def _pairs(mechanism: Any, data: Any) -> Made:
+    """Return a graph of many nodes of which few pairs pass."""
+    wide, *rest = _graph(replace(mechanism, threshold=8), data)
+    return (wide, *rest)
+
+
 #: How classes with their own rule are widened.
 RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("eigen-design", "gaussian-factorisation", "hdmm", "low-rank-mechanism"), _workload),
@@ -364,7 +371,11 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("poisson-sample", "sample-and-aggregate"), _blocks),
     "exponential-quantiles": _quantiles,
     **dict.fromkeys(("graph-laplace", "graph-ladder", "graph-smooth", "degree-vector", "degree-sequence"), _graph),
+    "degree-tail": _graph,
     **dict.fromkeys(("projected-edges", "projected-degrees"), _graph),
+    **dict.fromkeys(("degree-graph", "joint-degree-graph", "clustered-graph", "community-graph"), _graph),
+    **dict.fromkeys(("kronecker-graph", "density-graph", "graph-update", "ergm-statistics", "weighted-query"), _graph),
+    "top-edges-graph": _pairs,
     "lifted": _lifted,
     "two-phase": _two_phases,
     "weighted-marginals": _weighted_marginals,

@@ -92,7 +92,7 @@ SPECIMENS = (
         neighbour=with_hub(three_regular()),
         step="one node is added with its edges",
         refuted_by="sampling",
-        replacement="projected-edges",
+        replacement="projected-degrees",
         sample=naive_truncation,
     ),
     Specimen(
@@ -117,7 +117,7 @@ SPECIMENS = (
         neighbour=_THRESHOLD + 1,
         step="one edge is added at the node",
         refuted_by="closed form",
-        replacement="above-threshold",
+        replacement="graph-update",
         weigh=branch_on_the_truth,
     ),
     Specimen(
@@ -130,6 +130,7 @@ SPECIMENS = (
         neighbour=frozenset({edge(0, 1)}),
         step="one edge is removed",
         refuted_by="exact argument",
+        replacement="graph-update",
         weigh=union_with_the_truth,
     ),
 )

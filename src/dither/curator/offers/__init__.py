@@ -20,6 +20,7 @@ from dither.curator.offers import (
     conversations,
     count_tables,
     found_facts,
+    graph_synthesis,
     graphs,
     methods,
     models,
@@ -97,6 +98,7 @@ class Offers:
     stream = _offered(streams.stream)
     conversation = _offered(conversations.conversation)
     graph_answer = _offered(graphs.graph_answer)
+    graph_synthesis = _offered(graph_synthesis.graph_synthesis)
     method = _offered(methods.method)
 
 

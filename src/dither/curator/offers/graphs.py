@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dither.data import wire
 from dither.data.schema import DataSet
@@ -12,6 +12,9 @@ from dither.lift.offer import Offer
 from dither.lift.stored import LARGEST_ANSWER, check_length
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import QueryResult
+
+if TYPE_CHECKING:
+    from dither.lift.edges import Edges
 
 #: The longest row of a table of degrees: a name, a degree and its ends, in bytes.
 _ROW, _HEAD = 2**11, 2**16
@@ -65,19 +68,21 @@ def graph_answer(
         "confidence": str(level),
     }
 
-    def labels() -> list[Any]:
-        found = dataset.table(source.table).column(source.graph.ends[0])
-        if found.categories is not None:
-            return list(found.categories)
-        first = found.lower if isinstance(found.lower, int) else 0
-        return list(range(first, first + source.nodes))
-
     def present(out: Any) -> bytes:
-        shown = present_graph(made, out, what, k=k, confidence=level, labels=labels)
+        shown = present_graph(made, out, what, k=k, confidence=level, labels=lambda: node_labels(source))
         return shown.within(LARGEST_ANSWER).to_json().encode()
 
     words = words_of(what, k, source.table)
     return Offer("graph", words, made, asked, stated, present, QueryResult.stored, key)
+
+
+def node_labels(source: Edges) -> list[Any]:
+    """Return the declared nodes in the order of their numbers."""
+    found = source.dataset.table(source.table).column(source.graph.ends[0])
+    if found.categories is not None:
+        return list(found.categories)
+    first = found.lower if isinstance(found.lower, int) else 0
+    return list(range(first, first + source.nodes))
 
 
 def graph_table(dataset: DataSet, table: str | None) -> str:

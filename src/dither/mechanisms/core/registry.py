@@ -96,6 +96,7 @@ _ROOMS_ABOVE = (
     "dither.learn.bayes",
     "dither.learn.itemsets",
     "dither.publish.graphs",
+    "dither.publish.graphs.synthesis",
     "dither.publish.microdata",
     "dither.publish.streams",
     "dither.publish.interactive",

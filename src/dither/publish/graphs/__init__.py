@@ -9,6 +9,7 @@ how its edges are read from an engine (``lift.edges``).
 from dither.lift.lifted import Lifted
 from dither.mechanisms.core.registry import add_examples
 from dither.publish.graphs.degree_sequence import DegreeSequence
+from dither.publish.graphs.degree_tail import DegreeTail
 from dither.publish.graphs.degree_vector import DegreeVector
 from dither.publish.graphs.examples import lifted_examples
 from dither.publish.graphs.ladder_count import LadderCount
@@ -19,6 +20,7 @@ from dither.publish.graphs.smooth_count import SmoothCount
 
 __all__ = [
     "DegreeSequence",
+    "DegreeTail",
     "DegreeVector",
     "LadderCount",
     "LaplaceCount",

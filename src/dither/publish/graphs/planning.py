@@ -11,7 +11,7 @@ from dither.errors import InvalidParameter
 from dither.lift.edges import Edges
 from dither.lift.lifted import Lifted
 from dither.privacy import ApproxDP, Loss, PureDP
-from dither.publish.graphs.degree_sequence import DegreeSequence
+from dither.publish.graphs.degree_tail import DegreeTail
 from dither.publish.graphs.degree_vector import DegreeVector
 from dither.publish.graphs.ladder_count import LadderCount
 from dither.publish.graphs.laplace_count import LaplaceCount
@@ -64,7 +64,7 @@ def plan_graph(source: Edges, loss: Loss, wish: str, *, k: int | None = None, me
             kind = ProjectedEdges if wish == EDGES else ProjectedDegrees
             return kind.calibrated(within, nodes=source.nodes, degree=degree)
         if wish == DEGREES:
-            return DegreeSequence.calibrated(within, nodes=source.nodes)
+            return DegreeTail.calibrated(within, nodes=source.nodes)
         if wish == BY_NODE:
             return DegreeVector.calibrated(within, nodes=source.nodes)
         chosen = ("laplace" if wish == EDGES else "ladder") if method == "auto" else method
