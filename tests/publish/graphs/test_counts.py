@@ -18,7 +18,15 @@ from dither.publish.graphs import LadderCount, LaplaceCount, SmoothCount, counts
 from dither.publish.graphs.simple_graph import SimpleGraph, graph_of
 
 Bits = int
-KINDS = (("edges", 0), ("triangles", 0), ("stars", 2), ("stars", 3), ("k-triangles", 2), ("k-triangles", 3))
+KINDS: tuple[tuple[str, int], ...] = (
+    ("edges", 0),
+    ("triangles", 0),
+    ("stars", 2),
+    ("stars", 3),
+    ("k-triangles", 2),
+    ("k-triangles", 3),
+)
+KINDS += (("cliques", 3), ("cliques", 4), ("cliques", 5), ("degree-products", 0))
 RUNGS = 8
 
 
@@ -40,6 +48,11 @@ def slow(nodes: int, edges: list[tuple[int, int]], pattern: str, k: int) -> int:
         return sum(c in beside[a] & beside[b] and b in beside[a] for a, b, c in itertools.combinations(range(nodes), 3))
     if pattern == "stars":
         return sum(len(list(itertools.combinations(one, k))) for one in beside)
+    if pattern == "degree-products":
+        return sum(len(beside[a]) * len(beside[b]) for a, b in edges)
+    if pattern == "cliques":
+        chosen = itertools.combinations(range(nodes), k)
+        return sum(all(b in beside[a] for a, b in itertools.combinations(some, 2)) for some in chosen)
     return sum(len(list(itertools.combinations(beside[a] & beside[b], k))) for a, b in edges)
 
 
