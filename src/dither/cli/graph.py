@@ -33,12 +33,19 @@ def graph(
     dataset: DataSetName,
     what: Annotated[
         str,
-        typer.Argument(metavar="WHAT", help="edges, triangles, stars, k-triangles, degrees, or degrees-by-node."),
+        typer.Argument(
+            metavar="WHAT",
+            help="edges, triangles, stars, k-triangles, cliques, clustering, assortativity, degrees, degrees-by-node, "
+            "or degree-histogram.",
+        ),
     ],
     k: Annotated[
-        int | None, typer.Option("--k", help="The neighbours of a star, or the nodes over the edge of a k-triangle.")
+        int | None,
+        typer.Option("--k", help="The neighbours of a star, the nodes over the edge of a k-triangle, or of a clique."),
     ] = None,
-    method: Annotated[str, typer.Option(help="Of a count: auto, ladder, smooth or laplace.")] = "auto",
+    method: Annotated[
+        str, typer.Option(help="Of a count: auto, ladder, smooth, laplace; with --delta also noisy-local, truncated.")
+    ] = "auto",
     out: TableOut = None,
     plot: Plot = False,
     epsilon: Epsilon = None,
@@ -51,7 +58,7 @@ def graph(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Release a count of a graph, or its degrees: edges, triangles, stars, k-triangles."""
+    """Release a count of a graph, its degrees, clustering or assortativity."""
     if plot and out is None:
         raise InvalidParameter("plot", True, "given with --out: the plot is written beside the file, as HTML")
     charged = Charged(epsilon, delta, rho, None, analyst, key, home, as_json, is_quoted, force)

@@ -292,6 +292,13 @@ def _graph(mechanism: Any, data: Any) -> Made:
     return (replace(mechanism, nodes=nodes), edges, ((edges, more, 1), (more, edges, 1)))
 
 
+def _graph_parts(mechanism: Any, data: Any) -> Made:
+    """Return the same for a mechanism whose parts are for a number of nodes as well."""
+    parts = tuple(replace(part, nodes=150) for part in mechanism.parts)
+    _, *rest = _graph(mechanism.parts[0], data)
+    return (replace(mechanism, nodes=150, parts=parts), *rest)  # type: ignore[return-value]
+
+
 #: How classes with their own rule are widened.
 RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("eigen-design", "gaussian-factorisation", "hdmm", "low-rank-mechanism"), _workload),
@@ -307,7 +314,8 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("poisson-sample", "sample-and-aggregate"), _blocks),
     "exponential-quantiles": _quantiles,
     **dict.fromkeys(("graph-laplace", "graph-ladder", "graph-smooth", "degree-vector", "degree-sequence"), _graph),
-    **dict.fromkeys(("projected-edges", "projected-degrees"), _graph),
+    **dict.fromkeys(("projected-edges", "projected-degrees", "degree-histogram", "graph-noisy-local"), _graph),
+    "graph-ratio": _graph_parts,
     "lifted": _lifted,
     "two-phase": _two_phases,
     "weighted-marginals": _weighted_marginals,

@@ -1,4 +1,4 @@
-"""Graphs: counts of edges, triangles, stars and k-triangles, and degrees."""
+"""Graphs: counts of edges, triangles, stars, k-triangles and cliques, degrees, clustering and assortativity."""
 
 from __future__ import annotations
 
@@ -35,27 +35,31 @@ def graph_answer(
 
     Args:
         dataset: the schema.
-        what: "edges", "triangles", "stars", "k-triangles", "degrees" (how many nodes have which degree) or
-            "degrees-by-node".
+        what: "edges", "triangles", "stars", "k-triangles", "cliques", "degrees" (how many nodes have which degree,
+            fitted), "degree-histogram" (the same with an interval for each degree), "degrees-by-node", "clustering" or
+            "assortativity".
         table: the table of edges; may be left out, as there is one.
-        k: the neighbours of a star, or the nodes over the edge of a k-triangle: 2 and above.
+        k: the neighbours of a star or the nodes over the edge of a k-triangle: 2 and above; the nodes of a clique: 3
+            and above.
         epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
-        method: of a count: "ladder", "smooth", "laplace", or "auto" for the one with the least error, by public facts.
+        method: of a count: "ladder", "smooth", "laplace", "noisy-local" (a delta, and an interval), "truncated" (a
+            delta, and an error of at most a public bound), or "auto" for the one with the least error, by public facts.
         key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
         confidence: of the intervals, where there are any.
 
     """
     from dither.lift.edges import Edges
-    from dither.publish.graphs.planning import BY_NODE, plan_graph, present_graph, words_of
+    from dither.publish.graphs.planning import BY_NODE, HISTOGRAM, plan_graph, words_of
+    from dither.publish.graphs.presenting import present_graph
 
     level = probability("confidence", confidence, open_below=True)
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     source = Edges(dataset, graph_table(dataset, table))
     made = plan_graph(source, stated, what, k=k, method=method)
-    if what == BY_NODE:
+    if what in (BY_NODE, HISTOGRAM):
         check_length("nodes", source.nodes, _ROW, _HEAD)
     asked: dict[str, Any] = {
         "source": wire.encode(source),

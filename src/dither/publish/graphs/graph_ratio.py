@@ -47,8 +47,8 @@ def _examples() -> Iterator[Example]:
 
 @register(
     examples=_examples,
-    source="Differential Privacy and Applications (Zhu et al. 2017), section 9.2, for the counts; Assortative Mixing in "
-    "Networks (Newman 2002)",
+    source="Differential Privacy and Applications (Zhu et al. 2017), section 9.2, for the counts; Assortative Mixing "
+    "in Networks (Newman 2002)",
 )
 @dataclass(frozen=True, kw_only=True)
 class GraphRatio(Composed[Any, Any]):

@@ -27,7 +27,7 @@ from dither.publish.graphs.simple_graph import graph_of
 
 
 def _examples() -> Iterator[Example]:
-    for pattern, k in (("triangles", 0), ("stars", 3), ("k-triangles", 2), ("edges", 0)):
+    for pattern, k in (("triangles", 0), ("stars", 3), ("k-triangles", 2), ("cliques", 4), ("edges", 0)):
         yield Example(LadderCount(nodes=NODES, pattern=pattern, k=k, scale=2), SOME_EDGES, edge_neighbours())
 
 
@@ -38,14 +38,14 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class LadderCount(PatternCount):
-    """Release the number of triangles, k-stars or k-triangles, with noise for this graph and those around it.
+    """Release the number of triangles, stars, k-triangles or cliques, with noise for this graph and those around it.
 
     Guarantee: graphs ``d_in`` edges apart lose epsilon = ``2 d_in / scale`` and rho = epsilon^2 / 8.
 
     Args:
         nodes: their number; public.
-        pattern: what is counted: triangles, stars, k-triangles or edges.
-        k: the neighbours of a star, or the nodes over the edge of a k-triangle; 0 for others.
+        pattern: what is counted: triangles, stars, k-triangles, cliques or edges.
+        k: the neighbours of a star, the nodes over the edge of a k-triangle, or those of a clique; 0 for others.
         scale: how slowly rungs lose weight.
 
     >>> from dither.privacy import PureDP

@@ -46,14 +46,14 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class SmoothCount(PatternCount):
-    """Release the number of triangles, k-stars or k-triangles, with noise scaled by a smooth bound.
+    """Release the number of triangles, k-stars, k-triangles or k-cliques, with noise scaled by a smooth bound.
 
     Guarantee: graphs ``d_in`` edges apart lose what ``noise`` loses for chains of ``d_in`` neighbours.
 
     Args:
         nodes: their number; public.
-        pattern: what is counted: triangles, stars, k-triangles or edges.
-        k: the neighbours of a star, or the nodes over the edge of a k-triangle; 0 for others.
+        pattern: what is counted: triangles, stars, k-triangles, cliques or edges.
+        k: the neighbours of a star, the nodes over the edge of a k-triangle, or those of a clique; 0 for others.
         noise: smooth-cauchy, or smooth-laplace with a delta.
 
     >>> from dither.privacy import PureDP
