@@ -48,11 +48,11 @@ class LocalTriples(Metric):
     """The number of neighbouring steps that lead from one value, bound and base to another.
 
     Neighbours have values no farther apart than either bound, bounds no farther apart than ``growth`` of either base,
-    and bases at most 1 apart. Without an order bases do not count.
+    and bases at most 1 apart. Bounds below 1 count as 1. Without an order bases do not count.
 
     >>> metric = LocalTriples(4, 1, 1000)
     >>> metric.measure([50, 9, 2], [59, 9, 3]), metric.measure([0, 0, 0], [2, 2, 1])
-    (Fraction(1, 1), Fraction(3, 1))
+    (Fraction(1, 1), Fraction(2, 1))
     """
 
     def __init__(self, factor: int, order: int, most: int) -> None:
@@ -82,7 +82,7 @@ class LocalTriples(Metric):
     def _read(self, given: Any) -> tuple[int, int, int]:
         value, bound, base = (int(each) for each in np.asarray(given, dtype=object))
         _, order, most = self._facts
-        return value, min(max(bound, 0), most), min(max(base, 0), _LARGEST_BASE) if order else 0
+        return value, min(max(bound, 1), most), min(max(base, 0), _LARGEST_BASE) if order else 0
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LocalTriples) and self._facts == other._facts
@@ -92,10 +92,10 @@ class LocalTriples(Metric):
 
 
 def _examples() -> Iterator[Example]:
-    flat = NoisyLocal(most=50, bound_scale=2, value_scale=2, delta="1/100")
-    yield Example(flat, [7, 3, 0], (([7, 3, 0], [10, 4, 0], 1), ([0, 0, 0], [0, 1, 0], 1), ([0, 0, 0], [1, 2, 5], 2)))
-    steep = NoisyLocal(most=900, factor=4, order=1, base_scale=3, bound_scale=3, value_scale=3, delta="1/1000")
-    yield Example(steep, [90, 20, 5], (([90, 20, 5], [70, 40, 6], 1), ([0, 0, 0], [0, 1, 1], 1)))
+    flat = NoisyLocal(most=50, bound_scale=2, value_scale=2, delta="1/1000000")
+    yield Example(flat, [7, 3, 0], (([7, 3, 0], [10, 4, 0], 1), ([0, 0, 0], [0, 2, 0], 1), ([0, 0, 0], [3, 3, 5], 2)))
+    steep = NoisyLocal(most=900, factor=4, order=1, base_scale=3, bound_scale=3, value_scale=3, delta="1/1000000")
+    yield Example(steep, [90, 20, 5], (([90, 20, 5], [70, 40, 6], 1), ([0, 0, 0], [1, 1, 1], 1)))
 
 
 @register(
@@ -222,7 +222,7 @@ class NoisyLocal(Primitive[Any, Any]):
             rows = np.flatnonzero(drawn[:, 2] == found)
             moves = growth(found, self.factor, self.order, self.most)
             noisy = noise.discrete_laplace(moves * self.bound_scale, len(rows))
-            margin = min(max(bound, 0), self.most) + math.ceil(moves * lifted)
+            margin = min(max(bound, 1), self.most) + math.ceil(moves * lifted)
             drawn[rows, 1] = [min(_shortened(max(margin + int(each), 1)), self.most) for each in noisy.tolist()]
         for width in sorted(set(drawn[:, 1].tolist())):
             rows = np.flatnonzero(drawn[:, 1] == width)

@@ -27,7 +27,7 @@ from dither.publish.graphs.simple_graph import graph_of
 
 
 def _examples() -> Iterator[Example]:
-    noise = NoisyLocal(most=1, base_scale=4, bound_scale=4, value_scale=4, delta="1/1000")
+    noise = NoisyLocal(most=1, base_scale=4, bound_scale=4, value_scale=4, delta="1/1000000")
     for pattern, k in (("triangles", 0), ("stars", 3), ("k-triangles", 2), ("cliques", 4)):
         yield Example(LocalCount(nodes=NODES, pattern=pattern, k=k, noise=noise), SOME_EDGES, edge_neighbours())
 
