@@ -51,13 +51,12 @@ def graph_answer(
         confidence: of the intervals, where there are any.
 
     """
-    from dither.lift.edges import Edges
-    from dither.publish.graphs.planning import BY_NODE, HISTOGRAM, plan_graph, words_of
+    from dither.publish.graphs.planning import BY_NODE, HISTOGRAM, plan_graph, source_for, words_of
     from dither.publish.graphs.presenting import present_graph
 
     level = probability("confidence", confidence, open_below=True)
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
-    source = Edges(dataset, graph_table(dataset, table))
+    source = source_for(dataset, graph_table(dataset, table), what, method)
     made = plan_graph(source, stated, what, k=k, method=method)
     if what in (BY_NODE, HISTOGRAM):
         check_length("nodes", source.nodes, _ROW, _HEAD)

@@ -23,9 +23,9 @@ from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import Loss
+from dither.publish.graphs.by_degrees import degrees_of
 from dither.publish.graphs.degree_vector import NoisyDegrees
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
-from dither.publish.graphs.simple_graph import graph_of
 
 
 def moved_cells(*, is_pure: bool) -> Fraction:
@@ -94,5 +94,5 @@ class DegreeHistogram(NoisyDegrees):
 
     def release(self, data: Any, run: Runner) -> NDArray[np.int64]:
         """Return the noisy numbers of nodes, by degree."""
-        cells = np.bincount(graph_of(data, self.nodes).degrees, minlength=self.nodes)
+        cells = np.bincount(degrees_of(data, self.nodes), minlength=self.nodes)
         return np.asarray(run(self.part, cells, stability=self.stability))

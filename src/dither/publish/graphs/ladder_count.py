@@ -21,9 +21,9 @@ from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.mechanisms.ladder import LARGEST_SCALE, LEAST_SCALE, Ladder
 from dither.privacy import Loss, Plan, Use
+from dither.publish.graphs.by_degrees import exact_count, widths
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
-from dither.publish.graphs.patterns import PatternCount, count, ladder
-from dither.publish.graphs.simple_graph import graph_of
+from dither.publish.graphs.patterns import PatternCount
 
 
 def _examples() -> Iterator[Example]:
@@ -87,7 +87,6 @@ class LadderCount(PatternCount):
 
     def release(self, data: Any, run: Runner) -> Any:
         """Return an integer near the count."""
-        graph = graph_of(data, self.nodes)
-        value = min(count(graph, self.pattern, self.k), LARGEST_VALUE)
-        widths = ladder(graph, self.pattern, self.k, self.rungs)
-        return run(self.part, np.concatenate([[value], widths]), stability=1)
+        value = min(exact_count(data, self.nodes, self.pattern, self.k), LARGEST_VALUE)
+        bounds = widths(data, self.nodes, self.pattern, self.k, self.rungs)
+        return run(self.part, np.concatenate([[value], bounds]), stability=1)

@@ -21,9 +21,10 @@ from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.truncated_laplace import TruncatedLaplace
 from dither.privacy import Loss, Plan, Use
+from dither.publish.graphs.by_degrees import exact_count
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
-from dither.publish.graphs.patterns import EDGES, PatternCount, count
-from dither.publish.graphs.simple_graph import ends_of, graph_of
+from dither.publish.graphs.patterns import EDGES, PatternCount
+from dither.publish.graphs.simple_graph import ends_of
 
 BoundedNoise: TypeAlias = CountNoise | TruncatedLaplace
 _ONE: Final = one_number(Geometric, DiscreteGaussian, TruncatedLaplace)
@@ -131,5 +132,5 @@ class LaplaceCount(PatternCount):
         if self.directed:
             value = len(canonical(ends_of(data, self.nodes), self.nodes, directed=True))
         else:
-            value = count(graph_of(data, self.nodes), self.pattern, self.k)
+            value = exact_count(data, self.nodes, self.pattern, self.k)
         return run(self.part, value, stability=self.reach)

@@ -87,6 +87,11 @@ class LocalCount(PatternCount):
         factor, order = bound_growth(self.pattern, self.k)
         return replace(self.noise, most=self.reach, factor=factor, order=order)
 
+    @property
+    def takes_degrees(self) -> bool:
+        """Whether degrees are enough: how far they move the local sensitivity is known for edges alone."""
+        return False
+
     def plan(self) -> Plan:
         """One draw of three numbers."""
         return Use(self.part)

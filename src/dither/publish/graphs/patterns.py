@@ -55,6 +55,11 @@ class PatternCount(Composed[Any, Any]):
         return False
 
     @property
+    def takes_degrees(self) -> bool:
+        """Whether degrees decide the count, so that the input may be a row of them."""
+        return self.pattern in (EDGES, STARS)
+
+    @property
     def reach(self) -> int:
         """How far one edge moves the count in any graph, at least 1."""
         return max(reach(self.nodes, self.pattern, self.k), 1)

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final
 
+from dither.data.graphs import MOST_EDGES
+from dither.data.schema import DataSet
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import exp_up, round_up
-from dither.lift.edges import Edges
+from dither.lift.edges import EdgeDegrees, Edges, GraphSource
 from dither.lift.lifted import Lifted
-from dither.privacy import ApproxDP, Loss, PureDP
+from dither.privacy import EDGE, ApproxDP, Loss, PureDP
 from dither.publish.graphs.choosing import COUNTING, LADDER, LAPLACE, NOISY_LOCAL, SMOOTH, TRUNCATED, choose_count
 from dither.publish.graphs.degree_histogram import DegreeHistogram
 from dither.publish.graphs.degree_sequence import DegreeSequence
@@ -20,7 +22,7 @@ from dither.publish.graphs.graph_ratio import RATIOS, GraphRatio
 from dither.publish.graphs.ladder_count import LadderCount
 from dither.publish.graphs.laplace_count import LaplaceCount
 from dither.publish.graphs.local_count import LocalCount
-from dither.publish.graphs.patterns import EDGES, PATTERNS, check_pattern, named
+from dither.publish.graphs.patterns import EDGES, PATTERNS, STARS, check_pattern, named
 from dither.publish.graphs.projected_degrees import ProjectedDegrees
 from dither.publish.graphs.projected_edges import ProjectedEdges
 from dither.publish.graphs.smooth_count import SmoothCount
@@ -44,7 +46,28 @@ _WITH_DELTA: Final = (SMOOTH, NOISY_LOCAL, TRUNCATED, *RATIOS)
 _SPARE: Final = Fraction(9999, 10000)
 
 
-def plan_graph(source: Edges, loss: Loss, wish: str, *, k: int | None = None, method: str = "auto") -> Lifted:
+def source_for(dataset: DataSet, table: str, wish: str, method: str) -> GraphSource:
+    """Return what is read of a graph: degrees, counted in the engine, where these are enough; else its edges.
+
+    Args:
+        dataset: the schema.
+        table: the table of edges.
+        wish: one of ``WISHES``.
+        method: of a count.
+
+    """
+    found = dataset.table(table)
+    graph = found.graph
+    if graph is None or graph.directed or dataset.unit != EDGE or method == NOISY_LOCAL:
+        return Edges(dataset, table)
+    # The ladder of stars is a little narrower with the edges at hand.
+    is_large = graph.most_edges(found.nodes) > MOST_EDGES
+    if wish in (EDGES, *_OTHERS) or (wish == STARS and (is_large or method in (LAPLACE, TRUNCATED))):
+        return EdgeDegrees(dataset, table)
+    return Edges(dataset, table)
+
+
+def plan_graph(source: GraphSource, loss: Loss, wish: str, *, k: int | None = None, method: str = "auto") -> Lifted:
     """Return the release of something about a graph.
 
     Args:
@@ -94,7 +117,7 @@ def plan_graph(source: Edges, loss: Loss, wish: str, *, k: int | None = None, me
     return min(made, key=_width)
 
 
-def _with_delta(loss: ApproxDP, source: Edges, build: Callable[[Loss], Any]) -> Lifted:
+def _with_delta(loss: ApproxDP, source: GraphSource, build: Callable[[Loss], Any]) -> Lifted:
     """Return a release by a method that is made for an epsilon and a delta; one edge may move several."""
     size = math.ceil(max(source.moves().values()))
     epsilon = loss.epsilon / size
