@@ -12,6 +12,7 @@ from dither.errors import MissingExtra
 from tools.bench import (
     clusters,
     conversations,
+    graphs,
     groups,
     histograms,
     inference,
@@ -212,6 +213,12 @@ def show_streams(console: Console, given: argparse.Namespace, rival: Path | None
         console.print(line, highlight=False, markup=False)
 
 
+def show_graphs(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure counts in graphs."""
+    for line in graphs.lines():
+        console.print(line, highlight=False, markup=False)
+
+
 SECTIONS = {
     "noise": show_noise,
     "accountants": show_accountants,
@@ -228,6 +235,7 @@ SECTIONS = {
     "microdata": show_microdata,
     "itemsets": show_itemsets,
     "streams": show_streams,
+    "graphs": show_graphs,
     "clusters": show_clusters,
     "learn": show_learn,
     "ledger": show_ledger,
