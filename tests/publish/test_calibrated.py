@@ -52,6 +52,8 @@ METHODS: dict[type[Method], dict[str, Any]] = {
     graphs.LocalCount: {"nodes": 6, "pattern": "triangles"},
     graphs.ProjectedDegrees: {"nodes": 6, "degree": 2},
     graphs.ProjectedEdges: {"nodes": 6, "degree": 2},
+    graphs.SpanningTreeCost: {"nodes": 6, "high": 4},
+    graphs.WeightedLength: {"nodes": 6, "high": 4},
     graphs.SmoothCount: {"nodes": 6, "pattern": "triangles"},
     interactive.IterativeConstruction: {"attributes": BITS},
     interactive.ModelFirst: {"attributes": BITS},

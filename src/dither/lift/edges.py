@@ -238,6 +238,25 @@ def canonical(ends: NDArray[Any], nodes: int, *, directed: bool = False) -> NDAr
     return np.column_stack([keys // nodes, keys % nodes])
 
 
+def weighted_pairs(
+    ends: NDArray[np.int64], weights: NDArray[np.int64], nodes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the undirected edges among pairs of numbers, each once and in order, with the smallest of their weights.
+
+    >>> [each.tolist() for each in weighted_pairs(np.array([[1, 0], [0, 1], [2, 2]]), np.array([5, 3, 1]), 3)]
+    [[[0, 1]], [3]]
+    """
+    first, second = np.minimum(ends[:, 0], ends[:, 1]), np.maximum(ends[:, 0], ends[:, 1])
+    good = (first != second) & (first >= 0) & (second < nodes)
+    keys, kept = first[good] * nodes + second[good], weights[good]
+    order = np.lexsort((kept, keys))
+    keys, kept = keys[order], kept[order]
+    is_new = np.ones(len(keys), dtype=np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
+    keys, kept = keys[is_new], kept[is_new]
+    return np.column_stack([keys // nodes, keys % nodes]), kept
+
+
 def limited(edges: NDArray[np.int64], most: int | None) -> NDArray[np.int64]:
     """Return at most that many edges: those with the smallest hash of their two nodes."""
     if most is None or len(edges) <= most:

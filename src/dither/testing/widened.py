@@ -292,6 +292,14 @@ def _graph(mechanism: Any, data: Any) -> Made:
     return (replace(mechanism, nodes=nodes), edges, ((edges, more, 1), (more, edges, 1)))
 
 
+def _weights(mechanism: Any, data: Any) -> Made:
+    """Return a ring of many nodes with chords, and the same with another weight."""
+    nodes = 100
+    rows = [(node, (node + step) % nodes, (node * step) % 9) for node in range(nodes) for step in (1, 2, 5)]
+    other = [(0, 1, 8), *rows[1:]]
+    return (replace(mechanism, nodes=nodes), rows, ((rows, other, 1), (other, rows, 1)))
+
+
 def _graph_parts(mechanism: Any, data: Any) -> Made:
     """Return the same for a mechanism whose parts are for a number of nodes as well."""
     parts = tuple(replace(part, nodes=150) for part in mechanism.parts)
@@ -316,6 +324,7 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("graph-laplace", "graph-ladder", "graph-smooth", "degree-vector", "degree-sequence"), _graph),
     **dict.fromkeys(("projected-edges", "projected-degrees", "degree-histogram", "graph-noisy-local"), _graph),
     "graph-ratio": _graph_parts,
+    **dict.fromkeys(("weighted-length", "spanning-tree-cost"), _weights),
     "lifted": _lifted,
     "two-phase": _two_phases,
     "weighted-marginals": _weighted_marginals,

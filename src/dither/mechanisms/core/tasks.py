@@ -181,6 +181,8 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "degree-vector": "For the degree of each node, with intervals.",
                 "projected-edges": "For the number of edges where a node is protected with all its edges.",
                 "projected-degrees": "For how many nodes have which degree, likewise.",
+                "spanning-tree-cost": "For a minimum spanning tree of public edges and private weights.",
+                "weighted-length": "For path lengths of public edges and private weights, with intervals.",
                 "noisy-local": "As a part: a noisy local sensitivity, and noise for it.",
                 "ladder": "As a part: noise in steps whose widths are local sensitivities, for your own statistic.",
             },

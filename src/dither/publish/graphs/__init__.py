@@ -19,6 +19,8 @@ from dither.publish.graphs.local_count import LocalCount
 from dither.publish.graphs.projected_degrees import ProjectedDegrees
 from dither.publish.graphs.projected_edges import ProjectedEdges
 from dither.publish.graphs.smooth_count import SmoothCount
+from dither.publish.graphs.spanning_tree import SpanningTreeCost
+from dither.publish.graphs.weighted_length import WeightedLength
 
 __all__ = [
     "DegreeHistogram",
@@ -31,6 +33,8 @@ __all__ = [
     "ProjectedDegrees",
     "ProjectedEdges",
     "SmoothCount",
+    "SpanningTreeCost",
+    "WeightedLength",
 ]
 
 add_examples(Lifted.name, lifted_examples)

@@ -50,6 +50,28 @@ def node_neighbours() -> tuple[tuple[Any, Any, int], ...]:
     )
 
 
+def weighted_rows() -> list[tuple[int, int, Any]]:
+    """Return the edges with weights, one of them missing, one out of range, one edge twice."""
+    return [(one, other, (one * 3 + other * 5) % 9) for one, other in SOME_EDGES] + [
+        (6, 5, None),
+        (5, 0, 99),
+        (1, 0, 2),
+    ]
+
+
+def weight_neighbours() -> tuple[tuple[Any, Any, int], ...]:
+    """Return pairs of graphs with the same edges and one other weight: of a bridge, a hub, a ring, a complete graph."""
+    found = []
+    complete = [(one, other, 3 + (one + other) % 2) for one, other in combinations(range(NODES), 2)]
+    ring = [(node, (node + 1) % NODES, 2) for node in range(NODES)]
+    hub = [(0, other, other) for other in range(1, NODES)]
+    for rows in (complete, ring, hub, weighted_rows()):
+        for place, weight in ((0, 8), (len(rows) // 2, 0)):
+            one, other, _ = rows[place]
+            found.append((rows, [*rows[:place], (one, other, weight), *rows[place + 1 :]], 1))
+    return tuple(found)
+
+
 def lifted_examples() -> Iterator[Example]:
     """Return a count lifted to a table of edges, with a limit of edges and without, and edges that push others out."""
     from dither.publish.graphs.ladder_count import LadderCount
