@@ -21,8 +21,8 @@ from dither.publish.graphs.patterns import EDGES, check_pattern, named, reach
 LAPLACE, LADDER, SMOOTH, NOISY_LOCAL, TRUNCATED = COUNTING = ("laplace", "ladder", "smooth", "noisy-local", "truncated")
 #: Worst cases up to this are no wider than the steps of a ladder.
 _NARROW: Final = 2
-#: The median of the size of generalised Cauchy noise of power 4, and its scale for an epsilon of 1: see smooth-cauchy.
-_CAUCHY: Final = 6 * 0.63
+#: The median size of the noise of smooth-cauchy at an epsilon of 1, for a bound of 1.
+_CAUCHY: Final = 2.56
 
 
 @dataclass(frozen=True)
