@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dither.data.base_relations import Over, distinct_columns
-from dither.data.expressions import Call, Expression, Kind, Literal, Name
+from dither.data.expressions import Call, Expression, Kind, Literal, Name, Value
 from dither.data.relations import Filter, Keep, Project, Relation, Scan
 from dither.data.schema import Table
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
 
-ONE, OTHER, NODE, DEGREE = "one", "other", "node", "degree"
+ONE, OTHER, NODE, DEGREE, WEIGHT = "one", "other", "node", "degree", "weight"
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,36 @@ class EndDegrees(Over):
         return distinct_columns([(NODE, first), (DEGREE, Kind.INTEGER)])
 
 
-def edge_rows(table: Table) -> FirstPairs:
+def edge_rows(table: Table, since: Value = None, until: Value = None) -> FirstPairs:
     """Return the edges of a table that declares a graph: what is no edge is left out, and no more count than declared.
 
     Args:
         table: whose rows are edges.
+        since: only rows of this date or time, or a later one, count.
+        until: only rows of an earlier date or time count.
 
     """
+    rows, ends = _joined_rows(table, since, until)
+    graph = table.graph
+    limit = graph.edges if graph is not None and graph.moved_edges(table.nodes) > 1 else None
+    return FirstPairs(Project(rows, ((ONE, ends[0]), (OTHER, ends[1]))), limit)
+
+
+def weight_rows(table: Table) -> Project:
+    """Return the rows of edges with their weights, every row of an edge.
+
+    Args:
+        table: whose graph has a weight.
+
+    """
+    rows, ends = _joined_rows(table, None, None)
+    if table.graph is None or table.graph.weight is None:
+        raise InvalidParameter("table", table.name, "a table whose graph has a weight")
+    return Project(rows, ((ONE, ends[0]), (OTHER, ends[1]), (WEIGHT, Name(table.graph.weight))))
+
+
+def _joined_rows(table: Table, since: Value, until: Value) -> tuple[Relation, tuple[Expression, Expression]]:
+    """Return the rows that say an edge, each by itself, and their two ends in order."""
     graph = table.graph
     if graph is None:
         raise InvalidParameter("table", table.name, "a table with a graph")
@@ -85,8 +108,13 @@ def edge_rows(table: Table) -> FirstPairs:
         ]
         # NULL is in no range, and is left out.
         rows = Filter(rows, Call("and", (Call("unequal", (first, second)), *inside)))
+    for parameter, function, bound in (("since", "at_least", since), ("until", "less", until)):
+        if bound is not None:
+            if graph.time is None:
+                raise InvalidParameter(parameter, bound, "left out: the graph declares no time")
+            moment = Literal(bound, table.column(graph.time).kind)
+            rows = Filter(rows, Call(function, (Name(graph.time), moment)))
     ends: tuple[Expression, Expression] = (first, second)
     if not graph.directed:
         ends = Call("least", (first, second)), Call("greatest", (first, second))
-    limit = graph.edges if graph.moved_edges(table.nodes) > 1 else None
-    return FirstPairs(Project(rows, ((ONE, ends[0]), (OTHER, ends[1]))), limit)
+    return rows, ends

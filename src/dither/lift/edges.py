@@ -20,8 +20,10 @@ from dither.data import Aggregated, Aggregation, CountRows, DataSet, Name
 from dither.data.cell_values import NO_CLASS, codes_of
 from dither.data.columns import ColumnRows, Values
 from dither.data.engines.protocol import Engine
-from dither.data.graph_relations import DEGREE, ONE, OTHER, EndDegrees, edge_rows
+from dither.data.expressions import Value
+from dither.data.graph_relations import DEGREE, ONE, OTHER, EndDegrees, edge_rows, weight_rows
 from dither.data.graph_relations import NODE as NODE_COLUMN
+from dither.data.graph_relations import WEIGHT as WEIGHT_COLUMN
 from dither.data.graphs import MOST_EDGES, Graph
 from dither.data.schema import Table
 from dither.data.wire import register_records
@@ -29,7 +31,7 @@ from dither.errors import InvalidParameter
 from dither.exact import typed
 from dither.lift.source import Source
 from dither.mechanisms.core.mechanism import Mechanism
-from dither.privacy import EDGE, NODE, Distance
+from dither.privacy import EDGE, NODE, WEIGHT, Distance
 
 #: Odd multipliers of a public mixing function (splitmix64).
 _FIRST: Final = np.uint64(0xBF58476D1CE4E5B9)
@@ -65,10 +67,11 @@ class GraphSource(Source[NDArray[np.int64]]):
     def moves(self) -> dict[Distance, Fraction]:
         """Return how many edges one edge of the table adds and removes: two where it may push out another.
 
-        Where nodes are protected nothing is pushed out, and a node of the table is a node of what is read.
+        Where nodes are protected nothing is pushed out, and a node of the table is a node of what is read. Where
+        weights are, the edges are the same, and a weight of the table is a weight of what is read.
         """
-        if self.dataset.unit == NODE:
-            return {NODE: Fraction(1)}
+        if self.dataset.unit in (NODE, WEIGHT):
+            return {self.dataset.unit: Fraction(1)}
         return {EDGE: Fraction(self.graph.moved_edges(self.nodes))}
 
     def check(self, method: Mechanism[Any, Any]) -> None:
@@ -127,15 +130,21 @@ class Edges(GraphSource):
     Args:
         dataset: the schema, whose unit is an edge or a node.
         table: the name of the table of edges.
+        since: only edges of this date or time, or a later one, count.
+        until: only edges of an earlier date or time count.
 
     """
 
     dataset: DataSet
     table: str
+    since: Value = None
+    until: Value = None
 
     def __post_init__(self) -> None:
         """Reject a table that is not a graph, and a graph that might not fit into memory."""
         self._check_table()
+        if self.dataset.unit == WEIGHT:
+            raise InvalidParameter("table", self.table, "a table whose unit is an edge or a node: here it is a weight")
         most = self.graph.most_edges(self.nodes)
         if most > MOST_EDGES:
             rule = f"at most {MOST_EDGES:,}, which fit into memory: declare 'edges' below 'graph', or fewer nodes"
@@ -144,7 +153,7 @@ class Edges(GraphSource):
     @cached_property
     def asked(self) -> Aggregation:
         """The engine's aggregation: the edges, each once and no more than declared."""
-        return Aggregation(edge_rows(self._table), (Name(ONE), Name(OTHER)), (CountRows(),))
+        return Aggregation(edge_rows(self._table, self.since, self.until), (Name(ONE), Name(OTHER)), (CountRows(),))
 
     def aggregations(self) -> tuple[Aggregation, ...]:
         """Return the statement that lists the edges."""
@@ -171,11 +180,15 @@ class EdgeDegrees(GraphSource):
     Args:
         dataset: the schema, whose unit is an edge.
         table: the name of the table of edges.
+        since: only edges of this date or time, or a later one, count.
+        until: only edges of an earlier date or time count.
 
     """
 
     dataset: DataSet
     table: str
+    since: Value = None
+    until: Value = None
 
     def __post_init__(self) -> None:
         """Reject a table that is not an undirected graph, or whose nodes are protected."""
@@ -186,7 +199,8 @@ class EdgeDegrees(GraphSource):
     @cached_property
     def asked(self) -> Aggregation:
         """The engine's aggregation: the nodes that have edges, with their degrees."""
-        return Aggregation(EndDegrees(edge_rows(self._table)), (Name(NODE_COLUMN), Name(DEGREE)), (CountRows(),))
+        counted = EndDegrees(edge_rows(self._table, self.since, self.until))
+        return Aggregation(counted, (Name(NODE_COLUMN), Name(DEGREE)), (CountRows(),))
 
     def aggregations(self) -> tuple[Aggregation, ...]:
         """Return the statement that counts."""
@@ -215,6 +229,62 @@ class EdgeDegrees(GraphSource):
         super().check(method)
         if not getattr(method, "takes_degrees", False):
             raise InvalidParameter("method", method.name, "a method that needs no more than degrees")
+
+
+@dataclass(frozen=True)
+@typed
+class EdgeWeights(GraphSource):
+    """The edges of a graph with their weights: rows of two numbers of nodes and a weight, each edge once.
+
+    Args:
+        dataset: the schema, whose unit is a weight.
+        table: the name of the table of edges.
+
+    """
+
+    dataset: DataSet
+    table: str
+
+    def __post_init__(self) -> None:
+        """Reject a table whose weights are not the unit, and a graph that might not fit into memory."""
+        self._check_table()
+        if self.dataset.unit != WEIGHT:
+            raise InvalidParameter("table", self.table, "a table whose unit is a weight")
+        most = self.graph.most_edges(self.nodes)
+        if most > MOST_EDGES:
+            raise InvalidParameter("edges", f"up to {most:,}", f"at most {MOST_EDGES:,}: declare 'edges' below 'graph'")
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The least and the largest weight."""
+        column = self._table.column(str(self.graph.weight))
+        low, high = column.lower, column.upper
+        return (low, high) if isinstance(low, int) and isinstance(high, int) else (0, 1)
+
+    @cached_property
+    def asked(self) -> Aggregation:
+        """The engine's aggregation: the edges and their weights that occur."""
+        keys = (Name(ONE), Name(OTHER), Name(WEIGHT_COLUMN))
+        return Aggregation(weight_rows(self._table), keys, (CountRows(),))
+
+    def aggregations(self) -> tuple[Aggregation, ...]:
+        """Return the statement that lists edges and weights."""
+        return (self.asked,)
+
+    def read(self, engine: Engine) -> NDArray[np.int64]:
+        """Return the edges in increasing order, with the smallest of their weights; a missing one is the largest."""
+        (*ends, given), length = _columns(engine.aggregate(self.asked).keys, 3)
+        low, high = self.bounds
+        cells = [None] * length if given is None else _listed(given)
+        inside = (min(max(each, low), high) if type(each) is int else high for each in cells)
+        weights = np.fromiter(inside, dtype=np.int64, count=length)
+        pairs = np.column_stack([self.numbers(column, length) for column in ends])
+        edges, kept = weighted_pairs(pairs, weights, self.nodes)
+        # Which edges count is decided by their ends, which are public.
+        if self.graph.edges is not None and len(edges) > self.graph.edges:
+            chosen = np.sort(np.argsort(edge_hash(edges), kind="stable")[: self.graph.edges])
+            edges, kept = edges[chosen], kept[chosen]
+        return np.column_stack([edges, kept])
 
 
 def canonical(ends: NDArray[Any], nodes: int, *, directed: bool = False) -> NDArray[np.int64]:
@@ -274,4 +344,4 @@ def edge_hash(edges: NDArray[np.int64]) -> NDArray[np.uint64]:
     return mixed ^ (mixed >> np.uint64(31))
 
 
-register_records(Edges, EdgeDegrees)
+register_records(Edges, EdgeDegrees, EdgeWeights)
