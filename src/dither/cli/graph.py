@@ -36,7 +36,7 @@ def graph(
         typer.Argument(
             metavar="WHAT",
             help="edges, triangles, stars, k-triangles, cliques, clustering, assortativity, degrees, degrees-by-node, "
-            "or degree-histogram.",
+            "degree-histogram, edges-between; where the unit is a weight, spanning-tree or path.",
         ),
     ],
     k: Annotated[
@@ -46,6 +46,11 @@ def graph(
     method: Annotated[
         str, typer.Option(help="Of a count: auto, ladder, smooth, laplace; with --delta also noisy-local, truncated.")
     ] = "auto",
+    start: Annotated[str | None, typer.Option(help="Of a path: the node where it begins.")] = None,
+    end: Annotated[str | None, typer.Option(help="Of a path: the node where it ends.")] = None,
+    group: Annotated[str | None, typer.Option(help="Of edges-between: a column of the table of nodes.")] = None,
+    since: Annotated[str | None, typer.Option(help="Only edges of this date or time, or a later one, count.")] = None,
+    until: Annotated[str | None, typer.Option(help="Only edges of an earlier date or time count.")] = None,
     out: TableOut = None,
     plot: Plot = False,
     epsilon: Epsilon = None,
@@ -67,7 +72,18 @@ def graph(
         files.append(table_output("plot", out.with_suffix(".html"), (".html",)))
     with ask.charged_session(charged, dataset, files) as session:
         offer = session.offer.graph_answer(
-            what, k=k, method=method, epsilon=epsilon, delta=delta, rho=rho, key=charged.name
+            what,
+            k=k,
+            method=method,
+            start=start,
+            end=end,
+            group=group,
+            since=since,
+            until=until,
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            key=charged.name,
         )
         if is_quoted:
             ask.say_price(session.quote(offer), as_json=as_json)

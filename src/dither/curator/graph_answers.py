@@ -12,7 +12,8 @@ class GraphAnswers:
     """What can be asked of a declared graph. Every answer is charged; ``session.offer.graph_answer`` prices the same.
 
     All take what a release may lose (``epsilon``, with or without ``delta``, ``rho`` or ``loss``), ``key``,
-    ``confidence``, and counts also ``method``: "auto", "ladder", "smooth", "laplace", "noisy-local" or "truncated".
+    ``confidence``, ``since`` and ``until`` where the graph has a time, and counts also ``method``: "auto", "ladder",
+    "smooth", "laplace", "noisy-local" or "truncated".
     """
 
     def __init__(self, release: Callable[..., QueryResult], table: str) -> None:
@@ -50,6 +51,18 @@ class GraphAnswers:
         """Release how many nodes have each degree, with intervals; ``degrees`` errs less."""
         return self._release("degree-histogram", **options)
 
+    def edges_between(self, group: str, **options: Any) -> QueryResult:
+        """Release how many edges there are between any two groups of nodes, by a column of the table of nodes."""
+        return self._release("edges-between", group=group, **options)
+
+    def spanning_tree(self, **options: Any) -> QueryResult:
+        """Release the cost of a minimum spanning tree, where the unit is a weight."""
+        return self._release("spanning-tree", **options)
+
+    def path(self, start: Any, end: Any, **options: Any) -> QueryResult:
+        """Release the length of a shortest path between two nodes, where the unit is a weight."""
+        return self._release("path", start=start, end=end, **options)
+
     def degrees(self, **options: Any) -> QueryResult:
         """Release how many nodes have which degree."""
         return self._release("degrees", **options)
@@ -59,5 +72,5 @@ class GraphAnswers:
         return self._release("degrees-by-node", **options)
 
     def __repr__(self) -> str:
-        names = "edges, triangles, stars, k_triangles, cliques, clustering, assortativity"
-        return f"<graph {self.table}: {names}, degrees, degrees_by_node, degree_histogram>"
+        counts = "edges, triangles, stars, k_triangles, cliques, clustering, assortativity, edges_between"
+        return f"<graph {self.table}: {counts}, degrees, degrees_by_node, degree_histogram, spanning_tree, path>"

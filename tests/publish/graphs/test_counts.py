@@ -12,9 +12,22 @@ import numpy as np
 import pytest
 
 from dither.errors import InvalidParameter, InvalidValue
-from dither.mechanisms import SmoothCauchy
+from dither.mechanisms import SmoothCauchy, perform
 from dither.privacy import ApproxDP, PureDP
-from dither.publish.graphs import LadderCount, LaplaceCount, LocalCount, SmoothCount, by_degrees, counts, patterns
+from dither.publish.graphs import (
+    DegreeHistogram,
+    DegreeSequence,
+    DegreeVector,
+    GraphRatio,
+    LadderCount,
+    LaplaceCount,
+    LocalCount,
+    SmoothCount,
+    by_degrees,
+    counts,
+    measures,
+    patterns,
+)
 from dither.publish.graphs.simple_graph import SimpleGraph, graph_of
 
 Bits = int
@@ -242,3 +255,119 @@ def test_noise_that_cannot_be_drawn_is_refused_when_a_count_is_made() -> None:
     noise = SmoothCauchy(power=4, least=1, smoothness=Fraction(1, 2**31), scale=5)
     with pytest.raises(InvalidParameter, match=r"^smoothness must be"):
         SmoothCount(nodes=5, pattern="triangles", noise=noise)
+
+
+#: Figure 4.1 of the Saskatchewan thesis: seven nodes from A to G.
+FIGURE = ["AB", "AC", "BC", "BD", "CD", "DE", "DF", "DG", "EF", "EG", "FG"]
+
+
+@pytest.mark.parametrize(
+    ("edges", "wanted"),
+    [
+        (FIGURE, (26, 15, 7, 6, 1)),
+        ([pair for pair in FIGURE if "D" not in pair], (6, 0, 0, 2, 0)),
+        ([pair for pair in FIGURE if pair != "DG"], (20, 8, 2, 4, 0)),
+    ],
+)
+def test_the_counts_of_table_4_1_of_the_saskatchewan_thesis(edges: list[str], wanted: tuple[int, ...]) -> None:
+    """2-stars, 3-stars, 2-triangles, triangles and 4-cliques; then without a node, and without an edge."""
+    graph = graph_of([("ABCDEFG".index(one), "ABCDEFG".index(other)) for one, other in edges], 7)
+    kinds = (("stars", 2), ("stars", 3), ("k-triangles", 2), ("triangles", 0), ("cliques", 4))
+    assert tuple(patterns.count(graph, *kind) for kind in kinds) == wanted
+
+
+def test_measures_of_a_graph_are_those_of_their_definitions() -> None:
+    graph = random_graph(30, 0.15, 2, np.random.default_rng())
+    dense = np.zeros((30, 30), dtype=np.int64)
+    dense[graph.edges[:, 0], graph.edges[:, 1]] = 1
+    dense += dense.T
+    side = {0, 3, 7, 99, -1}
+    inside = [node for node in range(30) if node in side]
+    outside = [node for node in range(30) if node not in side]
+    assert measures.cut_size(graph, side) == dense[np.ix_(inside, outside)].sum()
+    assert measures.mean_degree(graph) == Fraction(int(dense.sum()), 30)
+    reached = dense + np.eye(30, dtype=np.int64)
+    for _ in range(5):
+        reached = np.minimum(reached @ reached, 1)
+    assert measures.component_count(graph) == len({tuple(row) for row in reached.tolist()})
+    paths = int((dense @ dense).sum() - np.trace(dense @ dense))
+    assert measures.clustering(graph) == Fraction(int(np.trace(dense @ dense @ dense)), paths)
+    ends = np.concatenate([graph.edges, graph.edges[:, ::-1]])
+    correlation = np.corrcoef(graph.degrees[ends[:, 0]], graph.degrees[ends[:, 1]])[0, 1]
+    assert float(measures.assortativity(graph)) == pytest.approx(correlation)
+    lonely = graph_of([], 5)
+    assert (measures.clustering(lonely), measures.assortativity(lonely), measures.component_count(lonely)) == (0, 0, 5)
+
+
+@pytest.mark.parametrize("ratio", ["clustering", "assortativity"])
+def test_intervals_of_ratios_hold_what_their_counts_allow(ratio: str) -> None:
+    """With counts that are exact the ratio is exact; with wide ones the interval holds every ratio within them."""
+    graph = random_graph(40, 0.2, 2, np.random.default_rng())
+    method = GraphRatio.calibrated(ApproxDP(1, "1e-6"), nodes=40, ratio=ratio)
+    kinds = [(part.pattern, part.k) for part in method.parts]
+    true = [patterns.count(graph, *kind) for kind in kinds]
+    truth = float(measures.clustering(graph) if ratio == "clustering" else measures.assortativity(graph))
+    assert float(method.value([[value, 1, 0] for value in true])) == truth
+    dice = np.random.default_rng()
+    for _ in range(20):
+        # Any counts whose intervals hold the true ones.
+        out = []
+        for part, value in zip(method.parts, true, strict=True):
+            bound = int(dice.integers(1, 30))
+            reach = part.interval([0, bound, 0] if isinstance(part, LocalCount) else 0, "0.999").high
+            out.append([value + int(dice.integers(-reach, reach + 1)), bound, 0])
+        found = method.interval(out, "0.95")
+        assert found is not None
+        assert found.low <= float(method.value(out)) <= found.high
+        narrow = [
+            part.interval(
+                row if isinstance(part, LocalCount) else row[0], "0.9875" if ratio != "clustering" else "0.975"
+            )
+            for part, row in zip(method.parts, out, strict=True)
+        ]
+        if all(one.low <= value <= one.high for one, value in zip(narrow, true, strict=True)):
+            assert found.low <= truth <= found.high
+
+
+EMPTY: list[tuple[int, int]] = []
+ODD_GRAPHS = {
+    "empty": EMPTY,
+    "star": [(0, other) for other in range(1, 8)],
+    "complete": list(itertools.combinations(range(8), 2)),
+    "parts": [(0, 1), (1, 2), (2, 0), (4, 5)],
+    "mixed": [
+        (0, 1),
+        ("0", "1"),
+        (0.0, 1),
+        (None, 2),
+        (1, "x"),
+        (7, 7),
+        (0, 8),
+        (-1, 3),
+        [2],
+        "edge",
+        (1, 2, 3),
+        b"ab",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", ODD_GRAPHS)
+def test_no_graph_raises(name: str) -> None:
+    """Whatever the edges are, every method releases something of its shape."""
+    for kind in (LaplaceCount, LadderCount, SmoothCount, LocalCount):
+        for pattern, k in KINDS:
+            within = ApproxDP(1, "1e-6") if kind is LocalCount else PureDP(1)
+            made: Any = kind.calibrated(within, nodes=8, pattern=pattern, k=k)
+            assert np.isfinite(np.asarray(perform(made, ODD_GRAPHS[name]), dtype=np.float64)).all()
+    for method in (DegreeSequence, DegreeVector, DegreeHistogram):
+        assert np.asarray(perform(method.calibrated(PureDP(1), nodes=8), ODD_GRAPHS[name])).shape == (8,)
+
+
+def test_two_nodes_are_the_smallest_graph() -> None:
+    for pattern, k in KINDS:
+        if pattern != "cliques":
+            made = LadderCount.calibrated(PureDP(1), nodes=2, pattern=pattern, k=k)
+            assert isinstance(int(perform(made, [(0, 1)])), int)
+    with pytest.raises(InvalidParameter, match="nodes"):
+        DegreeVector.calibrated(PureDP(1), nodes=1)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final
 
+from dither.data.expressions import Value
 from dither.data.graphs import MOST_EDGES
 from dither.data.schema import DataSet
 from dither.errors import InvalidParameter, NoGuarantee
@@ -46,7 +47,9 @@ _WITH_DELTA: Final = (SMOOTH, NOISY_LOCAL, TRUNCATED, *RATIOS)
 _SPARE: Final = Fraction(9999, 10000)
 
 
-def source_for(dataset: DataSet, table: str, wish: str, method: str) -> GraphSource:
+def source_for(
+    dataset: DataSet, table: str, wish: str, method: str, *, since: Value = None, until: Value = None
+) -> GraphSource:
     """Return what is read of a graph: degrees, counted in the engine, where these are enough; else its edges.
 
     Args:
@@ -54,17 +57,19 @@ def source_for(dataset: DataSet, table: str, wish: str, method: str) -> GraphSou
         table: the table of edges.
         wish: one of ``WISHES``.
         method: of a count.
+        since: only edges of this date or time, or a later one, count.
+        until: only edges of an earlier date or time count.
 
     """
     found = dataset.table(table)
     graph = found.graph
     if graph is None or graph.directed or dataset.unit != EDGE or method == NOISY_LOCAL:
-        return Edges(dataset, table)
+        return Edges(dataset, table, since, until)
     # The ladder of stars is a little narrower with the edges at hand.
     is_large = graph.most_edges(found.nodes) > MOST_EDGES
     if wish in (EDGES, *_OTHERS) or (wish == STARS and (is_large or method in (LAPLACE, TRUNCATED))):
-        return EdgeDegrees(dataset, table)
-    return Edges(dataset, table)
+        return EdgeDegrees(dataset, table, since, until)
+    return Edges(dataset, table, since, until)
 
 
 def plan_graph(source: GraphSource, loss: Loss, wish: str, *, k: int | None = None, method: str = "auto") -> Lifted:
