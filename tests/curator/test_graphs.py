@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,21 @@ def test_prices_are_what_is_charged_and_a_key_is_charged_once(session: Session) 
     assert first.unit == "edges added or removed"
     low, high = session.graph().edges(epsilon=1).interval("edges")[0]
     assert 0 <= low <= high <= 66  # type: ignore[operator]
+
+
+def test_an_error_may_be_stated_in_place_of_a_loss(curator: Curator) -> None:
+    for name, moved in (("friends", 1), ("few", 2)):
+        with curator.session(name, analyst="ana") as session:
+            offer = session.offer.graph_answer("edges", error=10)
+            # ln(20) / 10 for each edge that moves.
+            price = session.quote(offer).loss
+            assert price <= PureDP(moved * Fraction("0.29958"))
+            assert not price <= PureDP(moved * Fraction("0.29957"))
+            low, high = session.graph().edges(error=3).interval("edges")[0]
+            assert high - low <= 6  # type: ignore[operator]
+            for wrong in ({"what": "degrees"}, {"what": "edges", "epsilon": 1}, {"what": "edges", "method": "ladder"}):
+                with pytest.raises(InvalidParameter):
+                    session.graph_answer(error=10, **wrong)  # type: ignore[arg-type]
 
 
 def test_a_limit_of_edges_is_paid_for_twice(curator: Curator) -> None:

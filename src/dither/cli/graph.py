@@ -46,6 +46,9 @@ def graph(
     method: Annotated[
         str, typer.Option(help="Of a count: auto, ladder, smooth, laplace; with --delta also noisy-local, truncated.")
     ] = "auto",
+    error: Annotated[
+        str | None, typer.Option(help="In place of a loss: the largest error, kept in 95 of 100 releases; for counts.")
+    ] = None,
     start: Annotated[str | None, typer.Option(help="Of a path: the node where it begins.")] = None,
     end: Annotated[str | None, typer.Option(help="Of a path: the node where it ends.")] = None,
     group: Annotated[str | None, typer.Option(help="Of edges-between: a column of the table of nodes.")] = None,
@@ -75,6 +78,7 @@ def graph(
             what,
             k=k,
             method=method,
+            error=error,
             start=start,
             end=end,
             group=group,

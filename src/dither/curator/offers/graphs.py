@@ -16,7 +16,7 @@ from dither.exact import Number, probability
 from dither.lift.lifted import Lifted
 from dither.lift.offer import Offer
 from dither.lift.stored import LARGEST_ANSWER, check_length
-from dither.privacy import WEIGHT, Loss, stated_loss
+from dither.privacy import EDGE, WEIGHT, Loss, stated_loss
 from dither.publish.queries import QueryResult
 
 #: The longest row of a table of degrees: a name, a degree and its ends, in bytes.
@@ -38,6 +38,7 @@ def graph_answer(
     rho: Number | None = None,
     loss: Loss | None = None,
     method: str = "auto",
+    error: Number | None = None,
     start: Any = None,
     end: Any = None,
     group: str | None = None,
@@ -63,6 +64,8 @@ def graph_answer(
         loss: what may be lost as a record, in place of these three.
         method: of a count: "ladder", "smooth", "laplace", "noisy-local" (a delta, and an interval), "truncated" (a
             delta, and an error of at most a public bound), or "auto" for the one with the least error, by public facts.
+        error: of a count, in place of a loss: the largest absolute error, at ``confidence``, whose price is then what
+            the release may lose; with noise for the worst case.
         start: the node where a path begins.
         end: the node where it ends.
         group: of "edges-between": a column of the table of nodes.
@@ -73,8 +76,12 @@ def graph_answer(
 
     """
     level = probability("confidence", confidence, open_below=True)
-    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     edges = dataset.table(graph_table(dataset, table))
+    if error is not None:
+        _left_out("a stated error", epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+        stated, method = _priced(dataset, edges, what, k, method, error, level), "laplace"
+    else:
+        stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     asked: dict[str, Any] = {"what": what, "k": k, "method": method, "confidence": str(level)}
     period = [_moment(edges, name, given) for name, given in (("since", since), ("until", until))]
     if dataset.unit == WEIGHT:
@@ -93,6 +100,22 @@ def graph_answer(
         return present(out).within(LARGEST_ANSWER).to_json().encode()
 
     return Offer("graph", words, made, asked, stated, shown, QueryResult.stored, key)
+
+
+def _priced(
+    dataset: DataSet, edges: Table, what: str, k: int | None, method: str, error: Number, level: Fraction
+) -> Loss:
+    """Return the loss at which a count keeps an error."""
+    from dither.publish.graphs.choosing import LAPLACE, loss_for_error
+    from dither.publish.graphs.patterns import PATTERNS
+
+    if what not in PATTERNS or method not in ("auto", LAPLACE) or dataset.unit != EDGE or edges.graph is None:
+        rule = (
+            f"left out, but for a count where edges are protected, by noise for the worst case: {', '.join(PATTERNS)}"
+        )
+        raise InvalidParameter("error", error, rule)
+    moved = edges.graph.moved_edges(edges.nodes)
+    return loss_for_error(error, level, nodes=edges.nodes, pattern=what, k=k or 0, moved=moved)
 
 
 def _counted(

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import whole
+from dither.exact import Number, log_up, positive, probability, round_up, whole
 from dither.mechanisms.core.purse import Purse
-from dither.privacy import ApproxDP, Loss
+from dither.privacy import ApproxDP, Loss, PureDP
 from dither.publish.graphs.patterns import EDGES, check_pattern, named, reach
 
 LAPLACE, LADDER, SMOOTH, NOISY_LOCAL, TRUNCATED = COUNTING = ("laplace", "ladder", "smooth", "noisy-local", "truncated")
@@ -23,6 +23,8 @@ LAPLACE, LADDER, SMOOTH, NOISY_LOCAL, TRUNCATED = COUNTING = ("laplace", "ladder
 _NARROW: Final = 2
 #: The median size of the noise of smooth-cauchy at an epsilon of 1, for a bound of 1.
 _CAUCHY: Final = 2.56
+#: Prices are rounded up to so many binary digits.
+_BITS: Final = 20
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,31 @@ def choose_count(loss: Loss, *, nodes: int, pattern: str, k: int = 0, moves: int
         errors[NOISY_LOCAL] = math.log(2) * min(moves + margin, worst) / (0.8 * epsilon)
     best = min((error, name) for name, error in errors.items() if error is not None)[1]
     return GraphChoice(best, errors, f"the least median error where one edge moves the number of {what} by {moves:,}")
+
+
+def loss_for_error(
+    error: Number, confidence: Number, *, nodes: int, pattern: str, k: int = 0, moved: int = 1
+) -> PureDP:
+    """Return a loss at which noise for the worst case keeps an error with a confidence: accuracy first, then its price.
+
+    Args:
+        error: the largest absolute error of the count.
+        confidence: how likely that is to hold.
+        nodes: their number.
+        pattern: edges, triangles, stars, k-triangles or cliques.
+        k: of stars, k-triangles and cliques.
+        moved: how many edges one edge of the table moves.
+
+    >>> float(loss_for_error(100, "0.95", nodes=1000, pattern="edges").epsilon)
+    0.02995...
+
+    """
+    check_pattern(pattern, k)
+    wanted = positive("error", error)
+    failure = 1 - probability("confidence", confidence, open_below=True)
+    worst = max(reach(whole("nodes", nodes, least=2), pattern, k), 1) * moved
+    # Noise of scale s exceeds s ln(1 / failure) with a smaller probability than that.
+    return PureDP(round_up(worst * log_up(1 / failure) / wanted, bits=_BITS))
 
 
 def _ladder_median(first: int, worst: int, epsilon: float) -> float:
