@@ -79,7 +79,7 @@ VERBS: Final = MappingProxyType(
         ),
         "graph": Verb(
             "graph:graph",
-            "Release a count of a graph, or its degrees: edges, triangles, stars, k-triangles.",
+            "Release a count of a graph, its degrees, clustering or assortativity.",
         ),
         "release": Verb(
             "release:release",

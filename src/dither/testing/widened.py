@@ -304,7 +304,7 @@ def _graph_parts(mechanism: Any, data: Any) -> Made:
     """Return the same for a mechanism whose parts are for a number of nodes as well."""
     parts = tuple(replace(part, nodes=150) for part in mechanism.parts)
     _, *rest = _graph(mechanism.parts[0], data)
-    return (replace(mechanism, nodes=150, parts=parts), *rest)  # type: ignore[return-value]
+    return (replace(mechanism, nodes=150, parts=parts), *rest)
 
 
 #: How classes with their own rule are widened.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from dither.errors import InvalidParameter, InvalidValue
-from dither.mechanisms import SmoothCauchy, perform
+from dither.mechanisms import DiscreteGaussian, SmoothCauchy, perform
 from dither.privacy import ApproxDP, PureDP
 from dither.publish.graphs import (
     DegreeHistogram,
@@ -327,6 +328,21 @@ def test_intervals_of_ratios_hold_what_their_counts_allow(ratio: str) -> None:
         ]
         if all(one.low <= value <= one.high for one, value in zip(narrow, true, strict=True)):
             assert found.low <= truth <= found.high
+
+
+def test_one_edge_moves_the_degree_histogram_by_four() -> None:
+    """In L1, and by the root of 8 in L2, on all shapes of five nodes."""
+    largest, squares = 0, 0
+    for bits in representatives(5):
+        here = np.bincount(graph_of(edges_of(5, bits), 5).degrees, minlength=5)
+        for place in range(10):
+            there = np.bincount(graph_of(edges_of(5, bits ^ (1 << place)), 5).degrees, minlength=5)
+            largest = max(largest, int(abs(here - there).sum()))
+            squares = max(squares, int(((here - there) ** 2).sum()))
+    assert (largest, squares) == (4, 8)
+    exact = DegreeHistogram.calibrated(PureDP(1), nodes=5)
+    assert exact.stability == largest
+    assert replace(exact, node=DiscreteGaussian(sigma=1)).stability ** 2 > squares
 
 
 EMPTY: list[tuple[int, int]] = []
