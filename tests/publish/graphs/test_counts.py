@@ -25,6 +25,7 @@ from dither.publish.graphs import (
     LocalCount,
     SmoothCount,
     by_degrees,
+    cliques,
     counts,
     measures,
     patterns,
@@ -215,6 +216,13 @@ def test_work_in_pieces_is_work_as_a_whole(monkeypatch: Any, chunk: int) -> None
     monkeypatch.setattr(counts, "_CHUNK", chunk)
     monkeypatch.setattr(counts, "_FIRST_ROWS", 1)
     assert (counts.triangle_count(graph), counts.supports(graph).tolist(), counts.largest_common(graph)) == wanted
+
+
+def test_cliques_without_matrices_are_those_with_them(monkeypatch: Any) -> None:
+    graph = random_graph(40, 0.3, 3, np.random.default_rng())
+    wanted = [(cliques.clique_count(graph, k), cliques.clique_ladder(graph, 3, k).tolist()) for k in (4, 5, 6)]
+    monkeypatch.setattr(cliques, "_DENSE", 2)
+    assert [(cliques.clique_count(graph, k), cliques.clique_ladder(graph, 3, k).tolist()) for k in (4, 5, 6)] == wanted
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 50])

@@ -8,7 +8,7 @@ cannot overflow.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 Floats = NDArray[np.float64]
+#: Up to this many nodes their edges are a matrix.
+_DENSE: Final = 2048
 
 
 def clique_count(graph: SimpleGraph, k: int) -> int:
@@ -93,8 +95,16 @@ class _Inside:
         columns = self._place[self._ends[np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))]]
         is_inside = columns >= 0
         self._place[chosen] = -1
+        if size == 2:
+            return int(is_inside.sum())
+        rows, ends = np.repeat(np.arange(many), lengths)[is_inside], columns[is_inside]
+        if many > _DENSE:
+            # Too many for a matrix: the cliques of each node with those ahead of it.
+            starts = np.searchsorted(rows, np.arange(many + 1))
+            ahead = (chosen[np.sort(ends[starts[row] : starts[row + 1]])] for row in range(many))
+            return sum(self.cliques(near, size - 1) for near in ahead if len(near) >= size - 1)
         dense = np.zeros((many, many))
-        dense[np.repeat(np.arange(many), lengths)[is_inside], columns[is_inside]] = 1
+        dense[rows, ends] = 1
         return _dense_cliques(dense, size)
 
 
