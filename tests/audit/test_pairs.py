@@ -25,6 +25,7 @@ from dither.mechanisms import (
     registered,
 )
 from dither.mechanisms.ladder import LadderPairs
+from dither.mechanisms.noisy_local import LocalTriples
 from dither.privacy import ROW, Distance, Metric, Plan, Use
 from dither.testing import SeededEntropy
 
@@ -51,8 +52,8 @@ def are_neighbours(example: Example) -> None:
         assert all(found is not None and found <= pair.d_in + slack for found, pair in zip(apart, pairs, strict=True))
         # Not merely near: most of them use the whole distance, up to the rounding of floats.
         whole = [found > (pair.d_in + slack) * (1 - 1e-9) for found, pair in zip(apart, pairs, strict=True)]
-        # Widths of a ladder are cut to a range: beyond it, a change of them is none.
-        others = [found for found in apart if found or not isinstance(mechanism.distance, LadderPairs)]
+        # Widths of a ladder and bounds of a value are cut to a range: beyond it, a change of them is none.
+        others = [found for found in apart if found or not isinstance(mechanism.distance, LadderPairs | LocalTriples)]
         assert sum(whole) >= max(len(others) / 2, 8 if len(others) < len(apart) else 0)
 
 

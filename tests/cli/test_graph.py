@@ -41,6 +41,12 @@ def test_a_graph_is_quoted_asked_and_drawn(tmp_path: Path, monkeypatch: pytest.M
     run("--home", "home", "graph", "ring", "degrees", "--epsilon", "1000", "-o", "degrees.csv", "--plot")
     assert Path("degrees.csv").read_text().splitlines()[2].startswith("4,30")
     assert "<svg" in Path("degrees.html").read_text()
+    priced = run("--home", "home", "graph", "ring", "edges", "--error", "10", "--quote")
+    assert "would cost epsilon = 0.2995" in priced
+    assert "30 [30, 30]" in run(
+        "--home", "home", "graph", "ring", "cliques", "--k", "3", "--method", "laplace", "--epsilon", "1000"
+    )
+    assert "made of released counts" in run("--home", "home", "graph", "ring", "clustering", "--epsilon", "1")
     drawn = ("graph", "ring", "synthesize", "--epsilon", "1000")
     assert "would cost epsilon = 1000" in run("--home", "home", *drawn, "--quote")
     run("--home", "home", *drawn, "--method", "top-edges", "-o", "synthetic.csv", "--plot")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def curator(tmp_path: Path) -> Iterator[Curator]:
         (tmp_path / f"{name}.yaml").write_text(SCHEMA.format(name=name, graph=graph, names=", ".join(NAMES)))
     made = Curator.create(tmp_path / "home", anchors=tmp_path / "anchors")
     for name in ("friends", "few"):
-        made.add(tmp_path / f"{name}.yaml", budget=PureDP(10**6))
+        made.add(tmp_path / f"{name}.yaml", budget=ApproxDP(10**6, "0.01"))
     yield made
     made.close()
 
@@ -66,11 +67,42 @@ def test_answers_are_those_of_the_graph_at_a_loss_that_leaves_no_noise(session: 
     # A ladder stays within half of its first step at any loss: that is its grain.
     assert abs(graph.triangles(**loss).column("triangles")[0] - 120) <= 5  # type: ignore[operator]
     assert abs(graph.triangles(method="smooth", **loss).column("triangles")[0] - 120) <= 50  # type: ignore[operator]
+    assert graph.cliques(4, method="laplace", **loss).rows == ((210,),)
+    assert graph.triangles(method="noisy-local", delta="1e-6", **loss).rows == ((120,),)
+    assert graph.edges(method="truncated", delta="1e-6", **loss).rows == ((45,),)
+    assert graph.degree_histogram(**loss).rows == tuple((degree, {0: 2, 9: 10}.get(degree, 0)) for degree in range(12))
     assert graph.degrees(**loss).rows == ((0, 2), (9, 10))
     assert graph.degrees_by_node(**loss).rows == tuple(
         (name, 9 if place < 10 else 0) for place, name in enumerate(NAMES)
     )
-    assert session.balance().releases == 8
+    assert session.balance().releases == 12
+
+
+def test_ratios_come_with_their_counts_and_with_an_interval_where_there_is_a_delta(session: Session) -> None:
+    # Complete on ten nodes: whoever knows two people knows that they know each other.
+    found = session.graph().clustering(epsilon=10**4, delta="1e-6")
+    (low, high), (value,) = found.interval("clustering")[0], found.rows[0]
+    assert 0.9 < low <= value <= high == 1  # type: ignore[operator]
+    assert found.notes[0].startswith("made of released counts: triangles 120, 2-stars 360")
+    pure = session.graph().clustering(epsilon=1)
+    assert pure.interval("clustering")[0] == (None, None)
+    mixed = session.graph().assortativity(epsilon=1, delta="1e-6")
+    low, high = mixed.interval("assortativity")[0]
+    assert -1 <= low <= high <= 1  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("method", ["noisy-local", "truncated"])
+def test_methods_with_a_delta_ask_for_one_and_keep_it_where_one_edge_moves_two(curator: Curator, method: str) -> None:
+    with curator.session("few", analyst="ana") as few:
+        with pytest.raises(InvalidParameter, match="delta"):
+            few.graph().triangles(epsilon=1, method=method)
+        stated = ApproxDP(1, "1e-6")
+        assert plan_graph(Edges(few.dataset, "friends"), stated, "triangles", method=method).loss(1) <= stated
+        answer = few.graph().triangles(epsilon=1, delta="1e-6", method=method)
+        low, high = answer.interval("triangles")[0]
+        assert low is not None
+        assert high is not None
+        assert any("at this confidence" in note for note in answer.notes)
 
 
 def test_edges_of_a_directed_graph_count_each_way_and_nothing_else_is_answered(tmp_path: Path) -> None:
@@ -99,6 +131,21 @@ def test_prices_are_what_is_charged_and_a_key_is_charged_once(session: Session) 
     assert first.unit == "edges added or removed"
     low, high = session.graph().edges(epsilon=1).interval("edges")[0]
     assert 0 <= low <= high <= 66  # type: ignore[operator]
+
+
+def test_an_error_may_be_stated_in_place_of_a_loss(curator: Curator) -> None:
+    for name, moved in (("friends", 1), ("few", 2)):
+        with curator.session(name, analyst="ana") as session:
+            offer = session.offer.graph_answer("edges", error=10)
+            # ln(20) / 10 for each edge that moves.
+            price = session.quote(offer).loss
+            assert price <= PureDP(moved * Fraction("0.29958"))
+            assert not price <= PureDP(moved * Fraction("0.29957"))
+            low, high = session.graph().edges(error=3).interval("edges")[0]
+            assert high - low <= 6  # type: ignore[operator]
+            for wrong in ({"what": "degrees"}, {"what": "edges", "epsilon": 1}, {"what": "edges", "method": "ladder"}):
+                with pytest.raises(InvalidParameter):
+                    session.graph_answer(error=10, **wrong)  # type: ignore[arg-type]
 
 
 def test_a_limit_of_edges_is_paid_for_twice(curator: Curator) -> None:
@@ -161,7 +208,7 @@ def test_auto_takes_less_noise_of_what_a_delta_allows(session: Session) -> None:
     source = Edges(session.dataset, "friends")
     stated = ApproxDP(1, "1e-6")
     for wish in WISHES:
-        made = plan_graph(source, stated, wish, k=2 if wish in ("stars", "k-triangles") else None)
+        made = plan_graph(source, stated, wish, k={"stars": 2, "k-triangles": 2, "cliques": 4}.get(wish))
         assert made.loss(1) <= stated
     ladder: Any = plan_graph(source, stated, "triangles").method
     assert isinstance(ladder, LadderCount)

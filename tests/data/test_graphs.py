@@ -10,7 +10,7 @@ from dither.data import Column, DataSet, Kind, Table, wire
 from dither.data.files import dump_schema, loads
 from dither.data.graphs import MOST_EDGES, Graph
 from dither.errors import InvalidParameter, InvalidSchema
-from dither.privacy import EDGE, NODE, ROW, Unit
+from dither.privacy import EDGE, NODE, ROW, WEIGHT, Unit
 
 SCHEMA = """
 dataset: friends
@@ -40,6 +40,7 @@ def schema(
         ("graph: {ends: [one, other]}", Graph(("one", "other"))),
         ("graph: {ends: [other, one], directed: true}", Graph(("other", "one"), directed=True)),
         ("graph: {ends: [one, other], edges: 20}", Graph(("one", "other"), edges=20)),
+        ("graph: {ends: [one, other], time: since}", Graph(("one", "other"), time="since")),
     ],
 )
 def test_a_graph_is_read_from_a_schema_and_written_back(graph: str, wanted: Graph) -> None:
@@ -73,7 +74,14 @@ def test_a_limit_of_edges_makes_one_edge_move_two() -> None:
         (schema("graph: {ends: [one, since]}"), "tables.friends.graph"),
         (schema("graph: {ends: [one, other], edges: 0}"), "tables.friends.graph.edges"),
         (schema(f"graph: {{ends: [one, other], edges: {MOST_EDGES + 1}}}"), "tables.friends.graph.edges"),
-        (schema("graph: {ends: [one, other], weight: since}"), "tables.friends.graph.weight"),
+        (schema("graph: {ends: [one, other], weight: since}"), "tables.friends.graph"),
+        (schema("graph: {ends: [one, other], weight: nothing}"), "tables.friends.graph"),
+        (schema("graph: {ends: [one, other], weight: one}"), "tables.friends.graph.weight"),
+        (schema("graph: {ends: [one, other], time: since, weight: since}"), "tables.friends.graph.time"),
+        (schema("graph: {ends: [one, other], time: one}"), "tables.friends.graph.time"),
+        (schema("graph: {ends: [one, other], nodes: people}"), "tables.friends.graph"),
+        (schema("graph: {ends: [one, other], colour: since}"), "tables.friends.graph.colour"),
+        (schema("graph: {ends: [one, other]}", unit="weight"), "tables.friends.graph"),
         (schema(one="integer"), "tables.friends.graph"),
         (schema(one=ENDS, other="{kind: integer, bounds: [0, 8]}"), "tables.friends.graph"),
         (schema(one="{kind: integer, bounds: [3, 3]}"), "tables.friends"),
@@ -113,3 +121,37 @@ def test_one_budget_has_one_graph_and_no_other_private_table() -> None:
         with pytest.raises(InvalidParameter):
             DataSet("friends", tables, EDGE)
     assert DataSet("friends", (graph, _table("places", is_public=True)), EDGE).is_graph
+
+
+TWO_TABLES = """
+dataset: roads
+unit: weight
+tables:
+  roads:
+    source: roads.csv
+    graph: {ends: [one, other], weight: minutes, nodes: towns}
+    columns:
+      one: {kind: integer, bounds: [0, 9]}
+      other: {kind: integer, bounds: [0, 9]}
+      minutes: {kind: integer, bounds: BOUNDS}
+  towns:
+    source: towns.csv
+    public: true
+    key: KEY
+    columns:
+      town: integer
+      region: {kind: text, categories: [north, south]}
+"""
+
+
+def test_weights_are_a_unit_and_nodes_a_public_table() -> None:
+    found = loads(TWO_TABLES.replace("BOUNDS", "[0, 90]").replace("KEY", "town"))
+    assert found.unit == WEIGHT
+    assert found.is_graph
+    assert found.unit.is_relaxed
+    assert loads(dump_schema(found)) == found
+    assert wire.decode(wire.encode(found)) == found
+    wrong = (("[0, 90]", "region"), ("[0, 90]", "[town, region]"), ("[5, 5]", "town"), ("[0, 2147483648]", "town"))
+    for bounds, key in wrong:
+        with pytest.raises(InvalidSchema):
+            loads(TWO_TABLES.replace("BOUNDS", bounds).replace("KEY", key))

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither.data import Column, DataSet, Kind, Scan, Table, wire
+from dither.data import Aggregated, Aggregation, Column, DataSet, Kind, Scan, Table, wire
 from dither.data.engines.duckdb import DuckDBEngine
 from dither.data.graphs import Graph
 from dither.data.reference import ReferenceEngine
 from dither.errors import InvalidParameter
 from dither.lift.cells import cells_of
-from dither.lift.edges import Edges, edge_hash
+from dither.lift.edges import EdgeDegrees, Edges, edge_hash
 from dither.lift.rows import Rows
 from dither.mechanisms import Geometric
 from dither.privacy import EDGE
-from dither.publish.graphs import LadderCount, LaplaceCount
+from dither.publish.graphs import DegreeSequence, LadderCount, LaplaceCount
 
 
 def friends(nodes: int = 5, *, directed: bool = False, edges: int | None = None) -> DataSet:
@@ -74,6 +74,39 @@ def test_one_edge_more_moves_what_is_read_by_no_more_than_is_said(most: int | No
                 assert len(here) <= (most or len(pairs))
                 largest = max(largest, len({*map(tuple, here)} ^ {*map(tuple, there)}))
     assert source.moves() == {EDGE: Fraction(largest)} == {EDGE: Fraction(1 if most is None else 2)}
+
+
+@pytest.mark.parametrize("most", [2, None])
+def test_degrees_are_those_of_the_edges_that_count(most: int | None) -> None:
+    dataset = friends(5, edges=most)
+    engine = ReferenceEngine(dataset, {"friends": ODD})
+    edges = Edges(dataset, "friends").read(engine)
+    source = EdgeDegrees(dataset, "friends")
+    assert source.read(engine).tolist() == np.bincount(edges.ravel(), minlength=5).tolist()
+    assert source.moves() == Edges(dataset, "friends").moves()
+    assert wire.decode(wire.encode(source)) == source
+    assert len(edges) == (most or 3)
+
+
+def test_degrees_need_no_limit_of_edges_and_serve_methods_that_need_no_more() -> None:
+    source = EdgeDegrees(friends(2**17), "friends")
+    source.check(LadderCount(nodes=2**17, pattern="stars", k=2, scale=2))
+    source.check(DegreeSequence(nodes=2**17, node=Geometric(scale=2)))
+    with pytest.raises(InvalidParameter, match="no more than degrees"):
+        source.check(LadderCount(nodes=2**17, pattern="triangles", scale=2))
+    with pytest.raises(InvalidParameter, match="undirected"):
+        EdgeDegrees(friends(5, directed=True), "friends")
+
+
+def test_what_an_engine_returns_raises_nothing() -> None:
+    class Odd(ReferenceEngine):
+        def aggregate(self, aggregation: Aggregation) -> Aggregated:
+            return Aggregated(((10, 2**70), (99, 1), ("x", 1), (11, "two"), (12, -1), (13,), None), ((1,),) * 7)  # type: ignore[arg-type]
+
+    dataset = friends(5)
+    odd = Odd(dataset, {"friends": []})
+    assert EdgeDegrees(dataset, "friends").read(odd).tolist() == [4, 0, 0, 0, 0]
+    assert Edges(dataset, "friends").read(odd).tolist() == []
 
 
 def test_no_two_pairs_of_nodes_share_a_hash_and_hashes_mix() -> None:

@@ -55,13 +55,18 @@ _QUERIES: dict[str, Any] = {"workload": ASKED, "sensitivity": 1}
 #: What each method is made for, at distance 1.
 METHODS: dict[type[Method], dict[str, Any]] = {
     PrefixSums: {"steps": 9, "sensitivity": 1},
+    graphs.DegreeHistogram: {"nodes": 6},
     graphs.DegreeSequence: {"nodes": 6},
     graphs.DegreeTail: {"nodes": 6},
     graphs.DegreeVector: {"nodes": 6},
+    graphs.GraphRatio: {"nodes": 6, "ratio": "clustering"},
     graphs.LadderCount: {"nodes": 6, "pattern": "triangles"},
     graphs.LaplaceCount: {"nodes": 6, "pattern": "triangles"},
+    graphs.LocalCount: {"nodes": 6, "pattern": "triangles"},
     graphs.ProjectedDegrees: {"nodes": 6, "degree": 2},
     graphs.ProjectedEdges: {"nodes": 6, "degree": 2},
+    graphs.SpanningTreeCost: {"nodes": 6, "high": 4},
+    graphs.WeightedLength: {"nodes": 6, "high": 4},
     graphs.SmoothCount: {"nodes": 6, "pattern": "triangles"},
     interactive.CutConversation: {"nodes": 6},
     interactive.DisjunctionConversation: {"attributes": BITS},
@@ -145,7 +150,7 @@ METHODS: dict[type[Method], dict[str, Any]] = {
 OVER_ENGINES = {"CountedMarginals", "CountedSparse", "LiftedConversation", "PerturbedTable"}
 ONLY_GAUSSIAN = {_M.ResidualPlanner, _S.AllPairs, _W.EigenDesign, _W.GaussianFactorisation}
 ONLY_PURE = {_W.IReduct, _W.TwoPhase}
-ONLY_WITH_DELTA = {_H.StabilityHistogram}
+ONLY_WITH_DELTA = {_H.StabilityHistogram, graphs.LocalCount}
 #: Methods that spend a budget step by step, the name of the field, and data.
 SPENDERS: dict[type[Any], tuple[str, Any]] = {
     **{

@@ -12,6 +12,7 @@ from dither.errors import MissingExtra
 from tools.bench import (
     clusters,
     conversations,
+    graphs,
     graphs_synthesis,
     groups,
     histograms,
@@ -214,6 +215,12 @@ def show_streams(console: Console, given: argparse.Namespace, rival: Path | None
         console.print(line, highlight=False, markup=False)
 
 
+def show_graphs(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure counts in graphs."""
+    for line in graphs.lines():
+        console.print(line, highlight=False, markup=False)
+
+
 def show_graphs_synthesis(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
     """Measure synthetic graphs beside those they stand for, and Graph Update's experiment."""
     console.print(graphs_synthesis.table(list(graphs_synthesis.measure())))
@@ -236,6 +243,7 @@ SECTIONS = {
     "microdata": show_microdata,
     "itemsets": show_itemsets,
     "streams": show_streams,
+    "graphs": show_graphs,
     "graphs-synthesis": show_graphs_synthesis,
     "clusters": show_clusters,
     "learn": show_learn,

@@ -84,7 +84,7 @@ VERBS: Final = MappingProxyType(
         ),
         "graph": Verb(
             "graph:graph",
-            "Release a count of a graph, its degrees, or a synthetic graph.",
+            "Release a count of a graph, its degrees, clustering or assortativity, or a synthetic graph.",
         ),
         "release": Verb(
             "release:release",

@@ -115,6 +115,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "graph": (
             "dither graph friends triangles --epsilon 1 --quote",
             "dither graph friends stars --k 3 --epsilon 1",
+            "dither graph friends clustering --epsilon 1 --delta 1e-6",
             "dither graph friends degrees --epsilon 1 -o degrees.csv --plot",
             "dither graph friends synthesize --epsilon 2 -o synthetic.csv --plot",
         ),

@@ -38,19 +38,30 @@ def graph(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="WHAT", help="edges, triangles, stars, k-triangles, degrees, degrees-by-node, or synthesize."
+            metavar="WHAT",
+            help="edges, triangles, stars, k-triangles, cliques, clustering, assortativity, degrees, degrees-by-node, "
+            "degree-histogram, edges-between, or synthesize; where the unit is a weight, spanning-tree or path.",
         ),
     ],
     k: Annotated[
-        int | None, typer.Option("--k", help="The neighbours of a star, or the nodes over the edge of a k-triangle.")
+        int | None,
+        typer.Option("--k", help="The neighbours of a star, the nodes over the edge of a k-triangle, or of a clique."),
     ] = None,
     method: Annotated[
         str,
         typer.Option(
-            help="Of a count: auto, ladder, smooth or laplace. Of a synthetic graph: auto, clustered, top-edges, "
-            "joint-degrees, communities, degrees, densities or kronecker."
+            help="Of a count: auto, ladder, smooth, laplace; with --delta also noisy-local, truncated. Of a synthetic "
+            "graph: auto, clustered, top-edges, joint-degrees, communities, degrees, densities or kronecker."
         ),
     ] = "auto",
+    error: Annotated[
+        str | None, typer.Option(help="In place of a loss: the largest error, kept in 95 of 100 releases; for counts.")
+    ] = None,
+    start: Annotated[str | None, typer.Option(help="Of a path: the node where it begins.")] = None,
+    end: Annotated[str | None, typer.Option(help="Of a path: the node where it ends.")] = None,
+    group: Annotated[str | None, typer.Option(help="Of edges-between: a column of the table of nodes.")] = None,
+    since: Annotated[str | None, typer.Option(help="Only edges of this date or time, or a later one, count.")] = None,
+    until: Annotated[str | None, typer.Option(help="Only edges of an earlier date or time count.")] = None,
     out: TableOut = None,
     plot: Plot = False,
     epsilon: Epsilon = None,
@@ -64,7 +75,7 @@ def graph(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Release a count of a graph, its degrees, or a synthetic graph."""
+    """Release a count of a graph, its degrees, clustering or assortativity, or a synthetic graph."""
     if plot and out is None:
         raise InvalidParameter("plot", True, "given with --out: the plot is written beside the file, as HTML")
     charged = Charged(epsilon, delta, rho, None, analyst, key, home, as_json, is_quoted, force)
@@ -73,13 +84,13 @@ def graph(
         files.append(table_output("plot", out.with_suffix(".html"), (".html",)))
     with ask.charged_session(charged, dataset, files) as session:
         is_drawn = what == _SYNTHESIZE
-        if is_drawn and k is not None:
-            raise InvalidParameter("k", k, "left out: a synthetic graph has none")
-        loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+        about: dict[str, Any] = {"k": k, "error": error, "start": start, "end": end, "group": group}
+        about |= {"since": since, "until": until}
+        asked: dict[str, Any] = {"method": method, "epsilon": epsilon, "delta": delta, "rho": rho, "key": charged.key}
+        if is_drawn and (given := [name for name, value in about.items() if value is not None]):
+            raise InvalidParameter(given[0], about[given[0]], "left out: a synthetic graph has none")
         offer = (
-            session.offer.graph_synthesis(method=method, loss=loss, key=charged.name)
-            if is_drawn
-            else session.offer.graph_answer(what, k=k, method=method, loss=loss, key=charged.name)
+            session.offer.graph_synthesis(**asked) if is_drawn else session.offer.graph_answer(what, **about, **asked)
         )
         if is_quoted:
             ask.say_price(session.quote(offer), as_json=as_json)

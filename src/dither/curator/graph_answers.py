@@ -12,7 +12,8 @@ class GraphAnswers:
     """What can be asked of a declared graph. Every answer is charged; ``session.offer.graph_answer`` prices the same.
 
     All take what a release may lose (``epsilon``, with or without ``delta``, ``rho`` or ``loss``), ``key``,
-    ``confidence``, and counts also ``method``: "auto", "ladder", "smooth" or "laplace".
+    ``confidence``, ``since`` and ``until`` where the graph has a time, and counts also ``method``: "auto", "ladder",
+    "smooth", "laplace", "noisy-local" or "truncated".
     """
 
     def __init__(self, release: Callable[..., QueryResult], table: str, synthesize: Callable[..., QueryResult]) -> None:
@@ -34,6 +35,34 @@ class GraphAnswers:
         """Release the number of k-triangles: an edge and k nodes that are joined to both of its ends."""
         return self._release("k-triangles", k=k, **options)
 
+    def cliques(self, k: int, **options: Any) -> QueryResult:
+        """Release the number of k-cliques: k nodes that all know each other."""
+        return self._release("cliques", k=k, **options)
+
+    def clustering(self, **options: Any) -> QueryResult:
+        """Release which share of the pairs of neighbours of a node know each other; with a delta, an interval."""
+        return self._release("clustering", **options)
+
+    def assortativity(self, **options: Any) -> QueryResult:
+        """Release how the degrees at the two ends of an edge are correlated; with a delta, an interval."""
+        return self._release("assortativity", **options)
+
+    def degree_histogram(self, **options: Any) -> QueryResult:
+        """Release how many nodes have each degree, with intervals; ``degrees`` errs less."""
+        return self._release("degree-histogram", **options)
+
+    def edges_between(self, group: str, **options: Any) -> QueryResult:
+        """Release how many edges there are between any two groups of nodes, by a column of the table of nodes."""
+        return self._release("edges-between", group=group, **options)
+
+    def spanning_tree(self, **options: Any) -> QueryResult:
+        """Release the cost of a minimum spanning tree, where the unit is a weight."""
+        return self._release("spanning-tree", **options)
+
+    def path(self, start: Any, end: Any, **options: Any) -> QueryResult:
+        """Release the length of a shortest path between two nodes, where the unit is a weight."""
+        return self._release("path", start=start, end=end, **options)
+
     def degrees(self, **options: Any) -> QueryResult:
         """Release how many nodes have which degree."""
         return self._release("degrees", **options)
@@ -51,4 +80,6 @@ class GraphAnswers:
         return self._synthesize(**options)
 
     def __repr__(self) -> str:
-        return f"<graph {self.table}: edges, triangles, stars, k_triangles, degrees, degrees_by_node, synthesize>"
+        counts = "edges, triangles, stars, k_triangles, cliques, clustering, assortativity, edges_between"
+        degrees = "degrees, degrees_by_node, degree_histogram"
+        return f"<graph {self.table}: {counts}, {degrees}, spanning_tree, path, synthesize>"

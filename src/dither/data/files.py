@@ -21,9 +21,10 @@ from dither.data.schema import Column, DataSet, Owner, Table, person_unit
 from dither.data.tick_files import ticks_from, ticks_lines
 from dither.data.yaml_tree import LARGEST_TEXT, Node, from_plain, read
 from dither.errors import InvalidParameter, InvalidSchema
-from dither.privacy import EDGE, NODE, ROW, ROW_REPLACED, Unit
+from dither.privacy import EDGE, NODE, ROW, ROW_REPLACED, WEIGHT, Unit
 
-_UNITS: Final = ("person", "row", "row replaced", "person replaced", "edge", "node")
+_OF_GRAPHS: Final = {"edge": EDGE, "node": NODE, "weight": WEIGHT}
+_UNITS: Final = ("person", "row", "row replaced", "person replaced", "edge", "node", "weight")
 _LIMITS: Final = {
     "rows": "rows",
     "groups": "groups",
@@ -173,8 +174,8 @@ def _unit(node: Node, tables: tuple[Table, ...]) -> Unit:
         raise kind.refuse(word, f"one of {', '.join(_UNITS)}")
     if word.startswith("row"):
         return ROW if word == "row" else ROW_REPLACED
-    if word in ("edge", "node"):
-        return EDGE if word == "edge" else NODE
+    if word in _OF_GRAPHS:
+        return _OF_GRAPHS[word]
     if person is None:
         raise kind.refuse(word, "row, unless a private table declares its privacy id")
     try:

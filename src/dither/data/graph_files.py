@@ -10,7 +10,8 @@ from dither.data.graphs import Graph
 from dither.data.yaml_tree import Node
 from dither.errors import InvalidParameter
 
-_KEYS: Final = ("ends", "directed", "edges", "degree")
+_NAMES: Final = ("weight", "time", "nodes")
+_KEYS: Final = ("ends", "directed", "edges", "degree", *_NAMES)
 
 
 def graph_from(node: Node, value: Callable[[Node, Kind], Value]) -> Graph:
@@ -30,6 +31,7 @@ def graph_from(node: Node, value: Callable[[Node, Kind], Value]) -> Graph:
     for key in ("edges", "degree"):
         if key in parts:
             said[key] = value(parts[key], Kind.INTEGER)
+    said |= {key: parts[key].text("a name") for key in _NAMES if key in parts}
     try:
         return Graph(**said)
     except InvalidParameter as error:
@@ -51,3 +53,7 @@ def graph_lines(graph: Graph, scalar: Callable[[str], str]) -> Iterator[str]:
         yield f"edges: {graph.edges}"
     if graph.degree is not None:
         yield f"degree: {graph.degree}"
+    for key in _NAMES:
+        name = getattr(graph, key)
+        if name is not None:
+            yield f"{key}: {scalar(name)}"

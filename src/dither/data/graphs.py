@@ -29,6 +29,9 @@ class Graph:
         edges: the most edges that count, which are chosen by a hash of their ends. Then one edge may push out another:
             a release costs what two edges cost. None where all that the nodes allow may count.
         degree: where nodes are protected, the most edges of one node that count.
+        weight: a column of integers with bounds. Where weights are the unit it is all that is protected.
+        time: a column of dates or timestamps, by which edges of a period can be asked for.
+        nodes: a public table with one row for each node, whose key is the node: what is known of the nodes.
 
     >>> Graph(("source", "target")).most_edges(5), Graph(("a", "b"), directed=True).most_edges(5)
     (10, 20)
@@ -39,11 +42,17 @@ class Graph:
     directed: bool = False
     edges: int | None = None
     degree: int | None = None
+    weight: str | None = None
+    time: str | None = None
+    nodes: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse ends that are not two columns, and limits out of range."""
         if len(self.ends) != 2 or self.ends[0] == self.ends[1]:
             raise InvalidParameter("ends", self.ends, "two different columns")
+        for name in ("weight", "time"):
+            if getattr(self, name) in (*self.ends, *([self.weight] if name == "time" and self.weight else [])):
+                raise InvalidParameter(name, getattr(self, name), "a column of its own")
         if self.edges is not None:
             whole("edges", self.edges, least=1, most=MOST_EDGES)
         if self.degree is not None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Final
 
+from dither.data.graph_relations import EndDegrees, FirstPairs
 from dither.data.public_rows import PublicScan
 from dither.data.relations import (
     Bounded,
@@ -33,7 +34,9 @@ _BELOW: Final[dict[type[Relation], tuple[str, ...]]] = {
     Scan: (),
     PublicScan: (),
     **dict.fromkeys((JoinPersons, UnionAll), ("left", "right")),
-    **dict.fromkeys((Filter, Project, JoinPublic, PerPerson, Window, Keep, Bounded), ("relation",)),
+    **dict.fromkeys(
+        (Filter, Project, JoinPublic, PerPerson, Window, Keep, Bounded, FirstPairs, EndDegrees), ("relation",)
+    ),
 }
 #: What a table declares, without where its rows are.
 _DECLARED: Final = tuple(field.name for field in fields(Table) if field.name != "source")

@@ -20,13 +20,14 @@ from dither.data.graphs import MOST_NODES, Graph
 from dither.data.ticks import Ticks
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
-from dither.privacy import EDGE, NODE, Relation, Unit, person
+from dither.privacy import EDGE, NODE, WEIGHT, Relation, Unit, person
 
 #: How many characters of a text are read where its column does not say, and how many a column may ask for.
 USUAL_LENGTH: Final = 1024
 LONGEST_LENGTH: Final = 65_536
 #: How many rows of a person enter a join of private tables where the data set does not say, and how many at most.
 USUAL_ROWS_PER_JOIN: Final = 100
+_LARGEST_WEIGHT: Final = 2**30
 _MOST_ROWS_PER_JOIN: Final = 4096
 #: How many rows of a public table one row may meet, at most.
 _MOST_PUBLIC_ROWS: Final = 100_000
@@ -285,6 +286,15 @@ class Table:
             if (column.kind, _node_facts(column)) != (first.kind, _node_facts(first)):
                 raise InvalidParameter(here, name, f"declared with the same nodes as {first.name}")
         whole(f"nodes of {self.name}", self.nodes, least=2, most=MOST_NODES)
+        for extra, kinds in ((graph.weight, (Kind.INTEGER,)), (graph.time, (Kind.DATE, Kind.TIMESTAMP))):
+            if extra is not None and (extra not in known or known[extra].kind not in kinds):
+                rule = f"one of its columns, of the kind {' or '.join(kind.value for kind in kinds)}"
+                raise InvalidParameter(here, extra, rule)
+        if graph.weight is not None:
+            weight = known[graph.weight]
+            low, high = weight.lower, weight.upper
+            if type(low) is not int or type(high) is not int or not -_LARGEST_WEIGHT <= low < high <= _LARGEST_WEIGHT:
+                raise InvalidParameter(here, graph.weight, "an integer with bounds between -2^30 and 2^30")
 
     @property
     def nodes(self) -> int:
@@ -344,7 +354,8 @@ class DataSet:
         name: its name in the catalogue, the ledger and requests.
         tables: private and public ones.
         unit: ROW, ROW_REPLACED, or ``person(id_column, relation)``; then every private table names its privacy id, or
-            the reference through which its rows belong to people. EDGE or NODE where the one private table is a graph.
+            the reference through which its rows belong to people. EDGE, NODE or WEIGHT where the one private
+            table is a graph.
         rows: the most rows of one person that count in one request, over all groups (people only; 1 for rows).
         groups: the largest number of groups of a request in which one person counts.
         rows_per_group: the largest number of rows of one person that count in one group.
@@ -373,10 +384,10 @@ class DataSet:
         if len({name.lower() for name in names}) != len(names) or not any(not table.is_public for table in self.tables):
             raise InvalidParameter("tables", names, "different names, at least one of them private")
         relations = (Relation.ADD_REMOVE, Relation.REPLACE)
-        if self.unit not in (EDGE, NODE) and (
+        if self.unit not in (EDGE, NODE, WEIGHT) and (
             self.unit.protects not in ("row", "person") or self.unit.relation not in relations
         ):
-            raise InvalidParameter("unit", self.unit, "rows, rows replaced, people, edges, or nodes")
+            raise InvalidParameter("unit", self.unit, "rows, rows replaced, people, edges, nodes, or weights")
         self._check_graphs()
         for table in self.tables:
             if not table.is_public and bool(table.identifying) != self.protects_persons:
@@ -415,9 +426,25 @@ class DataSet:
             if table.graph is not None and table.graph.degree is not None and table.graph.degree >= table.nodes:
                 rule = f"of a degree below the number of nodes, {table.nodes}"
                 raise InvalidParameter(f"graph of {table.name}", table.graph.degree, rule)
+            if table.graph is not None and self.unit == WEIGHT and (table.graph.weight is None or table.graph.directed):
+                rule = "declared with a weight, and without directions: the unit is weight"
+                raise InvalidParameter(f"graph of {table.name}", table.graph.weight, rule)
+            if table.graph is not None and table.graph.nodes is not None:
+                self._check_nodes(table, table.graph.nodes)
         if self.is_graph and len(private) != 1:
             names = [table.name for table in private]
             raise InvalidParameter("tables", names, "one private table where edges or nodes are protected")
+
+    def _check_nodes(self, table: Table, name: str) -> None:
+        """Refuse a table of nodes that is not public, or whose key is not a node."""
+        found = next((other for other in self.tables if other.name == name and other.is_public), None)
+        if found is None or len(found.key) != 1:
+            raise InvalidParameter(
+                f"graph of {table.name}", name, "the name of a public table with a key of one column"
+            )
+        ends = table.graph.ends if table.graph is not None else ()
+        if found.column(found.key[0]).kind is not table.column(ends[0]).kind:
+            raise InvalidParameter(f"graph of {table.name}", name, f"a table whose key is of the kind of {ends[0]}")
 
     def _check_owner(self, table: Table) -> None:
         """Refuse a reference that leads to no privacy id, or compares what is not a key."""
@@ -452,8 +479,8 @@ class DataSet:
 
     @property
     def is_graph(self) -> bool:
-        """Whether the unit is an edge of a graph, with all rows that say it, or a node with all its edges."""
-        return self.unit in (EDGE, NODE)
+        """Whether the unit is an edge of a graph, with all rows that say it, its weight, or a node with its edges."""
+        return self.unit in (EDGE, NODE, WEIGHT)
 
     @property
     def protects_persons(self) -> bool:

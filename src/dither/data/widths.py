@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dither.data.expressions import Expression, Kind, Name
+from dither.data.graph_relations import EndDegrees, FirstPairs
 from dither.data.lengths import LONGEST_TEXT, bytes_of, extent
 from dither.data.public_rows import PublicScan
 from dither.data.relations import (
@@ -330,6 +331,15 @@ def _over(relation: Relation, below: _Rows, place: _Sum, request: _Request) -> t
         place.hold(chosen)  # sorted by, where hashes are equal
         place.hold(below.columns.values())
         return "the choice of a person's rows", below
+    if isinstance(relation, FirstPairs):
+        place.hold(below.columns.values())  # hashed
+        place.hold(below.columns.values())
+        return "the edges of a graph", below
+    if isinstance(relation, EndDegrees):
+        node, degree = relation.columns
+        first = next(iter(below.columns.values()))
+        place.hold([first])
+        return "the degrees of a graph", replace(below, columns={node: first, degree: _Column(Kind.INTEGER, 0)})
     raise InvalidParameter("relation", type(relation).__name__, "one of the closed tree")
 
 

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from dither.mechanisms.laplace import Laplace
     from dither.mechanisms.max_norm import MaxNorm
     from dither.mechanisms.noise_reduction import NoiseReduction
+    from dither.mechanisms.noisy_local import NoisyLocal
     from dither.mechanisms.noisy_max import NoisyMax
     from dither.mechanisms.numeric_sparse import NumericSparse, Reading
     from dither.mechanisms.pan_private import Intrusion, PanPrivateCounter
@@ -109,6 +110,7 @@ __all__ = [
     "MaxNorm",
     "Mechanism",
     "NoiseReduction",
+    "NoisyLocal",
     "NoisyMax",
     "NumericSparse",
     "Numerics",
@@ -193,6 +195,7 @@ _HOMES = {
     "MaxNorm": "max_norm",
     "Mechanism": "core.mechanism",
     "NoiseReduction": "noise_reduction",
+    "NoisyLocal": "noisy_local",
     "NoisyMax": "noisy_max",
     "NumericSparse": "numeric_sparse",
     "Numerics": "core.mechanism",

@@ -72,11 +72,11 @@ class Unit(Distance):
     def measure(self, first: Sequence[Any], second: Sequence[Any]) -> Fraction | None:
         """Return how many units lie between two collections of hashable rows; None if no number does.
 
-        A row with a label ends with it.
+        A row with a label or a weight ends with it.
         """
         here, there = Counter(map(_hashable, first)), Counter(map(_hashable, second))
         gone, come = (here - there).total(), (there - here).total()
-        if self.protects == "label" and _unlabelled(here) != _unlabelled(there):
+        if self.protects in _LAST and _unlabelled(here) != _unlabelled(there):
             return None
         if self.relation is Relation.ADD_REMOVE:
             return Fraction(gone + come)
@@ -100,8 +100,10 @@ class Unit(Distance):
         return f"{several} {self.relation.value}{detail}"
 
 
-_RELAXED: Final = frozenset({"window", "label", "place"})
-_ONE_RECORD: Final = frozenset({"row", "edge", "event", "rating", "label"})
+_RELAXED: Final = frozenset({"window", "label", "place", "weight"})
+_ONE_RECORD: Final = frozenset({"row", "edge", "event", "rating", "label", "weight"})
+#: What a row ends with, and what alone is protected of it.
+_LAST: Final = ("label", "weight")
 
 ROW: Final = Unit("row", Relation.ADD_REMOVE)
 ROW_REPLACED: Final = Unit("row", Relation.REPLACE)
@@ -114,6 +116,8 @@ EVENT_REPLACED: Final = Unit("event", Relation.REPLACE)
 RATING: Final = Unit("rating", Relation.ADD_REMOVE)
 #: A relaxed notion: neighbours have the same rows but for one label, their last entry. The rest of a row is open.
 LABEL: Final = Unit("label", Relation.REPLACE, "the rest of every row is not protected")
+#: A relaxed notion: neighbours have the same edges but for one weight, the last entry of an edge.
+WEIGHT: Final = Unit("weight", Relation.REPLACE, "which edges there are is not protected")
 
 #: Units by the words that stand for them; a person's unit has the name of a column, too.
 UNITS: Final = {

@@ -351,6 +351,21 @@ def _pairs(mechanism: Any, data: Any) -> Made:
     return (wide, *rest)
 
 
+def _weights(mechanism: Any, data: Any) -> Made:
+    """Return a ring of many nodes with chords, and the same with another weight."""
+    nodes = 100
+    rows = [(node, (node + step) % nodes, (node * step) % 9) for node in range(nodes) for step in (1, 2, 5)]
+    other = [(0, 1, 8), *rows[1:]]
+    return (replace(mechanism, nodes=nodes), rows, ((rows, other, 1), (other, rows, 1)))
+
+
+def _graph_parts(mechanism: Any, data: Any) -> Made:
+    """Return the same for a mechanism whose parts are for a number of nodes as well."""
+    parts = tuple(replace(part, nodes=150) for part in mechanism.parts)
+    _, *rest = _graph(mechanism.parts[0], data)
+    return (replace(mechanism, nodes=150, parts=parts), *rest)
+
+
 #: How classes with their own rule are widened.
 RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("eigen-design", "gaussian-factorisation", "hdmm", "low-rank-mechanism"), _workload),
@@ -372,7 +387,9 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     "exponential-quantiles": _quantiles,
     **dict.fromkeys(("graph-laplace", "graph-ladder", "graph-smooth", "degree-vector", "degree-sequence"), _graph),
     "degree-tail": _graph,
-    **dict.fromkeys(("projected-edges", "projected-degrees"), _graph),
+    **dict.fromkeys(("projected-edges", "projected-degrees", "degree-histogram", "graph-noisy-local"), _graph),
+    "graph-ratio": _graph_parts,
+    **dict.fromkeys(("weighted-length", "spanning-tree-cost"), _weights),
     **dict.fromkeys(("degree-graph", "joint-degree-graph", "clustered-graph", "community-graph"), _graph),
     **dict.fromkeys(("kronecker-graph", "density-graph", "graph-update", "ergm-statistics", "weighted-query"), _graph),
     "top-edges-graph": _pairs,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -11,14 +12,36 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither.errors import InvalidParameter
-from dither.mechanisms import SmoothCauchy
-from dither.privacy import PureDP
-from dither.publish.graphs import LadderCount, LaplaceCount, SmoothCount, counts, patterns
+from dither.errors import InvalidParameter, InvalidValue
+from dither.mechanisms import DiscreteGaussian, SmoothCauchy, perform
+from dither.privacy import ApproxDP, PureDP
+from dither.publish.graphs import (
+    DegreeHistogram,
+    DegreeSequence,
+    DegreeVector,
+    GraphRatio,
+    LadderCount,
+    LaplaceCount,
+    LocalCount,
+    SmoothCount,
+    by_degrees,
+    cliques,
+    counts,
+    measures,
+    patterns,
+)
 from dither.publish.graphs.simple_graph import SimpleGraph, graph_of
 
 Bits = int
-KINDS = (("edges", 0), ("triangles", 0), ("stars", 2), ("stars", 3), ("k-triangles", 2), ("k-triangles", 3))
+KINDS: tuple[tuple[str, int], ...] = (
+    ("edges", 0),
+    ("triangles", 0),
+    ("stars", 2),
+    ("stars", 3),
+    ("k-triangles", 2),
+    ("k-triangles", 3),
+)
+KINDS += (("cliques", 4), ("degree-products", 0))
 RUNGS = 8
 
 
@@ -40,6 +63,11 @@ def slow(nodes: int, edges: list[tuple[int, int]], pattern: str, k: int) -> int:
         return sum(c in beside[a] & beside[b] and b in beside[a] for a, b, c in itertools.combinations(range(nodes), 3))
     if pattern == "stars":
         return sum(len(list(itertools.combinations(one, k))) for one in beside)
+    if pattern == "degree-products":
+        return sum(len(beside[a]) * len(beside[b]) for a, b in edges)
+    if pattern == "cliques":
+        chosen = itertools.combinations(range(nodes), k)
+        return sum(all(b in beside[a] for a, b in itertools.combinations(some, 2)) for some in chosen)
     return sum(len(list(itertools.combinations(beside[a] & beside[b], k))) for a, b in edges)
 
 
@@ -91,6 +119,47 @@ def test_counts_and_ladders_on_all_shapes_and_all_their_neighbours(nodes: int) -
     for (pattern, k), most in largest.items():
         assert patterns.reach(nodes, pattern, k) == most
         assert patterns.largest_count(nodes, pattern, k) == slow(nodes, edges_of(nodes, (1 << pairs) - 1), pattern, k)
+
+
+def test_counts_and_ladders_from_degrees_alone_on_all_shapes() -> None:
+    """Slightly wider than with edges, and under the same rule."""
+    for bits in representatives(5):
+        degrees = graph_of(edges_of(5, bits), 5).degrees
+        around = [graph_of(edges_of(5, bits ^ (1 << place)), 5).degrees for place in range(10)]
+        assert by_degrees.exact_count(degrees, 5, "edges", 0) == bits.bit_count()
+        for k in (2, 3):
+            value = slow(5, edges_of(5, bits), "stars", k)
+            assert by_degrees.exact_count(degrees, 5, "stars", k) == value
+            rungs = by_degrees.widths(degrees, 5, "stars", k, RUNGS)
+            assert (rungs >= ladder_of(5, bits, "stars", k)).all()
+            for other in around:
+                theirs = by_degrees.widths(other, 5, "stars", k, RUNGS)
+                assert abs(value - by_degrees.exact_count(other, 5, "stars", k)) <= min(rungs[0], theirs[0])
+                assert (rungs[:-1] <= theirs[1:]).all()
+    with pytest.raises(InvalidValue, match="degrees do not decide"):
+        by_degrees.exact_count(degrees, 5, "triangles", 0)
+    with pytest.raises(InvalidValue, match="5 degrees"):
+        by_degrees.degrees_of(degrees[:3], 5)
+
+
+@pytest.mark.parametrize(("pattern", "k"), [kind for kind in KINDS if kind != ("edges", 0)])
+def test_one_edge_moves_the_first_rung_by_no_more_than_is_said(pattern: str, k: int) -> None:
+    """Neighbours are one step apart for the noisy local sensitivity, on all shapes of five nodes."""
+    distance = LocalCount.calibrated(ApproxDP(1, "1e-6"), nodes=5, pattern=pattern, k=k).part.distance
+
+    @cache
+    def triple(bits: Bits) -> list[int]:
+        graph = graph_of(edges_of(5, bits), 5)
+        first = int(ladder_of(5, bits, pattern, k)[0])
+        return [patterns.count(graph, pattern, k), first, patterns.base(graph, pattern)]
+
+    found = {
+        distance.measure(triple(bits), triple(bits ^ (1 << place)))
+        for bits in representatives(5)
+        for place in range(10)
+    }
+    assert found <= {0, 1}
+    assert 1 in found
 
 
 def test_a_ladder_that_grows_too_slowly_is_found_out() -> None:
@@ -149,6 +218,13 @@ def test_work_in_pieces_is_work_as_a_whole(monkeypatch: Any, chunk: int) -> None
     assert (counts.triangle_count(graph), counts.supports(graph).tolist(), counts.largest_common(graph)) == wanted
 
 
+def test_cliques_without_matrices_are_those_with_them(monkeypatch: Any) -> None:
+    graph = random_graph(40, 0.3, 3, np.random.default_rng())
+    wanted = [(cliques.clique_count(graph, k), cliques.clique_ladder(graph, 3, k).tolist()) for k in (4, 5, 6)]
+    monkeypatch.setattr(cliques, "_DENSE", 2)
+    assert [(cliques.clique_count(graph, k), cliques.clique_ladder(graph, 3, k).tolist()) for k in (4, 5, 6)] == wanted
+
+
 @pytest.mark.parametrize("nodes", [2, 3, 50])
 def test_empty_complete_and_star_shaped_graphs(nodes: int) -> None:
     empty, complete = graph_of([], nodes), graph_of(list(itertools.combinations(range(nodes), 2)), nodes)
@@ -188,3 +264,134 @@ def test_noise_that_cannot_be_drawn_is_refused_when_a_count_is_made() -> None:
     noise = SmoothCauchy(power=4, least=1, smoothness=Fraction(1, 2**31), scale=5)
     with pytest.raises(InvalidParameter, match=r"^smoothness must be"):
         SmoothCount(nodes=5, pattern="triangles", noise=noise)
+
+
+#: Figure 4.1 of the Saskatchewan thesis: seven nodes from A to G.
+FIGURE = ["AB", "AC", "BC", "BD", "CD", "DE", "DF", "DG", "EF", "EG", "FG"]
+
+
+@pytest.mark.parametrize(
+    ("edges", "wanted"),
+    [
+        (FIGURE, (26, 15, 7, 6, 1)),
+        ([pair for pair in FIGURE if "D" not in pair], (6, 0, 0, 2, 0)),
+        ([pair for pair in FIGURE if pair != "DG"], (20, 8, 2, 4, 0)),
+    ],
+)
+def test_the_counts_of_table_4_1_of_the_saskatchewan_thesis(edges: list[str], wanted: tuple[int, ...]) -> None:
+    """2-stars, 3-stars, 2-triangles, triangles and 4-cliques; then without a node, and without an edge."""
+    graph = graph_of([("ABCDEFG".index(one), "ABCDEFG".index(other)) for one, other in edges], 7)
+    kinds = (("stars", 2), ("stars", 3), ("k-triangles", 2), ("triangles", 0), ("cliques", 4))
+    assert tuple(patterns.count(graph, *kind) for kind in kinds) == wanted
+
+
+def test_measures_of_a_graph_are_those_of_their_definitions() -> None:
+    graph = random_graph(30, 0.15, 2, np.random.default_rng())
+    dense = np.zeros((30, 30), dtype=np.int64)
+    dense[graph.edges[:, 0], graph.edges[:, 1]] = 1
+    dense += dense.T
+    side = {0, 3, 7, 99, -1}
+    inside = [node for node in range(30) if node in side]
+    outside = [node for node in range(30) if node not in side]
+    assert measures.cut_size(graph, side) == dense[np.ix_(inside, outside)].sum()
+    assert measures.mean_degree(graph) == Fraction(int(dense.sum()), 30)
+    reached = dense + np.eye(30, dtype=np.int64)
+    for _ in range(5):
+        reached = np.minimum(reached @ reached, 1)
+    assert measures.component_count(graph) == len({tuple(row) for row in reached.tolist()})
+    paths = int((dense @ dense).sum() - np.trace(dense @ dense))
+    assert measures.clustering(graph) == Fraction(int(np.trace(dense @ dense @ dense)), paths)
+    ends = np.concatenate([graph.edges, graph.edges[:, ::-1]])
+    correlation = np.corrcoef(graph.degrees[ends[:, 0]], graph.degrees[ends[:, 1]])[0, 1]
+    assert float(measures.assortativity(graph)) == pytest.approx(correlation)
+    lonely = graph_of([], 5)
+    assert (measures.clustering(lonely), measures.assortativity(lonely), measures.component_count(lonely)) == (0, 0, 5)
+
+
+@pytest.mark.parametrize("ratio", ["clustering", "assortativity"])
+def test_intervals_of_ratios_hold_what_their_counts_allow(ratio: str) -> None:
+    """With counts that are exact the ratio is exact; with wide ones the interval holds every ratio within them."""
+    graph = random_graph(40, 0.2, 2, np.random.default_rng())
+    method = GraphRatio.calibrated(ApproxDP(1, "1e-6"), nodes=40, ratio=ratio)
+    kinds = [(part.pattern, part.k) for part in method.parts]
+    true = [patterns.count(graph, *kind) for kind in kinds]
+    truth = float(measures.clustering(graph) if ratio == "clustering" else measures.assortativity(graph))
+    assert float(method.value([[value, 1, 0] for value in true])) == truth
+    dice = np.random.default_rng()
+    for _ in range(20):
+        # Any counts whose intervals hold the true ones.
+        out = []
+        for part, value in zip(method.parts, true, strict=True):
+            bound = int(dice.integers(1, 30))
+            reach = part.interval([0, bound, 0] if isinstance(part, LocalCount) else 0, "0.999").high
+            out.append([value + int(dice.integers(-reach, reach + 1)), bound, 0])
+        found = method.interval(out, "0.95")
+        assert found is not None
+        assert found.low <= float(method.value(out)) <= found.high
+        narrow = [
+            part.interval(
+                row if isinstance(part, LocalCount) else row[0], "0.9875" if ratio != "clustering" else "0.975"
+            )
+            for part, row in zip(method.parts, out, strict=True)
+        ]
+        if all(one.low <= value <= one.high for one, value in zip(narrow, true, strict=True)):
+            assert found.low <= truth <= found.high
+
+
+def test_one_edge_moves_the_degree_histogram_by_four() -> None:
+    """In L1, and by the root of 8 in L2, on all shapes of five nodes."""
+    largest, squares = 0, 0
+    for bits in representatives(5):
+        here = np.bincount(graph_of(edges_of(5, bits), 5).degrees, minlength=5)
+        for place in range(10):
+            there = np.bincount(graph_of(edges_of(5, bits ^ (1 << place)), 5).degrees, minlength=5)
+            largest = max(largest, int(abs(here - there).sum()))
+            squares = max(squares, int(((here - there) ** 2).sum()))
+    assert (largest, squares) == (4, 8)
+    exact = DegreeHistogram.calibrated(PureDP(1), nodes=5)
+    assert exact.stability == largest
+    assert replace(exact, node=DiscreteGaussian(sigma=1)).stability ** 2 > squares
+
+
+EMPTY: list[tuple[int, int]] = []
+ODD_GRAPHS = {
+    "empty": EMPTY,
+    "star": [(0, other) for other in range(1, 8)],
+    "complete": list(itertools.combinations(range(8), 2)),
+    "parts": [(0, 1), (1, 2), (2, 0), (4, 5)],
+    "mixed": [
+        (0, 1),
+        ("0", "1"),
+        (0.0, 1),
+        (None, 2),
+        (1, "x"),
+        (7, 7),
+        (0, 8),
+        (-1, 3),
+        [2],
+        "edge",
+        (1, 2, 3),
+        b"ab",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", ODD_GRAPHS)
+def test_no_graph_raises(name: str) -> None:
+    """Whatever the edges are, every method releases something of its shape."""
+    for kind in (LaplaceCount, LadderCount, SmoothCount, LocalCount):
+        for pattern, k in KINDS:
+            within = ApproxDP(1, "1e-6") if kind is LocalCount else PureDP(1)
+            made: Any = kind.calibrated(within, nodes=8, pattern=pattern, k=k)
+            assert np.isfinite(np.asarray(perform(made, ODD_GRAPHS[name]), dtype=np.float64)).all()
+    for method in (DegreeSequence, DegreeVector, DegreeHistogram):
+        assert np.asarray(perform(method.calibrated(PureDP(1), nodes=8), ODD_GRAPHS[name])).shape == (8,)
+
+
+def test_two_nodes_are_the_smallest_graph() -> None:
+    for pattern, k in KINDS:
+        if pattern != "cliques":
+            made = LadderCount.calibrated(PureDP(1), nodes=2, pattern=pattern, k=k)
+            assert isinstance(int(perform(made, [(0, 1)])), int)
+    with pytest.raises(InvalidParameter, match="nodes"):
+        DegreeVector.calibrated(PureDP(1), nodes=1)

@@ -8,25 +8,35 @@ how its edges are read from an engine (``lift.edges``).
 
 from dither.lift.lifted import Lifted
 from dither.mechanisms.core.registry import add_examples
+from dither.publish.graphs.degree_histogram import DegreeHistogram
 from dither.publish.graphs.degree_sequence import DegreeSequence
 from dither.publish.graphs.degree_tail import DegreeTail
 from dither.publish.graphs.degree_vector import DegreeVector
 from dither.publish.graphs.examples import lifted_examples
+from dither.publish.graphs.graph_ratio import GraphRatio
 from dither.publish.graphs.ladder_count import LadderCount
 from dither.publish.graphs.laplace_count import LaplaceCount
+from dither.publish.graphs.local_count import LocalCount
 from dither.publish.graphs.projected_degrees import ProjectedDegrees
 from dither.publish.graphs.projected_edges import ProjectedEdges
 from dither.publish.graphs.smooth_count import SmoothCount
+from dither.publish.graphs.spanning_tree import SpanningTreeCost
+from dither.publish.graphs.weighted_length import WeightedLength
 
 __all__ = [
+    "DegreeHistogram",
     "DegreeSequence",
     "DegreeTail",
     "DegreeVector",
+    "GraphRatio",
     "LadderCount",
     "LaplaceCount",
+    "LocalCount",
     "ProjectedDegrees",
     "ProjectedEdges",
     "SmoothCount",
+    "SpanningTreeCost",
+    "WeightedLength",
 ]
 
 add_examples(Lifted.name, lifted_examples)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.publish.graphs.simple_graph import Ints, SimpleGraph
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 #: Pairs of edges that are looked at together.
 _CHUNK: Final = 2**22
@@ -44,18 +47,24 @@ def star_count(graph: SimpleGraph, k: int) -> int:
     return sum(math.comb(degree, k) * many for degree, many in zip(degrees.tolist(), times.tolist(), strict=True))
 
 
-def triangle_count(graph: SimpleGraph) -> int:
-    """Return the number of triangles: paths of two such edges whose ends are joined by a third."""
+def onward(graph: SimpleGraph) -> csr_matrix:
+    """Return the edges as a matrix: from the later place in the order of falling degree to the earlier one."""
     from scipy.sparse import csr_matrix
 
     source, target = graph.ranked[:, 1], graph.ranked[:, 0]
-    ones = np.ones(len(source), dtype=np.int64)
-    onward = csr_matrix((ones, (source, target)), shape=(graph.nodes, graph.nodes))
-    lengths = np.diff(onward.indptr)
+    # Numbers of paths are below the number of nodes.
+    ones = np.ones(len(source), dtype=np.int32)
+    return csr_matrix((ones, (source, target)), shape=(graph.nodes, graph.nodes))
+
+
+def triangle_count(graph: SimpleGraph) -> int:
+    """Return the number of triangles: paths of two such edges whose ends are joined by a third."""
+    matrix = onward(graph)
+    lengths = np.diff(matrix.indptr).astype(np.int64)
     total = 0
-    for first, last in _chunks(np.asarray(onward @ lengths)):
-        rows = onward[first:last]
-        total += int((rows @ onward).multiply(rows).sum())
+    for first, last in _chunks(np.asarray(matrix @ lengths)):
+        rows = matrix[first:last]
+        total += int((rows @ matrix).multiply(rows).sum(dtype=np.int64))
     return total
 
 

@@ -18,9 +18,9 @@ from dither.mechanisms.core.mechanism import Numerics
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
+from dither.publish.graphs.by_degrees import degrees_of
 from dither.publish.graphs.degree_vector import NoisyDegrees
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
-from dither.publish.graphs.simple_graph import graph_of
 
 
 def _examples() -> Iterator[Example]:
@@ -57,6 +57,6 @@ class DegreeSequence(NoisyDegrees):
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
         """Return the nearest sequence of degrees in order: from 0 to nodes - 1, in whole numbers."""
-        ordered = np.sort(graph_of(data, self.nodes).degrees)
+        ordered = np.sort(degrees_of(data, self.nodes))
         noisy = np.asarray(run(self.part, ordered, stability=self.stability), dtype=np.float64)
         return np.rint(np.clip(isotonic(noisy), 0, self.nodes - 1))

@@ -26,8 +26,9 @@ from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import EDGE, Loss, Plan, Unit, Use
+from dither.publish.graphs.by_degrees import degrees_of as given_degrees
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
-from dither.publish.graphs.simple_graph import Ints, graph_of
+from dither.publish.graphs.simple_graph import Ints
 from dither.publish.histograms.common import variance_of
 
 #: How far one edge moves all numbers, in L1, and in L2 where its ends have equal degrees.
@@ -92,13 +93,18 @@ class DegreeTail(Composed[Any, NDArray[np.float64]]):
         """The noise for all numbers."""
         return replace(self.node, shape=(self.nodes - 1,))
 
+    @property
+    def takes_degrees(self) -> bool:
+        """Degrees are enough."""
+        return True
+
     def plan(self) -> Plan:
         """One draw."""
         return Use(self.part, MOVED)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
         """Return the degrees in increasing order: from 0 to nodes - 1, in whole numbers."""
-        exact = more_than(graph_of(data, self.nodes).degrees)
+        exact = more_than(given_degrees(data, self.nodes))
         noisy = np.asarray(run(self.part, exact, stability=MOVED), dtype=np.float64)
         return degrees_of(fallen(noisy, math.sqrt(variance_of(self.part)), self.nodes), self.nodes)
 

@@ -24,8 +24,8 @@ from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import EDGE, Loss, Plan, Unit, Use
+from dither.publish.graphs.by_degrees import degrees_of
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
-from dither.publish.graphs.simple_graph import graph_of
 
 
 def moved_degrees(*, is_pure: bool) -> Fraction:
@@ -60,6 +60,11 @@ class NoisyDegrees(Composed[Any, Any]):
     def distance(self) -> Unit:
         """One edge."""
         return EDGE
+
+    @property
+    def takes_degrees(self) -> bool:
+        """Whether the input may be a row of degrees."""
+        return True
 
     @property
     def part(self) -> CountNoise:
@@ -116,4 +121,4 @@ class DegreeVector(NoisyDegrees):
 
     def release(self, data: Any, run: Runner) -> NDArray[np.int64]:
         """Return the noisy degrees, by the number of the node."""
-        return np.asarray(run(self.part, graph_of(data, self.nodes).degrees, stability=self.stability))
+        return np.asarray(run(self.part, degrees_of(data, self.nodes), stability=self.stability))

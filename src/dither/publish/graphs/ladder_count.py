@@ -21,13 +21,13 @@ from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.mechanisms.ladder import LARGEST_SCALE, LEAST_SCALE, Ladder
 from dither.privacy import Loss, Plan, Use
+from dither.publish.graphs.by_degrees import exact_count, widths
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
-from dither.publish.graphs.patterns import PatternCount, count, ladder
-from dither.publish.graphs.simple_graph import graph_of
+from dither.publish.graphs.patterns import PatternCount
 
 
 def _examples() -> Iterator[Example]:
-    for pattern, k in (("triangles", 0), ("stars", 3), ("k-triangles", 2), ("edges", 0)):
+    for pattern, k in (("triangles", 0), ("stars", 3), ("k-triangles", 2), ("cliques", 4), ("edges", 0)):
         yield Example(LadderCount(nodes=NODES, pattern=pattern, k=k, scale=2), SOME_EDGES, edge_neighbours())
 
 
@@ -38,14 +38,14 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class LadderCount(PatternCount):
-    """Release the number of triangles, k-stars or k-triangles, with noise for this graph and those around it.
+    """Release the number of triangles, stars, k-triangles or cliques, with noise for this graph and those around it.
 
     Guarantee: graphs ``d_in`` edges apart lose epsilon = ``2 d_in / scale`` and rho = epsilon^2 / 8.
 
     Args:
         nodes: their number; public.
-        pattern: what is counted: triangles, stars, k-triangles or edges.
-        k: the neighbours of a star, or the nodes over the edge of a k-triangle; 0 for others.
+        pattern: what is counted: triangles, stars, k-triangles, cliques or edges.
+        k: the neighbours of a star, the nodes over the edge of a k-triangle, or those of a clique; 0 for others.
         scale: how slowly rungs lose weight.
 
     >>> from dither.privacy import PureDP
@@ -87,7 +87,6 @@ class LadderCount(PatternCount):
 
     def release(self, data: Any, run: Runner) -> Any:
         """Return an integer near the count."""
-        graph = graph_of(data, self.nodes)
-        value = min(count(graph, self.pattern, self.k), LARGEST_VALUE)
-        widths = ladder(graph, self.pattern, self.k, self.rungs)
-        return run(self.part, np.concatenate([[value], widths]), stability=1)
+        value = min(exact_count(data, self.nodes, self.pattern, self.k), LARGEST_VALUE)
+        bounds = widths(data, self.nodes, self.pattern, self.k, self.rungs)
+        return run(self.part, np.concatenate([[value], bounds]), stability=1)

@@ -8,29 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self, TypeAlias
 
 from dither.errors import InvalidParameter
-from dither.exact import Flag, Number
+from dither.exact import Flag, Number, Of
 from dither.lift.edges import canonical
 from dither.mechanisms.core.mechanism import Bound, Interval
-from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
+from dither.mechanisms.core.purse import CountNoise, Purse, one_number
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.truncated_laplace import TruncatedLaplace
 from dither.privacy import Loss, Plan, Use
+from dither.publish.graphs.by_degrees import exact_count
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
-from dither.publish.graphs.patterns import EDGES, PatternCount, count
-from dither.publish.graphs.simple_graph import ends_of, graph_of
+from dither.publish.graphs.patterns import EDGES, PatternCount
+from dither.publish.graphs.simple_graph import ends_of
+
+BoundedNoise: TypeAlias = CountNoise | TruncatedLaplace
+_ONE: Final = one_number(Geometric, DiscreteGaussian, TruncatedLaplace)
 
 
 def _examples() -> Iterator[Example]:
-    for pattern, k in (("edges", 0), ("triangles", 0), ("stars", 2), ("k-triangles", 2)):
+    for pattern, k in (("edges", 0), ("triangles", 0), ("stars", 2), ("k-triangles", 2), ("cliques", 4)):
         made = LaplaceCount(nodes=NODES, pattern=pattern, k=k, noise=Geometric(scale=4))
         yield Example(made, SOME_EDGES, edge_neighbours())
     both = [*SOME_EDGES, (1, 0)]
     directed = LaplaceCount(nodes=NODES, pattern="edges", noise=Geometric(scale=4), directed=True)
     yield Example(directed, both, (*edge_neighbours(), (both, SOME_EDGES, 1)))
+    bounded = LaplaceCount(nodes=NODES, pattern="edges", noise=TruncatedLaplace(scale=2, bound=9))
+    yield Example(bounded, SOME_EDGES, edge_neighbours())
 
 
 @register(
@@ -39,17 +47,17 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class LaplaceCount(PatternCount):
-    """Release the number of edges, triangles, k-stars or k-triangles, with noise for the worst graph.
+    """Release the number of edges, triangles, k-stars, k-triangles or k-cliques, with noise for the worst graph.
 
     Guarantee: graphs ``d_in`` edges apart lose what ``noise`` loses at ``d_in`` times the most that one edge moves the
-    count: 1 for edges, n - 2 for triangles, 2 C(n - 2, k - 1) for k-stars, C(n - 2, k) + 2 (n - 2) C(n - 3, k - 1) for
-    k-triangles.
+    count: 1 for edges, n - 2 for triangles, 2 C(n - 2, k - 1) for k-stars, C(n - 2, k - 2) for k-cliques,
+    C(n - 2, k) + 2 (n - 2) C(n - 3, k - 1) for k-triangles.
 
     Args:
         nodes: n, their number; public.
-        pattern: what is counted: edges, triangles, stars or k-triangles.
-        k: the neighbours of a star, or the nodes over the edge of a k-triangle; 0 for others.
-        noise: for one integer.
+        pattern: what is counted: edges, triangles, stars, k-triangles or cliques.
+        k: the neighbours of a star, the nodes over the edge of a k-triangle, or those of a clique; 0 for others.
+        noise: for one integer; truncated-laplace where no release may be off by more than a public bound.
         directed: whether an edge and the one that leads back are two; for edges alone.
 
     >>> from dither.privacy import PureDP
@@ -61,7 +69,7 @@ class LaplaceCount(PatternCount):
     name: ClassVar[str] = "graph-laplace"
     version: ClassVar[int] = 1
 
-    noise: OneCount = OneCount()
+    noise: Of[BoundedNoise] = Of(Geometric, DiscreteGaussian, TruncatedLaplace, **_ONE)
     directed: Flag = Flag(False)
 
     def __post_init__(self) -> None:
@@ -70,7 +78,16 @@ class LaplaceCount(PatternCount):
             raise InvalidParameter("directed", True, f"left out for {self.pattern}: they have no direction")
 
     @classmethod
-    def calibrated(cls, within: Loss, *, nodes: int, pattern: str, k: int = 0, directed: bool = False) -> Self:
+    def calibrated(
+        cls,
+        within: Loss,
+        *,
+        nodes: int,
+        pattern: str,
+        k: int = 0,
+        directed: bool = False,
+        truncated: bool = False,
+    ) -> Self:
         """Return the least noise within a loss for graphs one edge apart.
 
         Args:
@@ -79,10 +96,13 @@ class LaplaceCount(PatternCount):
             pattern: what is counted.
             k: of stars and k-triangles.
             directed: whether an edge and the one that leads back are two.
+            truncated: whether no release may be off by more than a public bound, for which the loss needs a delta.
 
         """
         # Made once with any noise, so that parameters are checked before anything is computed from them.
         made = cls(nodes=nodes, pattern=pattern, k=k, noise=Geometric(scale=1), directed=directed)
+        if truncated:
+            return replace(made, noise=TruncatedLaplace.calibrated(within, sensitivity=made.reach))
         return replace(made, noise=Purse.within(within).noise(made.reach))
 
     @property
@@ -91,7 +111,7 @@ class LaplaceCount(PatternCount):
         return bool(self.directed)
 
     @property
-    def part(self) -> CountNoise:
+    def part(self) -> BoundedNoise:
         """The noise."""
         return self.noise
 
@@ -112,5 +132,5 @@ class LaplaceCount(PatternCount):
         if self.directed:
             value = len(canonical(ends_of(data, self.nodes), self.nodes, directed=True))
         else:
-            value = count(graph_of(data, self.nodes), self.pattern, self.k)
+            value = exact_count(data, self.nodes, self.pattern, self.k)
         return run(self.part, value, stability=self.reach)

@@ -13,11 +13,14 @@ from dither.errors import InvalidParameter
 from dither.exact import OneOf, Whole
 from dither.mechanisms.core.mechanism import Composed, Numerics
 from dither.privacy import EDGE, Unit
-from dither.publish.graphs import counts, local
+from dither.publish.graphs import cliques, counts, local, products
 from dither.publish.graphs.simple_graph import Ints, SimpleGraph
 
-EDGES, TRIANGLES, STARS, K_TRIANGLES = PATTERNS = ("edges", "triangles", "stars", "k-triangles")
-#: What is called k: neighbours of a star, nodes over the edge of a k-triangle.
+EDGES, TRIANGLES, STARS, K_TRIANGLES, CLIQUES = PATTERNS = ("edges", "triangles", "stars", "k-triangles", "cliques")
+#: Counted as a part of assortativity, and not asked for by itself.
+PRODUCTS: Final = "degree-products"
+#: What is called k: neighbours of a star, nodes over the edge of a k-triangle, nodes of a clique; the least there is.
+_LEAST_K: Final = {STARS: 2, K_TRIANGLES: 2, CLIQUES: 3}
 _LARGEST_K: Final = 16
 #: Ladders have no more rungs than this; from there on all are as wide as can be.
 _MOST_RUNGS: Final = 2**16
@@ -32,7 +35,7 @@ class PatternCount(Composed[Any, Any]):
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
     nodes: Whole = Whole(least=2, most=MOST_NODES)
-    pattern: OneOf = OneOf(*PATTERNS)
+    pattern: OneOf = OneOf(*PATTERNS, PRODUCTS)
     k: Whole = Whole(0, most=_LARGEST_K)
 
     def __post_init__(self) -> None:
@@ -52,6 +55,11 @@ class PatternCount(Composed[Any, Any]):
         return False
 
     @property
+    def takes_degrees(self) -> bool:
+        """Whether degrees decide the count, so that the input may be a row of them."""
+        return self.pattern in (EDGES, STARS)
+
+    @property
     def reach(self) -> int:
         """How far one edge moves the count in any graph, at least 1."""
         return max(reach(self.nodes, self.pattern, self.k), 1)
@@ -63,10 +71,11 @@ class PatternCount(Composed[Any, Any]):
 
 
 def check_pattern(pattern: str, k: int) -> None:
-    """Refuse a k that a pattern does not have: 2 and above for stars and k-triangles, 0 for others."""
-    if pattern in (STARS, K_TRIANGLES) and k < 2:
-        raise InvalidParameter("k", k, f"2 to {_LARGEST_K} for {pattern}")
-    if pattern not in (STARS, K_TRIANGLES) and k != 0:
+    """Refuse a k that a pattern does not have: 2 and above for stars and k-triangles, 3 for cliques, 0 for others."""
+    least = _LEAST_K.get(pattern, 0)
+    if least and k < least:
+        raise InvalidParameter("k", k, f"{least} to {_LARGEST_K} for {pattern}")
+    if not least and k != 0:
         raise InvalidParameter("k", k, f"left out for {pattern}")
 
 
@@ -85,6 +94,10 @@ def count(graph: SimpleGraph, pattern: str, k: int) -> int:
         return counts.edge_count(graph)
     if pattern == TRIANGLES:
         return counts.triangle_count(graph)
+    if pattern == CLIQUES:
+        return cliques.clique_count(graph, k)
+    if pattern == PRODUCTS:
+        return products.product_count(graph)
     return counts.star_count(graph, k) if pattern == STARS else counts.k_triangle_count(graph, k)
 
 
@@ -94,6 +107,10 @@ def ladder(graph: SimpleGraph, pattern: str, k: int, rungs: int) -> Ints:
         return np.ones(rungs, dtype=np.int64)
     if pattern == TRIANGLES:
         return local.triangle_ladder(graph, rungs)
+    if pattern == CLIQUES:
+        return cliques.clique_ladder(graph, rungs, k)
+    if pattern == PRODUCTS:
+        return products.product_ladder(graph, rungs)
     return local.star_ladder(graph, rungs, k) if pattern == STARS else local.k_triangle_ladder(graph, rungs, k)
 
 
@@ -103,6 +120,10 @@ def reach(nodes: int, pattern: str, k: int) -> int:
         return 1
     if pattern == TRIANGLES:
         return local.triangle_reach(nodes)
+    if pattern == CLIQUES:
+        return cliques.clique_reach(nodes, k)
+    if pattern == PRODUCTS:
+        return products.product_reach(nodes)
     return local.star_reach(nodes, k) if pattern == STARS else local.k_triangle_reach(nodes, k)
 
 
@@ -113,4 +134,26 @@ def largest_count(nodes: int, pattern: str, k: int) -> int:
         return pairs
     if pattern == TRIANGLES:
         return math.comb(nodes, 3)
+    if pattern == CLIQUES:
+        return math.comb(nodes, k)
+    if pattern == PRODUCTS:
+        return pairs * (nodes - 1) ** 2
     return nodes * math.comb(nodes - 1, k) if pattern == STARS else pairs * math.comb(nodes - 2, k)
+
+
+def bound_growth(pattern: str, k: int) -> tuple[int, int]:
+    """Return c and j such that one edge moves the local sensitivity by at most c C(b, j), b the ``base`` of either."""
+    if pattern == STARS:
+        return 1, k - 2
+    if pattern == K_TRIANGLES:
+        return k + 2, k - 1
+    if pattern == PRODUCTS:
+        return 2, 1
+    return 1, k - 3 if pattern == CLIQUES else 0
+
+
+def base(graph: SimpleGraph, pattern: str) -> int:
+    """Return a private number that one edge moves by at most 1, and that bounds how the local sensitivity grows."""
+    if pattern in (STARS, PRODUCTS):
+        return int(graph.degrees.max(initial=0)) + 2 * (pattern == PRODUCTS)
+    return counts.largest_common(graph) + (pattern == K_TRIANGLES)

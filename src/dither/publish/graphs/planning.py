@@ -1,48 +1,86 @@
-"""Releases of a declared graph: planned from public facts, presented as tables. Nothing here reads edges."""
+"""Releases of a declared graph: planned from public facts. Nothing here reads edges."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final
 
-import numpy as np
-
-from dither.errors import InvalidParameter
-from dither.lift.edges import Edges
+from dither.data.expressions import Value
+from dither.data.graphs import MOST_EDGES
+from dither.data.schema import DataSet
+from dither.errors import InvalidParameter, NoGuarantee
+from dither.exact import exp_up, round_up
+from dither.lift.edges import EdgeDegrees, Edges, GraphSource
 from dither.lift.lifted import Lifted
-from dither.privacy import ApproxDP, Loss, PureDP
+from dither.privacy import EDGE, ApproxDP, Loss, PureDP
+from dither.publish.graphs.choosing import COUNTING, LADDER, LAPLACE, NOISY_LOCAL, SMOOTH, TRUNCATED, choose_count
+from dither.publish.graphs.degree_histogram import DegreeHistogram
 from dither.publish.graphs.degree_tail import DegreeTail
 from dither.publish.graphs.degree_vector import DegreeVector
+from dither.publish.graphs.graph_ratio import RATIOS, GraphRatio
 from dither.publish.graphs.ladder_count import LadderCount
 from dither.publish.graphs.laplace_count import LaplaceCount
-from dither.publish.graphs.patterns import EDGES, PATTERNS, check_pattern, largest_count, named
+from dither.publish.graphs.local_count import LocalCount
+from dither.publish.graphs.patterns import EDGES, PATTERNS, STARS, check_pattern, named
 from dither.publish.graphs.projected_degrees import ProjectedDegrees
 from dither.publish.graphs.projected_edges import ProjectedEdges
 from dither.publish.graphs.smooth_count import SmoothCount
-from dither.publish.queries import QueryResult, ResultColumn
 
 #: What may be asked of a graph.
-DEGREES, BY_NODE = "degrees", "degrees-by-node"
-WISHES: Final = (*PATTERNS, DEGREES, BY_NODE)
-METHODS: Final = ("auto", "laplace", "ladder", "smooth")
-_KINDS: Final[dict[str, type[Any]]] = {"laplace": LaplaceCount, "ladder": LadderCount, "smooth": SmoothCount}
-_UNBOUNDED: Final = (
-    "no interval: the noise follows how far one edge moves this count in this graph, and that is not released"
-)
-_ORDERED: Final = "degrees were released in order, without their nodes, and fitted to that order; no intervals"
+DEGREES, BY_NODE, HISTOGRAM = "degrees", "degrees-by-node", "degree-histogram"
+WISHES: Final = (*PATTERNS, DEGREES, BY_NODE, HISTOGRAM, *RATIOS)
+METHODS: Final = ("auto", *COUNTING)
+_KINDS: Final[dict[str, type[Any]]] = {
+    LAPLACE: LaplaceCount,
+    LADDER: LadderCount,
+    SMOOTH: SmoothCount,
+    NOISY_LOCAL: LocalCount,
+    TRUNCATED: LaplaceCount,
+}
+_OTHERS: Final[dict[str, type[Any]]] = {DEGREES: DegreeTail, BY_NODE: DegreeVector, HISTOGRAM: DegreeHistogram}
+#: What is made for a delta, and not through a rho.
+_WITH_DELTA: Final = (SMOOTH, NOISY_LOCAL, TRUNCATED, *RATIOS)
 
-_EITHER_WAY: Final = "edges are directed: one that leads there and one that leads back are two"
+#: What is left of a delta for the rounding of its share.
+_SPARE: Final = Fraction(9999, 10000)
 
 
-def plan_graph(source: Edges, loss: Loss, wish: str, *, k: int | None = None, method: str = "auto") -> Lifted:
+def source_for(
+    dataset: DataSet, table: str, wish: str, method: str, *, since: Value = None, until: Value = None
+) -> GraphSource:
+    """Return what is read of a graph: degrees, counted in the engine, where these are enough; else its edges.
+
+    Args:
+        dataset: the schema.
+        table: the table of edges.
+        wish: one of ``WISHES``.
+        method: of a count.
+        since: only edges of this date or time, or a later one, count.
+        until: only edges of an earlier date or time count.
+
+    """
+    found = dataset.table(table)
+    graph = found.graph
+    if graph is None or graph.directed or dataset.unit != EDGE or method == NOISY_LOCAL:
+        return Edges(dataset, table, since, until)
+    # The ladder of stars is a little narrower with the edges at hand.
+    is_large = graph.most_edges(found.nodes) > MOST_EDGES
+    if wish in (EDGES, *_OTHERS) or (wish == STARS and (is_large or method in (LAPLACE, TRUNCATED))):
+        return EdgeDegrees(dataset, table, since, until)
+    return Edges(dataset, table, since, until)
+
+
+def plan_graph(source: GraphSource, loss: Loss, wish: str, *, k: int | None = None, method: str = "auto") -> Lifted:
     """Return the release of something about a graph.
 
     Args:
         source: its edges.
         loss: what it may lose.
         wish: one of ``WISHES``.
-        k: of stars and k-triangles.
-        method: for counts; "auto" takes the ladder, and for edges noise for the worst case, which is 1.
+        k: of stars, k-triangles and cliques.
+        method: for counts; "auto" takes what ``choose_count`` chooses.
 
     """
     if wish not in WISHES:
@@ -58,34 +96,55 @@ def plan_graph(source: Edges, loss: Loss, wish: str, *, k: int | None = None, me
     if degree is not None and (wish not in (EDGES, DEGREES) or method != "auto"):
         rule = "edges or degrees, with the method auto: where nodes are protected nothing else is there yet"
         raise InvalidParameter("what", wish, rule)
+    chosen = method
+    if wish in PATTERNS and method == "auto":
+        chosen = LAPLACE if wish == EDGES else choose_count(loss, nodes=source.nodes, pattern=wish, k=k or 0).method
 
     def build(within: Loss) -> Any:
         if degree is not None:
             kind = ProjectedEdges if wish == EDGES else ProjectedDegrees
             return kind.calibrated(within, nodes=source.nodes, degree=degree)
-        if wish == DEGREES:
-            return DegreeTail.calibrated(within, nodes=source.nodes)
-        if wish == BY_NODE:
-            return DegreeVector.calibrated(within, nodes=source.nodes)
-        chosen = ("laplace" if wish == EDGES else "ladder") if method == "auto" else method
+        if wish in RATIOS:
+            return GraphRatio.calibrated(within, nodes=source.nodes, ratio=wish)
+        if wish in _OTHERS:
+            return _OTHERS[wish].calibrated(within, nodes=source.nodes)
         # Other methods and patterns have no directions, and are refused with the source.
-        ways = {"directed": True} if source.graph.directed and wish == EDGES and chosen == "laplace" else {}
+        ways = {"directed": True} if source.graph.directed and wish == EDGES and chosen in (LAPLACE, TRUNCATED) else {}
+        ways |= {"truncated": True} if chosen == TRUNCATED else {}
         return _KINDS[chosen].calibrated(within, nodes=source.nodes, pattern=wish, k=0 if k is None else k, **ways)
 
+    if (wish if wish in RATIOS else chosen) in _WITH_DELTA and isinstance(loss, ApproxDP) and loss.delta:
+        return _with_delta(loss, source, build)
+    if chosen in (NOISY_LOCAL, TRUNCATED):
+        raise InvalidParameter("delta", None, f"given: the method {chosen} needs an epsilon and a delta")
     made = [Lifted.calibrated(within, source=source, build=build) for within in _ways(loss, method)]
     # The one with less noise; at an equal amount what was stated.
     return min(made, key=_width)
 
 
+def _with_delta(loss: ApproxDP, source: GraphSource, build: Callable[[Loss], Any]) -> Lifted:
+    """Return a release by a method that is made for an epsilon and a delta; one edge may move several."""
+    size = math.ceil(max(source.moves().values()))
+    epsilon = loss.epsilon / size
+    # As a group of that size: its delta grows by 1 + e^epsilon + ..., which is rounded up once more when it is stated.
+    share = loss.delta * _SPARE / round_up(sum((exp_up(epsilon * step) for step in range(size)), Fraction(0)))
+    within = loss if size == 1 else ApproxDP(epsilon, share)
+    made = Lifted(source=source, method=build(within))
+    if not made.loss(1) <= loss:
+        raise NoGuarantee(f"the release would lose {made.loss(1)}, which is not within {loss}")
+    return made
+
+
 def _ways(loss: Loss, method: str) -> list[Loss]:
     """Return the losses that stay within the stated one: as it is, and without its delta."""
-    is_split = isinstance(loss, ApproxDP) and bool(loss.delta) and method != "smooth"
+    is_split = isinstance(loss, ApproxDP) and bool(loss.delta) and method != SMOOTH
     return [loss, PureDP(loss.epsilon)] if is_split and isinstance(loss, ApproxDP) else [loss]
 
 
 def _width(made: Lifted) -> Fraction:
     """Return how wide the noise is, as far as that is public: half the variance, or the scale of a ladder squared."""
     method: Any = made.method
+    method = method.parts[-1] if isinstance(method, GraphRatio) else method
     noise = getattr(method, "noise", None) or getattr(method, "node", method)
     if hasattr(noise, "sigma"):
         return Fraction(noise.sigma) ** 2 / 2
@@ -96,97 +155,3 @@ def words_of(wish: str, k: int | None, table: str) -> str:
     """Return what would be released, in one line."""
     what = named(wish, k or 0) if wish in PATTERNS else wish.replace("-", " ")
     return f"{what} of the graph {table}"
-
-
-def present_graph(
-    made: Lifted, out: Any, wish: str, *, k: int | None = None, confidence: Fraction, labels: Any
-) -> QueryResult:
-    """Return what was released as a table.
-
-    Args:
-        made: the mechanism.
-        out: what it released.
-        wish: what was asked.
-        k: of stars and k-triangles.
-        confidence: of intervals.
-        labels: gives the nodes in the order of their numbers.
-
-    """
-    interval = made.interval(out, confidence)
-    rows: list[tuple[Any, ...]]
-    low: list[tuple[Any, ...]]
-    high: list[tuple[Any, ...]]
-    columns: tuple[ResultColumn, ...]
-    notes: tuple[str, ...] = ()
-    if wish == DEGREES:
-        if isinstance(made.method, ProjectedDegrees):
-            rows = [(degree, many) for degree, many in enumerate(np.asarray(out).tolist()) if many]
-        else:
-            degrees, many = np.unique(np.asarray(out, dtype=np.int64), return_counts=True)
-            rows = list(zip(degrees.tolist(), many.tolist(), strict=True))
-        low = high = [(None, None)] * len(rows)
-        columns = (
-            ResultColumn("degree", "integer", is_key=True),
-            ResultColumn("nodes", "integer", is_key=False, estimand="how many nodes have about this degree"),
-        )
-        raw, notes = rows, (_ORDERED, *_projected(made))
-    elif wish == BY_NODE:
-        nodes, flat = labels(), np.asarray(out).tolist()
-        most = len(nodes) - 1
-        raw = list(zip(nodes, flat, strict=True))
-        rows = [(node, min(max(degree, 0), most)) for node, degree in raw]
-        ends = (None, None) if interval is None else (interval.low, interval.high)
-        low, high = ([(None, _inside(end, most)) for end in np.asarray(side).tolist()] for side in ends)
-        kind = "text" if nodes and isinstance(nodes[0], str) else "integer"
-        columns = (
-            ResultColumn("node", kind, is_key=True),
-            ResultColumn("degree", "integer", is_key=False, estimand="the number of edges at the node"),
-        )
-    else:
-        source: Any = made.source
-        most = largest_count(source.nodes, wish, k or 0) * (2 if source.graph.directed else 1)
-        value = round(float(out)) if isinstance(out, float) else int(out)
-        name = named(wish, k or 0)
-        columns = (
-            ResultColumn(
-                wish.replace("-", "_"), "integer", is_key=False, estimand=f"the number of {name} in the graph"
-            ),
-        )
-        raw, rows = [(value,)], [(min(max(value, 0), most),)]
-        low, high = [(None,)], [(None,)]
-        notes = (*_joined(made), *_projected(made))
-        if interval is None:
-            notes = (_UNBOUNDED,)
-        else:
-            low, high = ([(_inside(end, most),)] for end in (interval.low, interval.high))
-    return QueryResult(
-        columns,
-        tuple(rows),
-        tuple(low),
-        tuple(high),
-        confidence,
-        is_simultaneous=wish == BY_NODE,
-        loss=made.loss(1),
-        unit=str(made.distance),
-        notes=notes,
-        raw=tuple(raw),
-    )
-
-
-def _joined(made: Lifted) -> tuple[str, ...]:
-    """Return what the number of edges means where they are directed."""
-    source: Any = made.source
-    return (_EITHER_WAY,) if source.graph.directed else ()
-
-
-def _projected(made: Lifted) -> tuple[str, ...]:
-    """Return what a projection means for a reader."""
-    method: Any = made.method
-    if not isinstance(method, ProjectedEdges | ProjectedDegrees):
-        return ()
-    return (f"of a node at most {method.degree} edges count, chosen by a public hash: further ones are left out",)
-
-
-def _inside(end: Any, most: int) -> int:
-    """Return an end of an interval, where a count can lie."""
-    return min(max(int(end), 0), most)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.data.graph_objects import foreign_edges
 from dither.errors import InvalidValue
 from dither.lift.edges import canonical
 from dither.mechanisms.core.values import raw_entries, raw_number
@@ -68,7 +69,8 @@ def graph_of(data: Any, nodes: int) -> SimpleGraph:
     """Return the graph of a list of edges. What is no pair of two different numbers below ``nodes`` is no edge.
 
     Args:
-        data: an array of integers with two columns, or a list of pairs; refused for another type or shape alone.
+        data: an array of integers with two columns, a list of pairs, a sparse matrix or a NetworkX graph; refused for
+            another type or shape alone.
         nodes: the public number of nodes.
 
     >>> graph_of([(0, 1), (1, 0), (2, 2), (1, 9), "no edge"], 3).edges.tolist()
@@ -82,19 +84,25 @@ def ends_of(data: Any, nodes: int) -> Ints:
     """Return the ends of a list of edges as two columns, whichever way they lead; -1 or no row where it is no pair.
 
     Args:
-        data: an array of integers with two columns, or a list of pairs; refused for another type or shape alone.
+        data: an array of integers with two columns, a list of pairs, a sparse matrix or a NetworkX graph; refused for
+            another type or shape alone.
         nodes: the public number of nodes.
 
     """
+    other = foreign_edges(data)
+    if other is not None:
+        return ends_of(other, nodes)
     if isinstance(data, np.ndarray):
         if data.ndim != 2 or data.shape[1] != 2 or data.dtype.kind not in "iu":
-            raise InvalidValue("value", data, "edges: integers of shape (any, 2), or a list of pairs")
+            raise InvalidValue(
+                "value", data, "edges: integers of shape (any, 2), a list of pairs, a sparse matrix or a graph"
+            )
         # What is below the number of nodes is in the range of 64 bits with a sign, of any type.
         return np.where(data < nodes, data.astype(np.int64), np.int64(-1))
     if isinstance(data, list | tuple | set | frozenset):
         pairs = [pair for row in data if (pair := _pair(row, nodes)) is not None]
         return np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    raise InvalidValue("value", data, "edges: integers of shape (any, 2), or a list of pairs")
+    raise InvalidValue("value", data, "edges: integers of shape (any, 2), a list of pairs, a sparse matrix or a graph")
 
 
 def _pair(row: Any, nodes: int) -> tuple[int, int] | None:

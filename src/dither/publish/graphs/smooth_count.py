@@ -23,9 +23,9 @@ from dither.mechanisms.smooth_laplace import SmoothLaplace
 from dither.privacy import ApproxDP, Loss, Plan, Use
 from dither.privacy.losses import states_rho
 from dither.privacy.sensitivity.smooth import smooth_bound
+from dither.publish.graphs.by_degrees import exact_count, widths
 from dither.publish.graphs.examples import NODES, SOME_EDGES, edge_neighbours
-from dither.publish.graphs.patterns import PatternCount, count, ladder
-from dither.publish.graphs.simple_graph import graph_of
+from dither.publish.graphs.patterns import PatternCount
 
 Smooth: TypeAlias = SmoothCauchy | SmoothLaplace
 
@@ -46,14 +46,14 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class SmoothCount(PatternCount):
-    """Release the number of triangles, k-stars or k-triangles, with noise scaled by a smooth bound.
+    """Release the number of triangles, k-stars, k-triangles or k-cliques, with noise scaled by a smooth bound.
 
     Guarantee: graphs ``d_in`` edges apart lose what ``noise`` loses for chains of ``d_in`` neighbours.
 
     Args:
         nodes: their number; public.
-        pattern: what is counted: triangles, stars, k-triangles or edges.
-        k: the neighbours of a star, or the nodes over the edge of a k-triangle; 0 for others.
+        pattern: what is counted: triangles, stars, k-triangles, cliques or edges.
+        k: the neighbours of a star, the nodes over the edge of a k-triangle, or those of a clique; 0 for others.
         noise: smooth-cauchy, or smooth-laplace with a delta.
 
     >>> from dither.privacy import PureDP
@@ -99,9 +99,8 @@ class SmoothCount(PatternCount):
 
     def release(self, data: Any, run: Runner) -> Any:
         """Return a number near the count."""
-        graph = graph_of(data, self.nodes)
-        value = min(count(graph, self.pattern, self.k), LARGEST_VALUE)
-        widths = ladder(graph, self.pattern, self.k, self.rungs).astype(np.float64)
-        bound = smooth_bound(widths, most=self.reach, smoothness=self.noise.smoothness)
+        value = min(exact_count(data, self.nodes, self.pattern, self.k), LARGEST_VALUE)
+        bounds = widths(data, self.nodes, self.pattern, self.k, self.rungs).astype(np.float64)
+        bound = smooth_bound(bounds, most=self.reach, smoothness=self.noise.smoothness)
         # The count stays an integer: a float would round a large one, and no bound covers that.
         return run(self.noise, [value, bound], stability=1)
