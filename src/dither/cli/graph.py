@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,7 +26,6 @@ from dither.cli.options import (
 from dither.cli.outputs import delivering, table_output
 from dither.cli.progress import progress
 from dither.errors import InvalidParameter
-from dither.privacy import stated_loss
 from dither.publish.graphs.synthesis.pictures import synthetic_page
 
 _SUFFIXES = (".csv", ".parquet", ".json")

@@ -28,7 +28,8 @@ from dither.publish.queries.sql import parse_statement
 #: What can be asked from elsewhere: every offer of a session whose answer comes at once.
 VERBS: Final = (
     *("sql", "ask", "ask_parts", "ask_kept", "bounds", "limits", "histogram", "count", "workload"),
-    *("marginals", "synthesize", "synthesize_families", "anonymize", "fit", "graph_answer", "method"),
+    *("marginals", "synthesize", "synthesize_families", "anonymize", "fit", "graph_answer", "graph_synthesis"),
+    "method",
 )
 _AUTO: Final = ("auto_share",)
 
