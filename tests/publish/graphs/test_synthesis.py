@@ -123,11 +123,11 @@ def test_one_edge_moves_two_numbers_of_nodes_and_degrees_follow_from_them(nodes:
 
 
 def test_a_tail_ends_where_its_level_is_nothing() -> None:
-    # Five nodes of degree 3; beyond, noise that is level at 0.6 over ninety-seven places.
-    noisy = np.array([5.0, 5.0, 5.0, *[0.6] * 97])
-    assert degree_tail.fallen(noisy, 4.0, 101).tolist() == [5, 5, 5, *[0] * 97]
+    # Fifty nodes of degree 3; beyond, noise that is level at 0.6 over ninety-seven places.
+    noisy = np.array([50.0, 50.0, 50.0, *[0.6] * 97])
+    assert degree_tail.fallen(noisy, 4.0, 101).tolist() == [50, 50, 50, *[0] * 97]
     # A hub of ninety edges: the same level, and little noise.
-    assert degree_tail.fallen(noisy, 1.0, 101).tolist() == [5, 5, 5, *[1] * 97]
+    assert degree_tail.fallen(noisy, 1.0, 101).tolist() == [50, 50, 50, *[1] * 97]
     assert degree_tail.fallen(np.array([-3.0, -4.0]), 1.0, 3).tolist() == [0, 0]
 
 

@@ -34,7 +34,7 @@ from dither.publish.histograms.common import variance_of
 #: How far one edge moves all numbers, in L1, and in L2 where its ends have equal degrees.
 MOVED: Final = 2
 #: A level is taken for nothing if it is below this many deviations of its mean.
-_DEVIATIONS: Final = 2.0
+_DEVIATIONS: Final = 3.0
 
 
 def _examples() -> Iterator[Example]:
