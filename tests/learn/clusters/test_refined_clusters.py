@@ -125,6 +125,6 @@ def test_best_centres_put_one_where_it_is_missed() -> None:
 def test_declarations_are_checked() -> None:
     with pytest.raises(InvalidParameter, match="side"):
         RefinedClusters.calibrated(PureDP(1), **PUBLIC, side=1000)
+    noise = Geometric(scale=1)
     with pytest.raises(InvalidParameter, match="room"):
-        noise = Geometric(scale=1)
         RefinedClusters(**PUBLIC, side=5, room=24, cells=noise, sub_cells=noise, part=noise)
