@@ -119,6 +119,21 @@ def test_the_shape_with_the_most_gradients_is_chosen(silent) -> None:
         assert (model.parts.values[number] == chosen[1]).all()
 
 
+def test_leaves_are_added_up_alike_by_parts_and_by_cells() -> None:
+    draw = np.random.default_rng()
+    few = {"lower": [0] * 3, "upper": [1] * 3, "bins": [4, 3, 5], "unordered": [0, 1, 0]}
+    for public in (few, {**few, "bins": [40, 30, 50]}):  # 60 combinations of cells, and too many of them
+        learner = BoostedTrees.calibrated(PureDP(1), **public, classes=2, rounds=1, leaves=3, depth=3)
+        cells = np.stack([draw.integers(0, size, 200) for size in public["bins"]]).astype(np.uint8)
+        added = draw.integers(-4096, 4096, 200).astype(float)
+        columns, parts = learner.tree(5)
+        slow = np.zeros(27)
+        for place in range(200):
+            first, second, third = (parts[turn, cells[column, place]] for turn, column in enumerate(columns.tolist()))
+            slow[9 * first + 3 * second + third] += added[place]
+        assert learner._leaf_sums(cells, (columns, parts), (added,))[:, 0].tolist() == slow.tolist()
+
+
 def test_usual_shapes_follow_public_facts() -> None:
     little, much = Purse.within(PureDP(1)), Purse.within(PureDP(10))
     assert usual_shape(little, [32] * 14) == (2, 4)
@@ -129,6 +144,7 @@ def test_usual_shapes_follow_public_facts() -> None:
     assert usual_shape(little, [32] * 5, depth=1) == (1, 10)
     assert usual_shape(little, [32] * 5, leaves=10) == (1, 10)
     assert usual_rounds(much, 8) > usual_rounds(little, 8) == usual_rounds(little, 16) < usual_rounds(little, 64)
+    assert 2 * usual_rounds(much, 8, 3) - usual_rounds(much, 8, 2) in (-1, 0, 1)
     with pytest.raises(InvalidParameter, match="candidates"):
         BoostedTrees.calibrated(PureDP(1), **PUBLIC, classes=2, candidates=0)
     with pytest.raises(InvalidParameter, match="scale"):

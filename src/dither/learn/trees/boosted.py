@@ -53,6 +53,8 @@ _DAMPING_OF_RHO: Final = 3.0
 _LARGEST_STEP: Final = 2.0
 _MOST_CELLS: Final = 2**20
 _MOST_CLASSES: Final = 2**10
+#: Up to this number of combinations of cells they are added up before leaves are.
+_MOST_COMBINED: Final = 2**12
 _MOST_LEAVES, _MOST_DEPTH, _MOST_CANDIDATES = 2**10, 8, 2**10
 #: How many shapes a tree is chosen from, and the part of the loss that goes to these choices.
 USUAL_CANDIDATES: Final = 32
@@ -189,7 +191,7 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
 
         """
         purse = Purse.within(within)
-        count = usual_rounds(purse, len(np.atleast_1d(np.asarray(lower)))) if rounds is None else rounds
+        count = usual_rounds(purse, len(np.atleast_1d(np.asarray(lower))), classes) if rounds is None else rounds
         touched = unit.touched if isinstance(unit, Unit) else 1
         columns_read, parts = usual_shape(purse, bins, depth, leaves)
         for_leaves, scale = purse, None
@@ -284,10 +286,27 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
             return first, _leaf_of(cells, first, self.leaves)
         scores = np.zeros(self.candidates, dtype=np.int64)
         for candidate in range(self.candidates):
-            leaf = _leaf_of(cells, self.tree(number * self.candidates + candidate), self.leaves)
-            scores[candidate] = np.abs(_sums(leaf, tuple(pulled), self.shape[0])).sum()
+            shape = self.tree(number * self.candidates + candidate)
+            scores[candidate] = np.abs(self._leaf_sums(cells, shape, tuple(pulled))).sum()
         chosen = self.tree(number * self.candidates + int(run(self.choice, scores, stability=self.moved)))
         return chosen, _leaf_of(cells, chosen, self.leaves)
+
+    def _leaf_sums(self, cells: NDArray[Any], shape: tuple[Whole64, Whole64], added: tuple[Floats, ...]) -> Whole64:
+        """Return the exact sums in the leaves of a shape."""
+        columns, parts = shape
+        sizes = [int(self.bins.values[column]) for column in columns]
+        if math.prod(sizes) > _MOST_COMBINED:
+            return _sums(_leaf_of(cells, shape, self.leaves), added, self.shape[0])
+        # Few combinations of cells: small numbers are added up faster than parts are looked up, and leaves follow.
+        flat = cells[columns[0]].astype(np.uint16)
+        for column, size in zip(columns[1:], sizes[1:], strict=True):
+            flat *= np.uint16(size)
+            flat += cells[column]
+        leaf = np.zeros(1, dtype=np.int64)
+        for part, size in zip(parts, sizes, strict=True):
+            leaf = (leaf[:, None] * int(self.leaves) + part[:size]).ravel()
+        sums = _sums(flat.astype(np.int64), added, leaf.size)
+        return _sums(leaf, tuple(sums.T.astype(np.float64)), self.shape[0])
 
     def tree(self, number: int) -> tuple[Whole64, Whole64]:
         """Return the columns of a shape, and the part of each cell of each column: public, independent of the data."""
@@ -314,9 +333,13 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
         return np.rint(np.clip(wanted, -_LARGEST_STEP, _LARGEST_STEP) * _STEPS)
 
 
-def usual_rounds(purse: Purse, columns: int) -> int:
-    """Return the number of trees that suits a loss: more for a larger one, and more where there are many columns."""
+def usual_rounds(purse: Purse, columns: int, classes: int = 2) -> int:
+    """Return the number of trees that suits a loss: more for a larger one, and more where there are many columns.
+
+    Half as many for several classes and a pure loss, under which a record moves their sums farther.
+    """
     wanted = 16 * math.pow(purse.amount, 0.55) if purse.is_pure else 130 * math.pow(purse.amount, 0.25)
+    wanted /= 2 if purse.is_pure and classes > 2 else 1
     return min(max(round(wanted * math.sqrt(max(columns, 16) / 16)), 4), 2**9)
 
 
