@@ -97,7 +97,10 @@ TABLE = {
     ),
     "GaussianMixture": Words(("mixture.GaussianMixture",)),
     "GaussianNB": Words(("naive_bayes.GaussianNB",)),
-    "GradientBoostingClassifier": Words(("ensemble.GradientBoostingClassifier", TREES, BINS)),
+    "GradientBoostingClassifier": Words(
+        ("ensemble.GradientBoostingClassifier", TREES, BINS),
+        {"n_candidates": "from how many public shapes a tree is chosen; scikit-learn looks at every split"},
+    ),
     "IncrementalLinearRegression": Words(
         ("linear_model.Ridge",), {"batches": "how many calls of partial_fit the price covers"}
     ),

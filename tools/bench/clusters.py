@@ -1,8 +1,8 @@
 """k-means: how far the cost of private centres lies above Lloyd's, at one total epsilon for every method.
 
 The comparison of Lu's thesis (2021, chapter 7) made fair: every method spends the same total, its zones are made of
-noisy means, and starts hold no records. Points come from the folder in ``DITHER_DATA`` where that is set (S1, A1,
-Birch2, image segmentation), else from scikit-learn and from a generator. Figures are against the true points: a
+noisy means, and starts hold no records. Points come from the folder in ``DITHER_DATA`` where that is set (S1, A1, A3,
+unbalance, Birch2), else from scikit-learn and from a generator. Figures are against the true points: a
 benchmark on public data, never a release.
 """
 
@@ -22,7 +22,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.learn.clusters import BlockClusters, CoresetClusters, GridClusters, LloydClusters, PrivGene, SuClusters
+from dither.learn.clusters import (
+    BlockClusters,
+    CoresetClusters,
+    GridClusters,
+    LloydClusters,
+    PrivGene,
+    RefinedClusters,
+    SuClusters,
+)
 from dither.learn.clusters.lloyd import packed
 from dither.learn.clusters.points import Frame, nearest, spread_starts, weighted_clusters
 from dither.learn.clusters.zones import ZONES, zoned
@@ -39,6 +47,14 @@ GOAL: Final = 10.0
 _SAME: Final = 1.01
 _MOST_ROUNDS: Final = 200
 _STEPS_OF_THESIS: Final = 6
+#: Files of points in two columns: their largest number, clusters, and of how many points one is taken.
+_FILES: Final = (
+    ("s1", 10**6, 15, 1),
+    ("a1", 70_000, 20, 1),
+    ("a3", 70_000, 50, 1),
+    ("unbalance", 10**6, 8, 1),
+    ("birch2", 10**6, 100, 10),
+)
 #: More points times clusters than these take the genetic search too long.
 _MOST_OF_GENES: Final = 10**5
 
@@ -89,14 +105,19 @@ def _grid(loss: Loss, public: dict[str, Any], rows: int) -> Any:
     return GridClusters.calibrated(loss, **public, records=rows) if len(public["lower"]) <= 6 else None
 
 
+def _refined(loss: Loss, public: dict[str, Any], rows: int) -> Any:
+    return RefinedClusters.calibrated(loss, **public, records=rows) if len(public["lower"]) <= 6 else None
+
+
 def _su(loss: Loss, public: dict[str, Any], rows: int) -> Any:
     return SuClusters.calibrated(loss, **public, records=rows) if isinstance(loss, PureDP) else None
 
 
-#: Methods by name. Their numbers of steps and generations are fixed in advance; the grid and SU are told how many rows
+#: Methods by name. Their numbers of steps and generations are fixed in advance; the grids and SU are told how many rows
 #: there are, which is a public guess elsewhere.
 METHODS: Final[Mapping[str, Build]] = {
     "coreset": lambda loss, public, _: CoresetClusters.calibrated(loss, **public),
+    "refined": _refined,
     "grid (SU, EUGkM)": _grid,
     "lloyd": lambda loss, public, _: LloydClusters.calibrated(loss, **public),
     "su (SU)": _su,
@@ -123,7 +144,7 @@ def data_sets(folder: str | None = None) -> Iterator[Points]:
     digits = bundled.load_digits()
     yield Points("digits", digits.data, digits.target, np.zeros(64), np.full(64, 16.0), 10)
     if folder is not None:
-        for name, top, clusters, every in (("s1", 10**6, 15, 1), ("a1", 70_000, 20, 1), ("birch2", 10**6, 100, 10)):
+        for name, top, clusters, every in _FILES:
             path = Path(folder) / "clusters" / f"{name}.csv.gz"
             if path.is_file():
                 table = _table(path, ("x", "y", "label"))[::every]

@@ -149,6 +149,7 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
         "parent-child": Recipe(loud=("total",)),
         "poisson-sample": Recipe(sets={"rate": Fraction(3, 4)}),
         "priv-fuzzy": Recipe(sets={"groups": (("a", "b", "c"),)}),
+        "refined-clusters": Recipe(loud=("part",)),
         # With the logarithmic law of runs the price is two runs in place of three.
         "repeat-and-select": Recipe(sets={"shape": 0, "candidates": (Geometric(scale=4),) * 2}),
         "selected-columns": Recipe(loud=("survey",), is_pure=True, pairs=_surveyed),

@@ -54,6 +54,14 @@ def _workload(mechanism: Any, data: Any) -> Made:
     return (wide, np.resize(data, _MANY))
 
 
+def _refined(mechanism: Any, data: Any) -> Made:
+    """Return four columns, with room for their sub-cells."""
+    columns = 4
+    rows = np.resize(data, (_POINTS, columns))
+    wide = replace(mechanism, lower=[-1] * columns, upper=[1, 8] * (columns // 2), clusters=8, room=2 * _MANY)
+    return (wide, rows)
+
+
 def _two_phases(mechanism: Any, data: Any) -> Made:
     from dither.publish.workloads.workload import Workload
 
@@ -395,6 +403,7 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     "top-edges-graph": _pairs,
     "lifted": _lifted,
     "two-phase": _two_phases,
+    "refined-clusters": _refined,
     "weighted-marginals": _weighted_marginals,
     "most-likely-histogram": _most_likely,
     "privelet": _privelet,

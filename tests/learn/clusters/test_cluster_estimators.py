@@ -40,7 +40,7 @@ def test_fits_predicts_saves_and_reads_back(algorithm: str, columns: int, tmp_pa
     assert make_pipeline(FunctionTransformer(), clone(model)).fit(rows).predict(rows).shape == labels.shape
 
 
-@pytest.mark.parametrize("algorithm", ["coreset", "grid", "lloyd", "blocks", "gene"])
+@pytest.mark.parametrize("algorithm", ["coreset", "refined", "grid", "lloyd", "blocks", "gene"])
 def test_odd_rows_have_a_meaning(algorithm: str) -> None:
     odd = np.array([[np.nan, np.inf], [-np.inf, 1e300]])
     for rows in (odd, odd[:0], np.zeros((20, 2))):  # fewer rows than clusters, none, all the same
@@ -64,12 +64,12 @@ def test_what_is_public_must_be_declared() -> None:
 
 def test_auto_follows_public_facts_alone() -> None:
     names = {
-        (2, 5, PureDP(1)): "grid",
-        (2, 50, PureDP(1)): "coreset",
-        (2, 5, ApproxDP(1, "1e-6")): "coreset",
-        (8, 10, PureDP(1)): "coreset",
-        (6, 10, PureDP(1)): "coreset",
-        (6, 10, PureDP("0.1")): "grid",
+        (2, 5, PureDP(1)): "refined",
+        (2, 50, PureDP(1)): "refined",
+        (5, 5, ApproxDP(1, "1e-6")): "refined",
+        (6, 5, ApproxDP(1, "1e-6")): "coreset",
+        (6, 10, PureDP(1)): "refined",
+        (7, 10, PureDP(1)): "coreset",
         (30, 2, PureDP(1)): "lloyd",
         (30, 2, PureDP(10)): "coreset",
         (30, 2, ApproxDP("0.1", "1e-6")): "lloyd",

@@ -14,11 +14,14 @@ from dither.errors import InvalidParameter
 from dither.learn.cell_noise import deviation
 from dither.learn.trees import BoostedTrees, ChosenTree, CountedTree, ForestModel, RandomForest, pessimistic, pruned
 from dither.learn.trees.bins import Bins, public_order, public_parts
+from dither.learn.trees.boosted import usual_rounds, usual_shape
 from dither.learn.trees.models import NO_COLUMN, leaf_of
 from dither.learn.trees.random_forest import tree_of
 from dither.learn.trees.splits import Splits, score_moves, score_of
 from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
 
 PUBLIC = {"lower": [-1.0, 0.0, 0.0], "upper": [1.0, 3.0, 10.0], "bins": [8, 4, 5], "unordered": [0, 1, 0]}
@@ -66,29 +69,92 @@ def test_public_shapes() -> None:
 
 @pytest.mark.parametrize("classes", [2, 3, 6])
 @pytest.mark.parametrize("pure", [True, False])
-def test_one_record_moves_a_boosted_tree_by_its_stability_at_most(silent, classes: int, pure: bool) -> None:
+@pytest.mark.parametrize("candidates", [1, 4])
+def test_one_record_moves_a_boosted_tree_by_its_stability_at_most(
+    silent, classes: int, pure: bool, candidates: int
+) -> None:
     target = PureDP(1) if pure else ApproxDP(1, "1e-6")
-    learner = BoostedTrees.calibrated(target, **PUBLIC, classes=classes, rounds=6, leaves=3, depth=2)
+    shape = {"rounds": 6, "leaves": 3, "depth": 2, "candidates": candidates}
+    learner = BoostedTrees.calibrated(target, **PUBLIC, classes=classes, **shape)
     assert learner.loss(1) <= target
+    for unit in (ROW, ROW_REPLACED):
+        assert BoostedTrees.calibrated(target, **PUBLIC, classes=classes, **shape, unit=unit).loss(1) <= target
     rows = rows_of(60, classes)
     rows[::3, 3] = np.arange(20) % classes  # those that go are of known classes: others move nothing
     first = silent()
     learner.release(rows, first)
-    answers = [value for _, value, _ in first.seen]
-    farthest = 0.0
+    answers = [int(value.argmax()) if isinstance(part, Exponential) else value for part, value, _ in first.seen]
+    assert len(answers) == 6 * (1 if candidates == 1 else 2)
+    farthest = scored = 0.0
     for gone in range(0, 60, 3):
         run = silent(answers)  # the same releases, so that both sides stand at the same scores
         learner.release(np.delete(rows, gone, axis=0), run)
-        for (_, here, stability), (_, there, _) in zip(first.seen, run.seen, strict=True):
+        for (part, here, stability), (_, there, _) in zip(first.seen, run.seen, strict=True):
+            if isinstance(part, Exponential):
+                assert np.abs(here - there).max() <= stability
+                scored = max(scored, float(np.abs(here - there).max() / stability))
+                continue
             absolute, squared = lengths(here, there)
             moved = Fraction(absolute) if pure else squared
             assert moved <= (stability if pure else stability**2)
             farthest = max(farthest, float(moved / (stability if pure else stability**2)))
     assert farthest > 0.3  # a bound many times too large would be waste
+    assert candidates == 1 or scored > 0.3
+
+
+def test_the_shape_with_the_most_gradients_is_chosen(silent) -> None:
+    """Two columns that matter only together are read by most trees, of eight."""
+    draw = np.random.default_rng()
+    rows = draw.uniform(0, 1, (4000, 8))
+    rows = np.column_stack([rows, (rows[:, 2] > 0.5) ^ (rows[:, 5] > 0.5)])
+    public = {"lower": [0] * 8, "upper": [1] * 8, "bins": [8] * 8, "unordered": [0] * 8}
+    learner = BoostedTrees.calibrated(PureDP(10**4), **public, classes=2, rounds=6, leaves=4, depth=3, candidates=60)
+    run = silent()
+    model = learner.release(rows, run)
+    assert sum({2, 5} <= set(columns) for columns in model.columns.values.tolist()) >= 4
+    for number, (scores, sums) in enumerate(zip(run.seen[::2], run.seen[1::2], strict=True)):
+        assert scores[1].max() == np.abs(sums[1][:, 0]).sum()  # the chosen one's own sums
+        chosen = learner.tree(number * 60 + int(scores[1].argmax()))
+        assert (model.columns.values[number] == chosen[0]).all()
+        assert (model.parts.values[number] == chosen[1]).all()
+
+
+def test_leaves_are_added_up_alike_by_parts_and_by_cells() -> None:
+    draw = np.random.default_rng()
+    few = {"lower": [0] * 3, "upper": [1] * 3, "bins": [4, 3, 5], "unordered": [0, 1, 0]}
+    for public in (few, {**few, "bins": [40, 30, 50]}):  # 60 combinations of cells, and too many of them
+        learner = BoostedTrees.calibrated(PureDP(1), **public, classes=2, rounds=1, leaves=3, depth=3)
+        cells = np.stack([draw.integers(0, size, 200) for size in public["bins"]]).astype(np.uint8)
+        added = draw.integers(-4096, 4096, 200).astype(float)
+        columns, parts = learner.tree(5)
+        slow = np.zeros(27)
+        for place in range(200):
+            first, second, third = (parts[turn, cells[column, place]] for turn, column in enumerate(columns.tolist()))
+            slow[9 * first + 3 * second + third] += added[place]
+        assert learner._leaf_sums(cells, (columns, parts), (added,))[:, 0].tolist() == slow.tolist()
+
+
+def test_usual_shapes_follow_public_facts() -> None:
+    little, much = Purse.within(PureDP(1)), Purse.within(PureDP(10))
+    assert usual_shape(little, [32] * 14) == (2, 4)
+    assert usual_shape(little, [3] * 42) == (4, 4)
+    assert usual_shape(little, [2] * 10) == (4, 4)
+    assert usual_shape(much, [32] * 14) == (4, 3)
+    assert usual_shape(little, [32]) == (1, 10)
+    assert usual_shape(little, [32] * 5, depth=1) == (1, 10)
+    assert usual_shape(little, [32] * 5, leaves=10) == (1, 10)
+    assert usual_rounds(much, 8) > usual_rounds(little, 8) == usual_rounds(little, 16) < usual_rounds(little, 64)
+    assert 2 * usual_rounds(much, 8, 3) - usual_rounds(much, 8, 2) in (-1, 0, 1)
+    with pytest.raises(InvalidParameter, match="candidates"):
+        BoostedTrees.calibrated(PureDP(1), **PUBLIC, classes=2, candidates=0)
+    with pytest.raises(InvalidParameter, match="scale"):
+        BoostedTrees(**PUBLIC, classes=2, rounds=1, candidates=2, part=Geometric(scale=1))
+    with pytest.raises(InvalidParameter, match="leaves"):
+        BoostedTrees.calibrated(PureDP(1), **PUBLIC, classes=2, leaves="many")
 
 
 def test_boosted_sums_are_those_of_a_slow_twin(silent) -> None:
-    learner = BoostedTrees.calibrated(PureDP(1), **PUBLIC, classes=2, rounds=4, leaves=3)
+    learner = BoostedTrees.calibrated(PureDP(1), **PUBLIC, classes=2, rounds=4, leaves=3, depth=1, candidates=1)
     rows = rows_of(50, 2)
     run = silent()
     model = learner.release(rows, run)

@@ -1,8 +1,8 @@
 """Clusters: centres of points, released without saying which point belongs to which.
 
-Belongs here: k-means by noisy steps, on a noisy grid, on a private coreset, after a projection, by a genetic search and
-on blocks, subspaces, mixtures of Gaussian components, their models and estimators. Starts and numbers of steps are
-public; the owner of the rows computes their labels from the released centres.
+Belongs here: k-means by noisy steps, on a noisy grid or a refined one, on a private coreset, after a projection, by a
+genetic search and on blocks, subspaces, mixtures of Gaussian components, their models and estimators. Starts and
+numbers of steps are public; the owner of the rows computes their labels from the released centres.
 """
 
 from dither.learn.clusters.blocks import BlockClusters
@@ -17,6 +17,7 @@ from dither.learn.clusters.priv_gene import PrivGene
 from dither.learn.clusters.private_coreset import CoresetModel, PrivateCoreset
 from dither.learn.clusters.projected import ProjectedClusters
 from dither.learn.clusters.public_lloyd import PublicClusters, public_lloyd
+from dither.learn.clusters.refined import RefinedClusters
 from dither.learn.clusters.su import SuClusters
 from dither.learn.clusters.subspaces import ChosenSubspaces, SubspacesModel
 from dither.learn.clusters.voted_subspaces import VotedSubspaces
@@ -36,6 +37,7 @@ __all__ = [
     "PrivateCoreset",
     "ProjectedClusters",
     "PublicClusters",
+    "RefinedClusters",
     "SuClusters",
     "SubspacesModel",
     "VotedSubspaces",

@@ -24,19 +24,16 @@ from dither.learn.clusters.mixture import SHAPES, NoisyMixture
 from dither.learn.clusters.points import ClustersModel
 from dither.learn.clusters.priv_gene import PrivGene
 from dither.learn.clusters.private_coreset import PrivateCoreset
+from dither.learn.clusters.refined import RefinedClusters
 from dither.learn.clusters.su import SuClusters
 from dither.learn.conventions import Iterated, in_words
 from dither.learn.rows import Floats
 from dither.mechanisms.core.purse import Purse
 from dither.privacy import Loss
 
-ALGORITHMS: Final = ("auto", "coreset", "grid", "lloyd", "su", "blocks", "gene")
-#: Up to these numbers of columns and clusters, a grid is the better choice where the loss has no delta.
-_FEW_COLUMNS: Final = 3
-_FEW_CLUSTERS: Final = 30
-#: The same where no more than this may be lost.
-_FEW_COLUMNS_OF_LITTLE: Final = 6
-_LEAST_EPSILON: Final = Fraction(1, 4)
+ALGORITHMS: Final = ("auto", "coreset", "refined", "grid", "lloyd", "su", "blocks", "gene")
+#: Up to this number of columns a refined grid is the better choice, and up to one more where the loss has no delta.
+_FEW_COLUMNS: Final = 5
 #: From this number of columns on, noisy steps are the better choice for two clusters where the loss is small.
 _MANY_COLUMNS: Final = 16
 _LITTLE_RHO: Final = Fraction(1, 100)
@@ -58,13 +55,13 @@ class KMeans(Iterated, TransformerMixin, ClusterMixin, RowsEstimator):  # type: 
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
         categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
             a column of zeros and ones; a cell that is none of them is zeros alone.
-        algorithm: "auto" (see ``best_algorithm``; "lloyd" where its steps are declared), "coreset", "grid", "lloyd",
-            "su", "blocks" or "gene".
+        algorithm: "auto" (see ``best_algorithm``; "lloyd" where its steps are declared), "coreset", "refined", "grid",
+            "lloyd", "su", "blocks" or "gene".
         max_iter: steps of Lloyd's algorithm; by default a number that suits the loss.
         schedule: of Lloyd's algorithm: "even", or "halving" for half of what is left in each step.
         zone: of Lloyd's algorithm: "mean", or "past" and "future" for orientation-controlled moves.
         objective: of the coreset: "means" for small squared distances, "medians" for small distances.
-        records: for "grid" and "su", a public guess of the number of rows.
+        records: for "refined", "grid" and "su", a public guess of the number of rows.
         blocks: how many blocks the algorithm "blocks" has.
         public_seed: a public text that decides starts.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
@@ -138,6 +135,8 @@ class KMeans(Iterated, TransformerMixin, ClusterMixin, RowsEstimator):  # type: 
             return CoresetClusters.calibrated(target, **public, objective=self.objective)
         if self.objective != "means":
             raise InvalidParameter("objective", self.objective, f"means: the algorithm {algorithm} knows no other")
+        if algorithm == "refined":
+            return RefinedClusters.calibrated(target, **public, records=self.records)
         if algorithm == "grid":
             return GridClusters.calibrated(target, **public, records=self.records)
         if algorithm == "su":
@@ -369,16 +368,15 @@ class GaussianMixture(Iterated, DensityMixin, RowsEstimator):  # type: ignore[mi
 def best_algorithm(within: Loss, columns: int, clusters: int) -> str:
     """Return the algorithm that suits a loss and the size of a task: a function of public facts alone.
 
-    Where the loss is pure, a grid for up to thirty clusters in three columns, or in six up to epsilon 1/4; Lloyd's
-    steps for two clusters in more than sixteen columns where little may be lost; else a coreset.
+    A refined grid for up to five columns, or six where the loss is pure; Lloyd's steps for two clusters in more than
+    sixteen columns where little may be lost; else a coreset.
 
     >>> from dither.privacy import ApproxDP, PureDP
     >>> best_algorithm(PureDP(1), 2, 10), best_algorithm(ApproxDP(1, "1e-6"), 10, 20), best_algorithm(PureDP(1), 30, 2)
-    ('grid', 'coreset', 'lloyd')
+    ('refined', 'coreset', 'lloyd')
     """
     purse = Purse.within(within)
-    few = _FEW_COLUMNS_OF_LITTLE if purse.amount <= _LEAST_EPSILON else _FEW_COLUMNS
-    if purse.is_pure and columns <= few and clusters <= _FEW_CLUSTERS:
-        return "grid"
+    if columns <= _FEW_COLUMNS + int(purse.is_pure):
+        return "refined"
     is_little = purse.amount < (_LITTLE_EPSILON if purse.is_pure else _LITTLE_RHO)
     return "lloyd" if is_little and clusters <= 2 and columns > _MANY_COLUMNS else "coreset"

@@ -181,7 +181,7 @@ def weighted_clusters(
     for start in starts:
         centres = start.copy()
         for _ in range(50):
-            owner = _closest(places, centres).argmin(axis=1)
+            owner = squared_distances(places, centres).argmin(axis=1)
             mass = np.bincount(owner, weights=weights, minlength=clusters)
             sums = np.stack(
                 [np.bincount(owner, weights=weights * column, minlength=clusters) for column in places.T], axis=1
@@ -190,7 +190,7 @@ def weighted_clusters(
             if np.array_equal(moved, centres):
                 break
             centres = moved
-        squared = _closest(places, centres)
+        squared = squared_distances(places, centres)
         total = float((weights * squared.min(axis=1)).sum())
         if best is None or total < cost:
             held = np.bincount(squared.argmin(axis=1), weights=weights, minlength=clusters)
@@ -223,7 +223,8 @@ def spread_starts(places: Floats, weights: Floats, clusters: int, numbers: NDArr
         yield places[chosen]
 
 
-def _closest(places: Floats, centres: Floats) -> Floats:
+def squared_distances(places: Floats, centres: Floats) -> Floats:
+    """Return the squared distance of each place from each centre."""
     squared = (places**2).sum(axis=1)[:, None] - 2 * places @ centres.T + (centres**2).sum(axis=1)
     closest: Floats = np.maximum(squared, 0.0)
     return closest

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dither.learn.clusters.lloyd import packed
 from dither.learn.clusters.moment_tree import Leaves
-from dither.learn.clusters.points import spread_starts, weighted_clusters
+from dither.learn.clusters.points import spread_starts, squared_distances, weighted_clusters
 from dither.learn.rows import Floats
 from dither.learn.trees.bins import public_numbers
 
@@ -38,7 +38,7 @@ def settle(leaves: Leaves, clusters: int, *, objective: str, public_seed: str) -
     centres, _ = weighted_clusters(places, weights, clusters, spread_starts(places, weights, clusters, numbers))
     if objective == "medians":
         centres = weighted_medians(places, weights, centres, leaves.spreads)
-    squared = _squared(places, centres)
+    squared = squared_distances(places, centres)
     owner = squared.argmin(axis=1)
     held: Floats = np.bincount(owner, weights=weights, minlength=clusters).astype(np.float64)
     between = squared[np.arange(len(places)), owner] if objective == "means" else 0.0
@@ -60,7 +60,7 @@ def weighted_medians(places: Floats, weights: Floats, centres: Floats, spreads: 
 
     """
     for _ in range(_ROUNDS):
-        squared = _squared(places, centres)
+        squared = squared_distances(places, centres)
         owner: NDArray[np.int64] = squared.argmin(axis=1)
         apart = np.sqrt(squared[np.arange(len(places)), owner] + spreads)
         pull = weights / np.maximum(apart, 1.0)  # one step is next to nothing
@@ -68,13 +68,6 @@ def weighted_medians(places: Floats, weights: Floats, centres: Floats, spreads: 
         sums = np.stack([np.bincount(owner, weights=pull * column, minlength=len(centres)) for column in places.T], 1)
         centres = np.where(mass[:, None] > 0, sums / np.maximum(mass, 1e-300)[:, None], centres)
     return centres
-
-
-def _squared(places: Floats, centres: Floats) -> Floats:
-    """Return the squared distance of each place from each centre."""
-    squared = (places**2).sum(axis=1)[:, None] - 2 * places @ centres.T + (centres**2).sum(axis=1)
-    found: Floats = np.maximum(squared, 0.0)
-    return found
 
 
 def _enough(leaves: Leaves, clusters: int, public_seed: str) -> Leaves:

@@ -13,7 +13,7 @@ from dither.learn.base import AnyMechanism, ChanceClassifier, guarded
 from dither.learn.conventions import in_words
 from dither.learn.rows import Floats
 from dither.learn.trees.bins import USUAL_BINS, bins_of
-from dither.learn.trees.boosted import BoostedTrees
+from dither.learn.trees.boosted import USUAL_CANDIDATES, BoostedTrees
 from dither.learn.trees.grown import ChosenTree, CountedTree
 from dither.learn.trees.pruning import pessimistic, pruned
 from dither.learn.trees.random_forest import RandomForest
@@ -54,7 +54,7 @@ class _TreeClassifier(ChanceClassifier):
 
 
 class GradientBoostingClassifier(_TreeClassifier):
-    """Gradient-boosted trees of public shape with noisy leaves, under differential privacy.
+    """Gradient-boosted trees, chosen from public shapes, with noisy leaves, under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
@@ -69,9 +69,12 @@ class GradientBoostingClassifier(_TreeClassifier):
         classes: all labels that may occur; rows with another one are left out.
         categorical_features: the places of columns of codes, whose cells have no order.
         n_bins: cells of a column of numbers; one number for all, or one for each column.
-        n_estimators: the number of trees; by default a number of rounds over all columns that suits the loss.
-        max_leaf_nodes: the number of parts of each column that a tree reads; its leaves, if that is one column.
-        max_depth: the number of columns that a tree reads, one after the other.
+        n_estimators: the number of trees; by default one that suits the loss.
+        max_leaf_nodes: the number of parts of each column that a tree reads; its leaves, if that is one column. By
+            default what suits the loss, the number of columns and their cells.
+        max_depth: the number of columns that a tree reads, one after the other; by default the same. With 1 the model
+            is a sum of functions of one column each.
+        n_candidates: the number of public shapes that each tree is chosen from; 1 for no choice.
         public_seed: a public text that decides the shapes of the trees.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
         budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
@@ -99,8 +102,9 @@ class GradientBoostingClassifier(_TreeClassifier):
         categorical_features: Any = None,
         n_bins: Any = USUAL_BINS,
         n_estimators: int | None = None,
-        max_leaf_nodes: int = 10,
-        max_depth: int = 1,
+        max_leaf_nodes: int | None = None,
+        max_depth: int | None = None,
+        n_candidates: int = USUAL_CANDIDATES,
         public_seed: str = "",
         unit: Any = "row",
         budget: Any = None,
@@ -109,11 +113,12 @@ class GradientBoostingClassifier(_TreeClassifier):
         self.bounds, self.classes = bounds, classes
         self.categorical_features, self.n_bins = categorical_features, n_bins
         self.n_estimators, self.max_leaf_nodes, self.max_depth = n_estimators, max_leaf_nodes, max_depth
+        self.n_candidates = n_candidates
         self.public_seed, self.unit = public_seed, unit
         self.categories, self.budget = categories, budget
 
     @guarded
-    @in_words(**_WORDS, rounds="n_estimators", leaves="max_leaf_nodes", depth="max_depth")
+    @in_words(**_WORDS, rounds="n_estimators", leaves="max_leaf_nodes", depth="max_depth", candidates="n_candidates")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return the mechanism that ``fit`` will run."""
         return BoostedTrees.calibrated(
@@ -122,6 +127,7 @@ class GradientBoostingClassifier(_TreeClassifier):
             rounds=self.n_estimators,
             leaves=self.max_leaf_nodes,
             depth=self.max_depth,
+            candidates=self.n_candidates,
             public_seed=self.public_seed,
         )
 

@@ -271,9 +271,9 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
             "centres of clusters, or a mixture",
             "dither.learn: KMeans, Coreset, GaussianMixture",
             {
-                "coreset-clusters": "First, for four columns or more, or many clusters.",
+                "refined-clusters": "First, for up to five columns, or six under a pure epsilon.",
+                "coreset-clusters": "First, for more columns.",
                 "private-coreset": "When it is not settled yet how many clusters are wanted, means or medians.",
-                "grid-clusters": "For up to three columns and thirty clusters under a pure epsilon.",
                 "lloyd-clusters": "For two clusters in many columns and a small loss.",
                 "noisy-mixture": "When clusters overlap or differ in shape.",
                 "projected-clusters": "For hundreds of columns.",
