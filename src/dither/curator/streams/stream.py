@@ -232,7 +232,8 @@ class Stream(Closing):
             return self._arrivals.empty, np.zeros(0, dtype=np.int64), None
         batch, ticks = joined([one for one, _ in waiting]), np.concatenate([one for _, one in waiting])
         later = ticks >= end
-        return batch.only(~later), ticks[~later], _plain(batch.only(later), ticks[later])
+        rest = _plain(batch.only(later), ticks[later]) if later.any() else {}
+        return batch.only(~later), ticks[~later], rest
 
     def _sums(
         self, batch: Batch, ticks: NDArray[np.int64], first: int, end: int
