@@ -24,12 +24,11 @@ from dither.exact import Number, probability, whole
 from dither.mechanisms.core.kept import converse_with_key
 from dither.publish.queries.result import QueryResult
 from dither.publish.streams.arrivals import Batch, joined
-from dither.publish.streams.present import presented
 from dither.publish.streams.tally import tick_sums
 
 if TYPE_CHECKING:
     from dither.pages.frame import Chart
-    from dither.publish.streams.ticked import TickedAnswer
+    from dither.publish.streams.asked import StreamAnswer
 
 #: What kind of stream this is, for whoever decides where its files are kept.
 KIND: Final = (
@@ -54,7 +53,7 @@ class Stream(Closing):
 
     """
 
-    def __init__(self, name: str, mechanism: TickedAnswer, book: Book, opened: Opened, place: str) -> None:
+    def __init__(self, name: str, mechanism: StreamAnswer, book: Book, opened: Opened, place: str) -> None:
         self.name = name
         self.mechanism = mechanism
         self.receipt = place
@@ -75,7 +74,7 @@ class Stream(Closing):
     @property
     def is_closed(self) -> bool:
         """Whether nothing more is released, because it was closed or has reached its horizon."""
-        return self._here().is_closed or self._here().answered == self.mechanism.steps
+        return self._here().is_closed or self._here().answered == self.mechanism.most_ticks
 
     def __reduce__(self) -> NoReturn:
         raise HandleMisuse("a stream cannot be copied or pickled: copies would answer different ticks with one noise")
@@ -86,7 +85,10 @@ class Stream(Closing):
     def __str__(self) -> str:
         book, steps = self._here(), self.mechanism.steps
         state = "closed" if self.is_closed else "open"
-        done = f"{book.answered} of {steps} ticks of {words_of(self._ticks.seconds)} released, {state}"
+        length = words_of(self._ticks.seconds)
+        done = f"{book.answered} of {steps} ticks of {length} released, {state}"
+        if steps is None:
+            done = f"{book.answered} ticks of {length} released, no end is known, {state}"
         return f"{self.name}: {self.mechanism.words}; {self.mechanism.loss(1)} for all of them; {done}. {KIND}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -132,7 +134,7 @@ class Stream(Closing):
         frozen = self._here().frozen
         if self._ticks.late == "next":
             numbers = np.where((numbers >= 0) & (numbers < frozen), frozen, numbers)
-        is_in_time = (numbers >= frozen) & (numbers < self.mechanism.steps)
+        is_in_time = (numbers >= frozen) & (numbers < self.mechanism.most_ticks)
         return batch.only(is_in_time), numbers[is_in_time]
 
     def release(self, until: int | None = None, *, now: datetime.datetime | None = None) -> QueryResult:
@@ -148,13 +150,14 @@ class Stream(Closing):
         moment = datetime.datetime.now(datetime.UTC).replace(tzinfo=None) if now is None else now
         if not isinstance(moment, datetime.datetime) or moment.tzinfo is not None:
             raise InvalidParameter("now", now, "a moment without a zone, which is read as UTC")
-        ended = min(self._ticks.closed(moment), self.mechanism.steps)
-        end = ended if until is None else whole("until", until, least=0, most=self.mechanism.steps)
+        ended = min(self._ticks.closed(moment), self.mechanism.most_ticks)
+        end = ended if until is None else whole("until", until, least=0, most=self.mechanism.most_ticks)
         if end > ended:
-            wait = self._ticks.begin(end) + datetime.timedelta(seconds=self._ticks.watermark)
-            raise InvalidParameter(
-                "until", until, f"at most {ended}: tick {end - 1} may be released from {wait} UTC on"
-            )
+            rule = f"at most {ended}"
+            with contextlib.suppress(OverflowError):
+                wait = self._ticks.begin(end) + datetime.timedelta(seconds=self._ticks.watermark)
+                rule = f"{rule}: tick {end - 1} may be released from {wait} UTC on"
+            raise InvalidParameter("until", until, rule)
         if ended < book.frozen:
             raise InvalidParameter("now", moment, f"not before tick {book.frozen - 1}, which is released already")
         first = book.answered
@@ -175,9 +178,8 @@ class Stream(Closing):
         level = probability("confidence", confidence, open_below=True)
         start = whole("first", first, least=0)
         found = list(self._here().answers(start, end))
-        shape = (0, self.mechanism.cells, len(self._arrivals.measured))
-        noisy = np.stack(found) if found else np.zeros(shape, dtype=np.int64)
-        return presented(self.mechanism, noisy, start, level, self.receipt)
+        noisy = np.stack(found) if found else np.zeros((0, *self.mechanism.answer_shape), dtype=np.int64)
+        return self.mechanism.presented(noisy, start, level, self.receipt)
 
     def picture(self, column: str | None = None, *, title: str = "") -> Chart:
         """Return a number over time, a line with its intervals for each group.

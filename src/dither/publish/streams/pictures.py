@@ -39,7 +39,8 @@ def stream_picture(result: QueryResult, column: str | None = None, *, title: str
     for row, value, (low, high) in zip(result.rows, values, ends, strict=True):
         if row[0] in shown:
             name = ", ".join(str(row[key]) for key in keys) or chosen
-            groups.setdefault(name, []).append((shown[row[0]], value, low, high))  # type: ignore[arg-type]
+            least, most = (value, value) if low is None else (low, high)
+            groups.setdefault(name, []).append((shown[row[0]], value, least, most))  # type: ignore[arg-type]
     lines = [
         Line(name, *[[point[part] for point in points] for part in range(4)])  # type: ignore[arg-type]
         for name, points in list(groups.items())[:_MOST_LINES]
@@ -52,6 +53,7 @@ def stream_picture(result: QueryResult, column: str | None = None, *, title: str
 def stream_page(result: QueryResult) -> str:
     """Return what a stream has released as a page: a picture of every number, the last ticks, and how to read it."""
     numbers = [one.name for one in result.columns if result.has_interval(one)]
+    numbers = numbers or [one.name for one in result.columns if not one.is_key]
     drawn = [figure(stream_picture(result, name).markup()) for name in numbers] if result.rows else []
     said = [f"{one.name}: {words}" for one in result.columns for words in (one.estimand, one.bias) if words]
     parts = {name: getattr(result, name)[-_MOST_ROWS:] for name in ("rows", "low", "high", "raw")}
