@@ -16,6 +16,7 @@ from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Fo
 from dither.cli.outputs import Output, table_output, write_whole
 from dither.cli.progress import progress
 from dither.curator.offers.streams import ticked_of
+from dither.curator.streams.seizable import SeizableStream
 from dither.curator.streams.stream import Stream
 from dither.errors import InvalidParameter
 from dither.publish.queries.result import QueryResult
@@ -53,6 +54,9 @@ def open_stream(
     ] = None,
     top: Annotated[int | None, typer.Option(help="How many of the largest groups: top.", min=1)] = None,
     changes: Annotated[int | None, typer.Option(help="How often that list may change; else 10 times.", min=1)] = None,
+    kept: Annotated[
+        str | None, typer.Option(help="exact: survives a crash; noisy: nothing exact is kept, a crash loses a tick.")
+    ] = None,
     analyst: Analyst = "curator",
     is_quoted: Quoted = False,
     home: Home = None,
@@ -61,7 +65,7 @@ def open_stream(
     """Pay for a query on a stream, for all of its ticks; nothing is released yet."""
     charged = Charged(epsilon, delta, rho, None, analyst, f"stream {name}", home, as_json, is_quoted)
     words: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "released": released, "horizon": horizon}
-    words |= {"decay": decay, "top": top, "changes": changes}
+    words |= {"decay": decay, "top": top, "changes": changes, "kept": kept}
     words["ranks"] = None if ranks is None else [one.strip() for one in ranks.split(",")]
     with ask.charged_session(charged, dataset) as session:
         if is_quoted:
@@ -90,6 +94,9 @@ def feed(
     if not file.is_file():
         raise InvalidParameter("file", str(file), "a file that is there")
     with _found(home, dataset, analyst, name) as opened:
+        if isinstance(opened, SeizableStream):
+            rule = "'exact', to be fed by itself: this one keeps nothing when a command ends; say --rows with release"
+            raise InvalidParameter("kept", "noisy", rule)
         is_new = opened.feed(file, batch=batch)
     say("taken" if is_new else f"batch {batch} was taken before: nothing was done")
 
@@ -100,6 +107,9 @@ def release(
     until: Annotated[int | None, typer.Option(help="Release no more than this number of ticks in all.", min=0)] = None,
     now: Annotated[
         datetime.datetime | None, typer.Option(help="The present in UTC, in place of this machine's clock.")
+    ] = None,
+    rows: Annotated[
+        Path | None, typer.Option(help="Rows of the next tick, which are fed first; for a stream that keeps none.")
     ] = None,
     out: Out = None,
     force: Force = False,
@@ -112,6 +122,10 @@ def release(
     shown = f"'dither stream show {dataset} {name}'"
     how_on = f"; the same command goes on, and {shown} shows what was released by then"
     with _found(home, dataset, analyst, name, outputs, force=force, how_on=how_on) as opened:
+        if rows is not None:
+            if not rows.is_file():
+                raise InvalidParameter("rows", str(rows), "a file that is there")
+            opened.feed(rows)
         with progress("releasing"):
             result = opened.release(until, now=now)
         if out is not None:

@@ -38,6 +38,7 @@ class Continuing:
         top: int | None = None,
         changes: int | None = None,
         threshold: int | None = None,
+        kept: str | None = None,
         only_read: bool = False,
     ) -> Stream:
         """Open a query on a stream: paid for as a whole now, released tick by tick; or open it again, at no cost.
@@ -63,6 +64,9 @@ class Continuing:
             top: how many of the largest groups are listed.
             changes: how often that list is chosen at most; by default 10 times.
             threshold: by how much a group has to lead before it is; by default as the noise needs.
+            kept: "exact", by default: a stream outlives its process, and whoever has its book and its key can take the
+                noise off. "noisy": only noisy numbers are kept, in memory and on disk, and a crash loses the rows of
+                the tick that is open; for rows that are fed, and protected one by one.
             only_read: whether to read what was released, and nothing else; also while another process releases.
 
         """
@@ -76,6 +80,7 @@ class Continuing:
             raise InvalidParameter("only_read", True, "left out with a query, which is paid for; or the name alone")
         said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
         kind: dict[str, Any] = {"decay": decay, "ranks": ranks, "top": top, "changes": changes, "threshold": threshold}
+        kind["kept"] = kept
         with saying_what_is_left(session.balance):
             offer = session.offer.stream(query, **said, **kind, released=released, horizon=horizon, shares=shares)
         session.check_declared()

@@ -34,6 +34,7 @@ def stream(
     top: int | None = None,
     changes: int | None = None,
     threshold: int | None = None,
+    kept: str | None = None,
 ) -> Offer[Any]:
     """Offer a query on a stream, for all of its ticks; ``Session.stream`` opens it.
 
@@ -54,9 +55,11 @@ def stream(
         top: how many of the largest groups are listed.
         changes: how often that list is chosen at most.
         threshold: by how much a group has to lead before it is.
+        kept: "exact" or "noisy": what is kept of a tick, as ``Session.stream`` says.
 
     """
-    kind = {"decay": decay, "ranks": ranks, "top": top, "changes": changes, "threshold": threshold}
+    kind: dict[str, Any] = {"decay": decay, "ranks": ranks, "top": top, "changes": changes, "threshold": threshold}
+    kind["kept"] = kept
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     return _offer(read_query(dataset, query), stated, released, horizon, shares, kind)
 

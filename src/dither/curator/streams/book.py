@@ -196,12 +196,23 @@ class Book:
                 self._rows.execute("INSERT INTO answers VALUES (?, ?)", (number, sealed))
                 number += 1
 
+    def report(self, answer: Any) -> None:
+        """Store the answer of the next tick durably, of which nothing exact is kept."""
+        with self._transaction():
+            number, content = self.frozen, self.packed(answer)
+            link = self.seal.link(self._last_link(), content)
+            nothing = self.seal.close_bytes(f"tick {number}", b"")
+            self._rows.execute("INSERT INTO ticks VALUES (?, ?, ?)", (number, nothing, link))
+            sealed = self.seal.close_bytes(f"answer {number}", content)
+            self._rows.execute("INSERT INTO answers VALUES (?, ?)", (number, sealed))
+        self._marks.append(number + 1, link)
+
     def arrive(self, batch: str | None, record: Any) -> bool:
         """Keep rows that were fed, durably; return False where a batch of that name was kept before.
 
         Args:
             batch: the caller's name for it: the same name again is the same batch.
-            record: plain data.
+            record: plain data; None where the name alone is kept.
 
         """
         with self._transaction():
@@ -214,7 +225,7 @@ class Book:
 
     def _keep_batch(self, batch: str | None, record: Any) -> None:
         number = int(self._one("SELECT coalesce(max(number), 0) + 1 FROM arrived"))
-        sealed = self.seal.close(f"batch {number}", record)
+        sealed = None if record is None else self.seal.close(f"batch {number}", record)
         self._rows.execute("INSERT INTO arrived VALUES (?, ?, ?)", (number, batch, sealed))
 
     def waiting(self) -> list[Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,9 @@ class Stream(Closing):
 
     """
 
+    #: What kind of stream this is, for whoever decides where its files are kept.
+    kind: ClassVar[str] = KIND
+
     def __init__(self, name: str, mechanism: StreamAnswer, book: Book, opened: Opened, place: str) -> None:
         self.name = name
         self.mechanism = mechanism
@@ -89,7 +92,7 @@ class Stream(Closing):
         done = f"{book.answered} of {steps} ticks of {length} released, {state}"
         if steps is None:
             done = f"{book.answered} ticks of {length} released, no end is known, {state}"
-        return f"{self.name}: {self.mechanism.words}; {self.mechanism.loss(1)} for all of them; {done}. {KIND}"
+        return f"{self.name}: {self.mechanism.words}; {self.mechanism.loss(1)} for all of them; {done}. {self.kind}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is public about the stream, as plain data."""
@@ -103,7 +106,7 @@ class Stream(Closing):
             "start": self._ticks.first.isoformat(),
             "released": self.released,
             "closed": self.is_closed,
-            "kind": KIND,
+            "kind": self.kind,
             "receipt": self.receipt,
         }
 
@@ -119,15 +122,19 @@ class Stream(Closing):
 
         """
         book = self._here()
+        self._check_fed(batch)
+        self._refuse_closed()
+        found = self._read(rows, None)
+        numbers = self._ticks.numbers(found.moments.astype("datetime64[us]"))
+        return book.arrive(batch, _plain(*self._in_time(found, numbers)))
+
+    def _check_fed(self, batch: str | None) -> None:
+        """Refuse rows for a table that is read, and what is no name of a batch."""
         if not self._arrivals.is_fed:
             rule = f"those of {self._arrivals.table.source}, which are read there: only a table of frames is fed"
             raise InvalidParameter("rows", "rows to be fed", rule)
         if batch is not None and (not isinstance(batch, str) or not 0 < len(batch) <= 200):
             raise InvalidParameter("batch", batch, "a text of 1 to 200 characters")
-        self._refuse_closed()
-        found = self._read(rows, None)
-        numbers = self._ticks.numbers(found.moments.astype("datetime64[us]"))
-        return book.arrive(batch, _plain(*self._in_time(found, numbers)))
 
     def _in_time(self, batch: Batch, numbers: NDArray[np.int64]) -> tuple[Batch, NDArray[np.int64]]:
         """Return the rows that still count, and the tick in which each does."""
@@ -146,6 +153,15 @@ class Stream(Closing):
 
         """
         book = self._here()
+        first, end = book.answered, self._end_of(until, now)
+        with self._torn_ends():
+            for numbers in self._frozen_up_to(end):
+                self._answer(numbers)
+        return self.answers(first)
+
+    def _end_of(self, until: int | None, now: datetime.datetime | None) -> int:
+        """Return how many ticks are to be released in all, or refuse what has not ended and a clock put back."""
+        book = self._here()
         self._refuse_closed()
         moment = datetime.datetime.now(datetime.UTC).replace(tzinfo=None) if now is None else now
         if not isinstance(moment, datetime.datetime) or moment.tzinfo is not None:
@@ -160,11 +176,7 @@ class Stream(Closing):
             raise InvalidParameter("until", until, rule)
         if ended < book.frozen:
             raise InvalidParameter("now", moment, f"not before tick {book.frozen - 1}, which is released already")
-        first = book.answered
-        with self._torn_ends():
-            for numbers in self._frozen_up_to(end):
-                self._answer(numbers)
-        return self.answers(first)
+        return end
 
     def answers(self, first: int = 0, end: int | None = None, *, confidence: Number = "0.95") -> QueryResult:
         """Return what was released, from the tick ``first`` to before ``end``; nothing is released by this.

@@ -104,6 +104,16 @@ def ranked_examples() -> Iterator[Example]:
     yield Example(people, one, ((one, _ticks((3, 0), (2, 0), (1, 1), (1, 0)), 1),))
 
 
+def seizable_examples() -> Iterator[Example]:
+    """Yield streams that keep noisy numbers only, with neighbours one row apart."""
+    from dither.publish.streams.seizable import plan_seizable
+
+    here, moved = (_ticks((1, 0), (2, last), (0, 0), (1, 1)) for last in (2, 3))
+    for released in ("tick", "running"):
+        visits = stream_query(clinic_stream(persons=False), COUNT, by_site=True)
+        yield Example(plan_seizable(visits, PureDP(1), released=released), here, ((here, moved, 1),))
+
+
 def leading_examples() -> Iterator[Example]:
     """Yield lists of the largest groups with neighbours one unit apart."""
     from dither.publish.streams.leading import plan_leading

@@ -12,16 +12,19 @@ from dither.publish.queries.query import Query
 from dither.publish.streams.asked import StreamAnswer
 from dither.publish.streams.leading import TOP, plan_leading
 from dither.publish.streams.ranked import QUANTILES, plan_ranked
+from dither.publish.streams.seizable import NOISY, plan_seizable
 from dither.publish.streams.ticked import DECAYED, RUNNING, TICK, plan_stream
 
 #: The words, and what may be said with each.
 RELEASED: Final[Mapping[str, frozenset[str]]] = {
-    RUNNING: frozenset(),
-    TICK: frozenset(),
+    RUNNING: frozenset({"kept"}),
+    TICK: frozenset({"kept"}),
     DECAYED: frozenset({"decay"}),
     QUANTILES: frozenset({"ranks"}),
     TOP: frozenset({"top", "changes", "threshold"}),
 }
+#: What a stream keeps where nothing is said: exact numbers, and the key of its noise.
+EXACT: Final = "exact"
 _NEEDED: Final = {DECAYED: "decay", TOP: "top"}
 
 
@@ -51,6 +54,8 @@ def plan_released(
         if name not in RELEASED[released]:
             words = [word for word, names in RELEASED.items() if name in names]
             raise InvalidParameter(name, value, f"left out: it is for {' or '.join(words) or 'nothing'}")
+    if said.get("kept", EXACT) not in (EXACT, NOISY):
+        raise InvalidParameter("kept", said["kept"], f"{EXACT!r} or {NOISY!r}")
     needed = _NEEDED.get(released)
     if needed is not None and needed not in said:
         raise InvalidParameter(needed, None, f"said for {released!r}")
@@ -60,4 +65,6 @@ def plan_released(
         plan: Any = plan_ranked if released == QUANTILES else plan_leading
         answer: StreamAnswer = plan(query, loss, horizon=horizon, **said)
         return answer
+    if said.pop("kept", EXACT) != EXACT:
+        return plan_seizable(query, loss, released=released, horizon=horizon, shares=shares)
     return plan_stream(query, loss, released=released, horizon=horizon, shares=shares, **said)

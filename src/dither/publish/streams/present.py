@@ -12,6 +12,7 @@ from dither.publish.queries.groups import key_kinds
 from dither.publish.queries.result import QueryResult, ResultColumn
 
 if TYPE_CHECKING:
+    from dither.publish.streams.seizable import SeizableAnswer
     from dither.publish.streams.ticked import TickedAnswer
 
 #: The column that says when a tick begins.
@@ -19,7 +20,7 @@ TICK: Final = "tick"
 
 
 def presented(
-    mechanism: TickedAnswer, noisy: NDArray[np.int64], first: int, confidence: Fraction, receipt: str
+    mechanism: TickedAnswer | SeizableAnswer, noisy: NDArray[np.int64], first: int, confidence: Fraction, receipt: str
 ) -> QueryResult:
     """Return released ticks as a table.
 
@@ -67,7 +68,7 @@ def presented(
     )
 
 
-def _columns(mechanism: TickedAnswer) -> tuple[ResultColumn, ...]:
+def _columns(mechanism: TickedAnswer | SeizableAnswer) -> tuple[ResultColumn, ...]:
     arrivals = mechanism.arrivals
     query = arrivals.query
     keys = [

@@ -26,6 +26,7 @@ from dither.mechanisms.core.runner import Runner, quietly
 from dither.mechanisms.decayed_counter import DecayedCounter
 from dither.mechanisms.tick_noise import TickNoise
 from dither.privacy import InOrder, Loss, Plan, Use
+from dither.publish.queries.measures import Measured
 from dither.publish.queries.query import Query
 from dither.publish.queries.result import QueryResult
 from dither.publish.queries.split import check_shares
@@ -206,12 +207,7 @@ def plan_stream(
     steps = steps_of(arrivals.ticks, horizon)
     cells = len(arrivals.groups)
     check_shown(query, is_running=released == RUNNING, cells=cells)
-    given = check_shares(shares, [one.name for one in query.aggregates])
-    weights = dict.fromkeys(arrivals.measured, Fraction(0))
-    for statistic in arrivals.statistics:
-        share = Fraction(1) if given is None else given[statistic.aggregate.name]
-        for part in statistic.measured:
-            weights[part] = max(weights[part], share / len(statistic.measured))
+    weights = weights_of(arrivals, check_shares(shares, [one.name for one in query.aggregates]))
     purse, whole_weight = Purse.within(loss), sum(weights.values())
     counters = tuple(
         counter_within(
@@ -231,6 +227,16 @@ def plan_stream(
         for part, weight in weights.items()
     )
     return TickedAnswer(query=query, released=released, steps=steps, decay=rate, counters=counters)
+
+
+def weights_of(arrivals: Arrivals, given: Mapping[str, Fraction] | None) -> dict[Measured, Fraction]:
+    """Return how the loss is divided among all that is measured: as the aggregates are, and equally within each."""
+    weights = dict.fromkeys(arrivals.measured, Fraction(0))
+    for statistic in arrivals.statistics:
+        share = Fraction(1) if given is None else given[statistic.aggregate.name]
+        for part in statistic.measured:
+            weights[part] = max(weights[part], share / len(statistic.measured))
+    return weights
 
 
 def check_shown(query: Query, *, is_running: bool, cells: int) -> None:
