@@ -11,6 +11,7 @@ from dither.publish.streams.drift import DriftPublisher, Republishing
 from dither.publish.streams.fourier import FourierSeries
 from dither.publish.streams.leading import LeadingGroups, plan_leading
 from dither.publish.streams.ranked import RankedAnswer, plan_ranked
+from dither.publish.streams.seizable import SeizableAnswer, plan_seizable
 from dither.publish.streams.sums import decayed_sums, window_sums
 from dither.publish.streams.ticked import TickedAnswer, plan_stream
 from dither.publish.streams.windows import SlidingWindow, WindowSums
@@ -22,6 +23,7 @@ __all__ = [
     "LeadingGroups",
     "RankedAnswer",
     "Republishing",
+    "SeizableAnswer",
     "SlidingWindow",
     "TickedAnswer",
     "WindowSums",
@@ -29,6 +31,7 @@ __all__ = [
     "decayed_sums",
     "plan_leading",
     "plan_ranked",
+    "plan_seizable",
     "plan_stream",
     "window_sums",
 ]

@@ -88,6 +88,7 @@ def stability_of(counter: InteractivePrimitive[Any, Any], moved: Moved) -> Fract
     return Fraction(moved.most * moved.units)
 
 
+@lru_cache(maxsize=2**12)
 def reach_at(counter: Any, tick: int, confidence: Number) -> int:
     """Return how far one number of a tick errs at most, at a confidence.
 
