@@ -22,6 +22,7 @@ from tools.bench import (
     microdata,
     queries,
     spark,
+    stream_series,
     streams,
     synthetic,
     waiting,
@@ -208,7 +209,7 @@ def show_clusters(console: Console, given: argparse.Namespace, rival: Path | Non
 
 def show_streams(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
     """Measure counters on streams."""
-    for line in streams.lines():
+    for line in [*streams.lines(), *stream_series.lines()]:
         console.print(line, highlight=False, markup=False)
 
 
