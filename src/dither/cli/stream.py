@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from dither.cli import ask
-from dither.cli.console import note, print_json, say
+from dither.cli.console import complain, note, print_json, say
 from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Force, Home, Json, Quoted, Rho
 from dither.cli.outputs import Output, table_output, write_whole
 from dither.cli.progress import progress
@@ -98,7 +98,8 @@ def feed(
             rule = "'exact', to be fed by itself: this one keeps nothing when a command ends; say --rows with release"
             raise InvalidParameter("kept", "noisy", rule)
         is_new = opened.feed(file, batch=batch)
-    say("taken" if is_new else f"batch {batch} was taken before: nothing was done")
+    before = f"batch {batch} was taken before: nothing was done, whatever rows came with that name now"
+    say("taken" if is_new else before)
 
 
 def release(
@@ -126,6 +127,8 @@ def release(
             if not rows.is_file():
                 raise InvalidParameter("rows", str(rows), "a file that is there")
             opened.feed(rows)
+        if opened.is_without_rows:
+            complain("nothing was ever fed to this stream: its ticks are released as empty ones, and stay so")
         with progress("releasing"):
             result = opened.release(until, now=now)
         if out is not None:

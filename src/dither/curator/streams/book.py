@@ -228,6 +228,11 @@ class Book:
         sealed = None if record is None else self.seal.close(f"batch {number}", record)
         self._rows.execute("INSERT INTO arrived VALUES (?, ?, ?)", (number, batch, sealed))
 
+    @property
+    def has_batches(self) -> bool:
+        """Whether anything has ever arrived."""
+        return bool(self._one("SELECT count(*) FROM arrived"))
+
     def waiting(self) -> list[Any]:
         """Return what has arrived and is not yet frozen, batch by batch."""
         rows = self._rows.execute("SELECT number, sealed FROM arrived WHERE sealed IS NOT NULL ORDER BY 1").fetchall()

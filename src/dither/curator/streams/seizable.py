@@ -32,6 +32,11 @@ class SeizableStream(Stream):
 
     kind: ClassVar[str] = SEIZABLE
 
+    @property
+    def is_without_rows(self) -> bool:
+        """Nothing is kept that would say so, but for the names of batches."""
+        return self._conversation is None and super().is_without_rows
+
     def feed(self, rows: Any, *, batch: str | None = None) -> bool:
         """Take rows of the open tick, which is the next to be released; return False for a batch that was taken.
 

@@ -75,6 +75,11 @@ class Stream(Closing):
         return self._here().answered
 
     @property
+    def is_without_rows(self) -> bool:
+        """Whether rows are to be fed, and no batch has ever been: how many there were is no secret."""
+        return self._arrivals.is_fed and not self._here().has_batches
+
+    @property
     def is_closed(self) -> bool:
         """Whether nothing more is released, because it was closed or has reached its horizon."""
         return self._here().is_closed or self._here().answered == self.mechanism.most_ticks
@@ -112,6 +117,8 @@ class Stream(Closing):
 
     def feed(self, rows: Any, *, batch: str | None = None) -> bool:
         """Take rows that have arrived; return False where a batch of that name was taken before, and nothing is done.
+
+        Which rows come with such a name is not looked at: rows that are others need another name.
 
         They count when their ticks are released. Rows of a tick that was released already are dropped, or count in the
         next one, as the schema says. Rows before the start and after the end do not count.

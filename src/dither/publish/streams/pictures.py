@@ -53,13 +53,12 @@ def stream_picture(result: QueryResult, column: str | None = None, *, title: str
 def stream_page(result: QueryResult) -> str:
     """Return what a stream has released as a page: a picture of every number, the last ticks, and how to read it."""
     numbers = [one.name for one in result.columns if result.has_interval(one)]
-    numbers = numbers or [one.name for one in result.columns if not one.is_key]
     drawn = [figure(stream_picture(result, name).markup()) for name in numbers] if result.rows else []
     said = [f"{one.name}: {words}" for one in result.columns for words in (one.estimand, one.bias) if words]
     parts = {name: getattr(result, name)[-_MOST_ROWS:] for name in ("rows", "low", "high", "raw")}
     last = replace(result, **parts)
     return page(
-        f"{', '.join(numbers)} over time",
+        f"{', '.join(one.name for one in result.columns if not one.is_key)} over time",
         *drawn,
         note(f"The last {len(last.rows):,} of {len(result.rows):,} rows:" if len(last.rows) < len(result.rows) else ""),
         answer_table(last),
