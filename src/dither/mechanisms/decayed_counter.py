@@ -67,7 +67,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class DecayedCounter(RunningCounter):
-    """Answer each tick with the decayed sum so far and noise: ``decay ** k`` of a tick counts after ``k`` further ones.
+    """Answer each tick with the decayed sum so far and noise: of a tick ``decay`` is left after one more.
 
     Guarantee: with ``sigma``, streams that differ in ``d_in`` people, each of whom moves up to ``ticks`` ticks, at
     least ``apart`` apart, by at most 1 in Euclidean length, lose rho = ``(d_in * length / sigma)^2 / 2`` over all
