@@ -154,6 +154,14 @@ def counters() -> Iterator[tuple[str, Chart]]:
     yield "counters", chart.captioned("For one event. From closed forms; no data.")
 
 
+def series() -> Iterator[tuple[str, Chart]]:
+    """Draw errors on a real series, from the folder in DITHER_DATA; on a made-up one where there is none."""
+    from tools.bench.stream_series import chart_of
+
+    yield "each_tick", chart_of(running=False)
+    yield "sums_so_far", chart_of(running=True)
+
+
 def grown_graph() -> tuple[np.ndarray[Any, Any], int]:
     """Return a graph that grew: each new node joins an older one, and some of those that are joined to that."""
     dice = np.random.default_rng(5)
@@ -186,7 +194,7 @@ def _more_than(degrees: Any) -> tuple[list[float], list[float]]:
 def main() -> int:
     """Write every picture."""
     PICTURES.mkdir(exist_ok=True)
-    for part in (tutorial, limits, epsilons, graphs, counters):
+    for part in (tutorial, limits, epsilons, graphs, counters, series):
         for name, chart in part():
             chart.save(PICTURES / f"{name}.svg")
             print(f"docs/pictures/{name}.svg: {chart.title}")

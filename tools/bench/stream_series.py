@@ -7,7 +7,6 @@ Figures are against the true numbers: a benchmark on public data, never a releas
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import math
@@ -32,7 +31,7 @@ from dither.mechanisms import (
 )
 from dither.noise import system_noise
 from dither.pages.charts import Line, line_chart
-from dither.pages.frame import Axis
+from dither.pages.frame import Axis, Chart
 from dither.privacy import ApproxDP, Loss, PureDP
 from dither.publish.streams import FourierSeries
 
@@ -205,25 +204,12 @@ def lines() -> Iterator[str]:
                 yield f"{method} | {' | '.join(f'{error:.3g}' for error in errors)}"
 
 
-def pictures(out: Path) -> None:
-    """Draw the errors of every series by epsilon: a picture for each tick by itself, and one for sums so far."""
-    values = series(os.environ.get("DITHER_DATA") or None)
-    name, first = next(iter(values.items()))
+def chart_of(*, running: bool) -> Chart:
+    """Draw the errors on the first series by epsilon, of each tick by itself or of sums so far."""
+    name, first = next(iter(series(os.environ.get("DITHER_DATA") or None).items()))
     places = [float(one) for one in EPSILONS]
-    for running, called in ((False, "ticks"), (True, "sums")):
-        drawn = [Line(method, places, errors) for method, errors in measured(first, running=running).items()]
-        up = Axis("median relative error", is_log=True)
-        title = f"{name}, {'sums so far' if running else 'each tick'}"
-        chart = line_chart(title, drawn, across=Axis("epsilon", is_log=True), up=up, width=560)
-        chart.captioned(f"{len(first):,} ticks.").save(out / f"streams-{called}.svg")
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pictures", type=Path, help="a folder for pictures, in place of figures")
-    folder = parser.parse_args().pictures
-    if folder is None:
-        for line in lines():
-            print(line, flush=True)
-    else:
-        pictures(folder)
+    drawn = [Line(method, places, errors) for method, errors in measured(first, running=running).items()]
+    up = Axis("median relative error", is_log=True)
+    title = f"{name}, {'sums so far' if running else 'each tick'}"
+    chart = line_chart(title, drawn, across=Axis("epsilon", is_log=True), up=up, width=560)
+    return chart.captioned(f"{len(first):,} ticks.")
