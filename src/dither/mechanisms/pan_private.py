@@ -135,6 +135,8 @@ class PanPrivateCounter(InteractivePrimitive[Any, Any]):
     def __post_init__(self) -> None:
         if not self.every <= self.steps:
             raise InvalidParameter("every", self.every, f"at most the {self.steps} steps of the stream")
+        if math.prod(self.shape) > 2**20:
+            raise InvalidParameter("shape", self.shape, "of at most 2^20 entries")
 
     @classmethod
     def calibrated(
