@@ -83,7 +83,7 @@ def work(folder: Path, notes: Path | None = None, kept: str = "exact") -> list[l
     with contextlib.closing(Curator.open(folder / "home", anchors=folder / "anchors")) as curator:
         session = curator.session("clinic", analyst="ana")
         text = "SELECT site, COUNT(*) AS n FROM visits GROUP BY site"
-        how = {"kept": kept, "released": "tick"} if kept == "noisy" else {}
+        how: dict[str, Any] = {"kept": kept, "released": "tick"} if kept == "noisy" else {}
         with contextlib.closing(session.stream("hourly", text, epsilon=10**6, **how)) as stream:
             for tick in range(stream.released, TICKS):
                 stream.feed(rows_of(tick), batch=f"hour {tick}")

@@ -67,7 +67,7 @@ TOTAL = Aggregate("cost", "sum", (Name("cost"),), ((0.0, 3.0),))
 
 def ticked_examples() -> Iterator[Example]:
     """Yield streams with neighbours one unit apart: numbers of each tick, a row for each group."""
-    from dither.publish.streams.ticked import RUNNING, TICK, plan_stream
+    from dither.publish.streams.ticked import DECAYED, RUNNING, TICK, plan_stream
 
     def ticks(*numbers: tuple[int, ...]) -> Dialogue:
         return Dialogue(None, tuple(np.array([[one] for one in tick], dtype=np.int64) for tick in numbers))
@@ -83,6 +83,8 @@ def ticked_examples() -> Iterator[Example]:
     yield Example(swapped, one, ((one, ticks((0,), (2,), (0,), (2,)), 1),))
     people = plan_stream(stream_query(clinic_stream(persons=True), TOTAL), PureDP(2), released=RUNNING)
     yield Example(people, one, ((one, ticks((7,), (2,), (6,), (1,)), 1), (one, ticks((1,), (5,), (0,), (7,)), 1)))
+    lately = plan_stream(stream_query(clinic_stream(persons=True), TOTAL), ZCDP(2), released=DECAYED, decay="1/2")
+    yield Example(lately, one, ((one, ticks((7,), (2,), (6,), (1,)), 1), (one, ticks((1,), (5,), (0,), (7,)), 1)))
 
 
 def _ticks(*numbers: tuple[int, ...]) -> Dialogue:
