@@ -128,6 +128,41 @@ def graphs() -> Iterator[tuple[str, Chart]]:
     yield "triangles", chart.captioned(f"{facts} It has {true:,} triangles.")
 
 
+def counters() -> Iterator[tuple[str, Chart]]:
+    """Draw how errors of running sums grow with the number of ticks."""
+    from dither.mechanisms import BufferedCounter, DecayedCounter, SplitCounter, TreeCounter
+    from dither.privacy import ZCDP, PureDP
+
+    lengths = [2**power for power in range(4, 19, 2)]
+    pure: dict[str, Any] = {"within": PureDP(1), "sensitivity": 1}
+    rho: dict[str, Any] = {"within": ZCDP("1/2"), "sensitivity": 1}
+    errors: dict[str, list[float]] = {
+        "epsilon split among ticks": [SplitCounter.calibrated(**pure, steps=t).standard_error(t - 1) for t in lengths],
+        "noise on every tick": [
+            TreeCounter.calibrated(**pure, steps=t, bases=()).largest_standard_error for t in lengths
+        ],
+        "tree, epsilon 1": [TreeCounter.calibrated(**pure, steps=t).largest_standard_error for t in lengths],
+        "buffers, rho 1/2": [BufferedCounter.calibrated(**rho, steps=t).standard_error(t - 1) for t in lengths],
+        "decayed by 0.99, rho 1/2": [
+            DecayedCounter.calibrated(**rho, steps=t, decay="0.99").standard_error(t - 1) for t in lengths
+        ],
+    }
+    lines = [Line(name, [float(t) for t in lengths], found) for name, found in errors.items()]
+    across, up = Axis("ticks", is_log=True), Axis("standard error", "counts", is_log=True)
+    chart = line_chart(
+        "How far sums so far are off, by the length of the stream", lines, across=across, up=up, width=560
+    )
+    yield "counters", chart.captioned("For one event. From closed forms; no data.")
+
+
+def series() -> Iterator[tuple[str, Chart]]:
+    """Draw errors on a real series, from the folder in DITHER_DATA; on a made-up one where there is none."""
+    from tools.bench.stream_series import chart_of
+
+    yield "each_tick", chart_of(running=False)
+    yield "sums_so_far", chart_of(running=True)
+
+
 def grown_graph() -> tuple[np.ndarray[Any, Any], int]:
     """Return a graph that grew: each new node joins an older one, and some of those that are joined to that."""
     dice = np.random.default_rng(5)
@@ -160,7 +195,7 @@ def _more_than(degrees: Any) -> tuple[list[float], list[float]]:
 def main() -> int:
     """Write every picture."""
     PICTURES.mkdir(exist_ok=True)
-    for part in (tutorial, limits, epsilons, graphs, question_pictures.pictures):
+    for part in (tutorial, limits, epsilons, graphs, counters, series, question_pictures.pictures):
         for name, chart in part():
             chart.save(PICTURES / f"{name}.svg")
             print(f"docs/pictures/{name}.svg: {chart.title}")

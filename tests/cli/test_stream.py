@@ -86,3 +86,33 @@ def test_a_stream_is_opened_fed_released_shown_and_closed(
 def test_what_cannot_be_done_is_said(home: Path, words: tuple[str, ...]) -> None:
     found = RUNNER.invoke(app, ["stream", *words, "--home", str(home)])
     assert isinstance(found.exception, DitherError), found.output
+
+
+def test_every_kind_is_typed(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    file = tmp_path / "first.csv"
+    file.write_text("at,ward\n2025-01-01 00:10:00,b\n2025-01-01 00:20:00,b\n2025-01-01 00:30:00,a\n")
+    kinds: dict[str, tuple[tuple[str, ...], list[Any]]] = {
+        "decayed": (("--released", "decayed", "--decay", "1/2"), ["a", 1]),
+        "quantiles": (("--released", "quantiles", "--ranks", "0.5, 1"), ["b", "b"]),
+        "top": (("--released", "top", "--top", "1", "--changes", "1"), [1, "b"]),
+    }
+    for name, (words, expected) in kinds.items():
+        typed("open", "clinic", name, QUERY, "--epsilon", 10**5, *words, home=home)
+        typed("feed", "clinic", name, file, home=home)
+        found = json.loads(typed("release", "clinic", name, "--until", 1, "--json", home=home))
+        assert found["rows"][0][1:] == expected
+        typed("show", "clinic", name, "-o", tmp_path / f"{name}.html", home=home)
+    said = typed("open", "clinic", "noisy", QUERY, "--epsilon", 10**5, "--kept", "noisy", home=home)
+    assert "Nothing exact is kept" in said
+    refused = RUNNER.invoke(app, ["stream", "feed", "clinic", "noisy", str(file), "--home", str(home)])
+    assert isinstance(refused.exception, DitherError)
+    assert "--rows" in str(refused.exception)
+    found = json.loads(typed("release", "clinic", "noisy", "--until", 1, "--rows", file, "--json", home=home))
+    assert [row[2] for row in found["rows"]] == [1, 2]
+
+
+def test_a_stream_without_rows_says_so(home: Path) -> None:
+    typed("open", "clinic", "empty", QUERY, "--epsilon", 1, home=home)
+    words = ["stream", "release", "clinic", "empty", "--until", "1", "--home", str(home)]
+    assert "nothing was ever fed" in RUNNER.invoke(app, words).stderr

@@ -14,16 +14,18 @@ from numpy.typing import NDArray
 
 from dither.errors import HandleMisuse, InvalidParameter, InvalidValue
 from dither.mechanisms import (
+    Budget,
     BufferedCounter,
     DiscreteGaussian,
     Geometric,
     HybridCounter,
     SplitCounter,
     TreeCounter,
+    converse,
     tree_counter,
 )
 from dither.noise import Noise, system_noise
-from dither.privacy import ZCDP, PureDP
+from dither.privacy import EVENT, ZCDP, PureDP
 from dither.testing.entropy import SeededEntropy
 from dither.testing.state import in_child
 
@@ -333,3 +335,26 @@ def test_refusals(words: dict[str, Any], parameter: str) -> None:
     with pytest.raises(InvalidParameter) as caught:
         TreeCounter(**{"steps": 3, "bases": (2,), "node": Geometric(scale=1), **words})
     assert caught.value.parameter == parameter
+
+
+def test_a_value_is_not_taken_twice_after_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt between the reply and its record: whoever asks again would have the value counted twice."""
+    counter = TreeCounter(steps=4, bases=(), node=Geometric(scale=1))
+    handle = converse(counter, budget=Budget(epsilon=1, unit=EVENT), stability=1)
+    first = handle.ask(5, call=0)
+    with pytest.raises(InvalidValue):
+        handle.ask("five", call=1)  # type: ignore[arg-type]
+    plain = TreeCounter.reply
+
+    def torn(*given: Any) -> Any:
+        plain(*given)
+        raise KeyboardInterrupt
+
+    second = handle.ask(0, call=1)
+    with monkeypatch.context() as patched:
+        patched.setattr(TreeCounter, "reply", torn)
+        with pytest.raises(KeyboardInterrupt):
+            handle.ask(7, call=2)
+    with pytest.raises(HandleMisuse, match="broken off"):
+        handle.ask(7, call=2)
+    assert [handle.ask(5, call=0), handle.ask(0, call=1)] == [first, second]

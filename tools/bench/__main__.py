@@ -25,6 +25,7 @@ from tools.bench import (
     queries,
     retrieval,
     spark,
+    stream_series,
     streams,
     synthetic,
     waiting,
@@ -211,7 +212,7 @@ def show_clusters(console: Console, given: argparse.Namespace, rival: Path | Non
 
 def show_streams(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
     """Measure counters on streams."""
-    for line in streams.lines():
+    for line in [*streams.lines(), *stream_series.lines()]:
         console.print(line, highlight=False, markup=False)
 
 

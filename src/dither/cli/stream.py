@@ -11,17 +11,20 @@ from typing import Annotated, Any
 import typer
 
 from dither.cli import ask
-from dither.cli.console import note, print_json, say
+from dither.cli.console import complain, note, print_json, say
 from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Force, Home, Json, Quoted, Rho
 from dither.cli.outputs import Output, table_output, write_whole
 from dither.cli.progress import progress
 from dither.curator.offers.streams import ticked_of
+from dither.curator.streams.seizable import SeizableStream
 from dither.curator.streams.stream import Stream
 from dither.errors import InvalidParameter
 from dither.publish.queries.result import QueryResult
+from dither.publish.streams.asked import StreamAnswer
 from dither.publish.streams.pictures import stream_page
-from dither.publish.streams.ticked import TickedAnswer
 
+#: Up to which tick errors are said where no end is known.
+_LONG = 10_000
 _SUFFIXES = (".csv", ".parquet", ".json", ".html")
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Your name for the stream.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Also write CSV, Parquet, JSON or HTML (a plot).")]
@@ -35,10 +38,24 @@ def open_stream(
     delta: Delta = None,
     rho: Rho = None,
     released: Annotated[
-        str, typer.Option(help="running: all since the start, at the end of each tick; tick: each tick by itself.")
+        str,
+        typer.Option(
+            help="running: all since the start, at the end of each tick; tick: each tick by itself; decayed: less the "
+            "longer ago; quantiles: of the last group of a count; top: its largest groups."
+        ),
     ] = "running",
     horizon: Annotated[
-        int | None, typer.Option(help="How many ticks are paid for; else as the schema declares.", min=1)
+        int | None, typer.Option(help="How many ticks are paid for; else as the schema declares, or any number.", min=1)
+    ] = None,
+    decay: Annotated[str | None, typer.Option(help="How much of a tick is left after one more: decayed.")] = None,
+    ranks: Annotated[
+        str | None,
+        typer.Option(help="Shares of rows, with commas; 1 is the maximum: quantiles. Else the quartiles, 1."),
+    ] = None,
+    top: Annotated[int | None, typer.Option(help="How many of the largest groups: top.", min=1)] = None,
+    changes: Annotated[int | None, typer.Option(help="How often that list may change; else 10 times.", min=1)] = None,
+    kept: Annotated[
+        str | None, typer.Option(help="exact: survives a crash; noisy: nothing exact is kept, a crash loses a tick.")
     ] = None,
     analyst: Analyst = "curator",
     is_quoted: Quoted = False,
@@ -48,6 +65,8 @@ def open_stream(
     """Pay for a query on a stream, for all of its ticks; nothing is released yet."""
     charged = Charged(epsilon, delta, rho, None, analyst, f"stream {name}", home, as_json, is_quoted)
     words: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "released": released, "horizon": horizon}
+    words |= {"decay": decay, "top": top, "changes": changes, "kept": kept}
+    words["ranks"] = None if ranks is None else [one.strip() for one in ranks.split(",")]
     with ask.charged_session(charged, dataset) as session:
         if is_quoted:
             offer = session.offer.stream(query, **words)
@@ -75,8 +94,12 @@ def feed(
     if not file.is_file():
         raise InvalidParameter("file", str(file), "a file that is there")
     with _found(home, dataset, analyst, name) as opened:
+        if isinstance(opened, SeizableStream):
+            rule = "'exact', to be fed by itself: this one keeps nothing when a command ends; say --rows with release"
+            raise InvalidParameter("kept", "noisy", rule)
         is_new = opened.feed(file, batch=batch)
-    say("taken" if is_new else f"batch {batch} was taken before: nothing was done")
+    before = f"batch {batch} was taken before: nothing was done, whatever rows came with that name now"
+    say("taken" if is_new else before)
 
 
 def release(
@@ -85,6 +108,9 @@ def release(
     until: Annotated[int | None, typer.Option(help="Release no more than this number of ticks in all.", min=0)] = None,
     now: Annotated[
         datetime.datetime | None, typer.Option(help="The present in UTC, in place of this machine's clock.")
+    ] = None,
+    rows: Annotated[
+        Path | None, typer.Option(help="Rows of the next tick, which are fed first; for a stream that keeps none.")
     ] = None,
     out: Out = None,
     force: Force = False,
@@ -97,6 +123,12 @@ def release(
     shown = f"'dither stream show {dataset} {name}'"
     how_on = f"; the same command goes on, and {shown} shows what was released by then"
     with _found(home, dataset, analyst, name, outputs, force=force, how_on=how_on) as opened:
+        if rows is not None:
+            if not rows.is_file():
+                raise InvalidParameter("rows", str(rows), "a file that is there")
+            opened.feed(rows)
+        if opened.is_without_rows:
+            complain("nothing was ever fed to this stream: its ticks are released as empty ones, and stay so")
         with progress("releasing"):
             result = opened.release(until, now=now)
         if out is not None:
@@ -104,7 +136,7 @@ def release(
         if result.rows or as_json:
             ask.show(result, as_json=as_json)
         else:
-            say(f"nothing new: {opened.released} of {opened.mechanism.steps} ticks are released; {shown} shows them")
+            say(f"nothing new: {_done(opened)} are released; {shown} shows them")
         if out is not None:
             note(f"wrote {out}")
 
@@ -145,7 +177,7 @@ def close(dataset: DataSetName, name: Name, analyst: Analyst = "curator", home: 
     """Release nothing more, for ever; what was paid for and not released is not given back."""
     with _found(home, dataset, analyst, name) as opened:
         opened.end()
-        say(f"closed after {opened.released} of {opened.mechanism.steps} ticks; nothing is given back")
+        say(f"closed after {_done(opened)}; nothing is given back")
 
 
 @contextlib.contextmanager
@@ -168,17 +200,20 @@ def _found(
         yield opened
 
 
-def _errors(mechanism: TickedAnswer) -> dict[str, dict[str, int]]:
+def _errors(mechanism: StreamAnswer) -> dict[str, dict[str, int]]:
     """Return how far counts err at most, 95 times of 100, at some ticks: public facts, as the price is."""
-    arrivals = mechanism.arrivals
-    last = mechanism.steps - 1
-    found = {}
-    for statistic in arrivals.statistics:
-        if statistic.aggregate.function == "count" and len(statistic.measured) == 1:
-            place = arrivals.measured.index(statistic.measured[0])
-            errors = {str(tick): mechanism.reach(tick, place, "0.95") for tick in sorted({0, last // 2, last})}
-            found[statistic.aggregate.name] = errors
+    last = (mechanism.steps or _LONG) - 1
+    found: dict[str, dict[str, int]] = {}
+    for tick in sorted({0, last // 2, last}):
+        for name, error in mechanism.errors_at(tick).items():
+            found.setdefault(name, {})[str(tick)] = error
     return found
+
+
+def _done(opened: Stream) -> str:
+    """Say how many ticks are released, and of how many."""
+    steps = opened.mechanism.steps
+    return f"{opened.released} ticks" if steps is None else f"{opened.released} of {steps} ticks"
 
 
 def _in_words(name: str, errors: dict[str, int]) -> str:

@@ -94,6 +94,17 @@ def release_card(dataset: DataSet, ledger: Ledger) -> dict[str, Any]:
                 f"rows_of_{table.name}": table.rows_per_person
                 for table in dataset.tables
                 if table.rows_per_person is not None
+            }
+            | {
+                f"ticks_of_{table.name}": {
+                    "rows_per_tick": table.stream.rows,
+                    "ticks_per_person": table.stream.ticks,
+                    "ticks_between": table.stream.gap,
+                    "tick_seconds": table.stream.seconds,
+                    "ticks": table.stream.horizon,
+                }
+                for table in dataset.tables
+                if table.stream is not None
             },
             "budget": _figures(balance.budget),
             "raised": raises(ledger, dataset.name),

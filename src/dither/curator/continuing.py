@@ -35,6 +35,12 @@ class Continuing:
         released: str = "running",
         horizon: int | None = None,
         shares: Mapping[str, Number] | None = None,
+        decay: Number | None = None,
+        ranks: Sequence[Number] | None = None,
+        top: int | None = None,
+        changes: int | None = None,
+        threshold: int | None = None,
+        kept: str | None = None,
         only_read: bool = False,
     ) -> Stream:
         """Open a query on a stream: paid for as a whole now, released tick by tick; or open it again, at no cost.
@@ -49,9 +55,20 @@ class Continuing:
             delta: the probability that the epsilon bound may be exceeded.
             rho: a loss in zero-concentrated differential privacy: Gaussian noise.
             loss: what may be lost as a record, in place of these three.
-            released: "running" for everything since the start, at the end of each tick; "tick" for each tick by itself.
-            horizon: the number of ticks that are paid for; by default the one that the schema declares.
+            released: "running" for everything since the start, at the end of each tick; "tick" for each tick by itself;
+                "decayed" for sums in which a tick counts less with every further one; "quantiles" of the last group of
+                a count, and "top" for its largest groups, both of everything since the start.
+            horizon: the number of ticks that are paid for; by default the one that the schema declares. Where it
+                declares none, any number is, for somewhat more noise.
             shares: how the loss is divided among the aggregates, by output name; by default equally.
+            decay: how much of a tick is left after one more, for decayed sums.
+            ranks: the shares of rows at or below each quantile; 1 is the maximum. By default the quartiles and 1.
+            top: how many of the largest groups are listed.
+            changes: how often that list is chosen at most; by default 10 times.
+            threshold: by how much a group has to lead before it is; by default as the noise needs.
+            kept: "exact", by default: a stream outlives its process, and whoever has its book and its key can take the
+                noise off. "noisy": only noisy numbers are kept, in memory and on disk, and a crash loses the rows of
+                the tick that is open; for rows that are fed, and protected one by one.
             only_read: whether to read what was released, and nothing else; also while another process releases.
 
         """
@@ -64,8 +81,10 @@ class Continuing:
         if only_read:
             raise InvalidParameter("only_read", True, "left out with a query, which is paid for; or the name alone")
         said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
+        kind: dict[str, Any] = {"decay": decay, "ranks": ranks, "top": top, "changes": changes, "threshold": threshold}
+        kind["kept"] = kept
         with saying_what_is_left(session.balance):
-            offer = session.offer.stream(query, **said, released=released, horizon=horizon, shares=shares)
+            offer = session.offer.stream(query, **said, **kind, released=released, horizon=horizon, shares=shares)
         session.check_declared()
         # Rows that are fed are not here yet.
         (session.check_public_facts if ticked_of(offer).arrivals.is_fed else session.check_offer)(offer)

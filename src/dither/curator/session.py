@@ -60,7 +60,7 @@ from dither.lift.trusted import checked_mechanism
 from dither.mechanisms import perform
 from dither.mechanisms.core.guard import Guard
 from dither.mechanisms.core.release import before_first_draw
-from dither.privacy import Loss, stated_loss
+from dither.privacy import Filter, Loss, stated_loss
 from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, quote
 from dither.publish.queries.builder import Groups, Rows, table
 from dither.publish.queries.found_clamps import USUAL_SHARE, found_clamps
@@ -295,7 +295,10 @@ class Session(Continuing, ForOwner, Closing):
         """Refuse what would not be admitted now; a charge decides it."""
         if not self.curator.ledger.would_admit(self.account, offer.loss):
             balance = self.balance()
-            raise BudgetExceeded(offer.loss, balance.spent, balance.budget, f"; {balance.left} is left")
+            counted = Filter(balance.budget)
+            counted.spent = balance.spent
+            more = f"; {balance.left} is left{counted.shortage(offer.loss)}"
+            raise BudgetExceeded(offer.loss, balance.spent, balance.budget, more)
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Engine]:

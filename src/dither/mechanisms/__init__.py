@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dither.mechanisms.core.release import Budget, Release, converse, perform, release
     from dither.mechanisms.core.runner import Handle, Runner
     from dither.mechanisms.core.spec import digest, from_spec, to_spec
+    from dither.mechanisms.decayed_counter import DecayedCounter
     from dither.mechanisms.discrete_gaussian import DiscreteGaussian
     from dither.mechanisms.exponential import Exponential
     from dither.mechanisms.function_release import FunctionRelease
@@ -83,6 +84,7 @@ __all__ = [
     "Budget",
     "BufferedCounter",
     "Composed",
+    "DecayedCounter",
     "Dialogue",
     "DiscreteGaussian",
     "Entry",
@@ -169,6 +171,7 @@ _HOMES = {
     "BufferedCounter": "buffered_counter",
     "Composed": "core.mechanism",
     "Dialogue": "core.registry",
+    "DecayedCounter": "decayed_counter",
     "DiscreteGaussian": "discrete_gaussian",
     "Entry": "core.registry",
     "Example": "core.registry",

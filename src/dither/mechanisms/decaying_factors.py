@@ -119,16 +119,28 @@ class DecayingFactor:
         falls = [fall for fall in self.heights(steps) if fall[0] <= tick]
         places = np.array([begins - 1 for begins, _ in falls[1:]] + [tick])
         weights = np.array([float(one[1] - two[1]) for one, two in pairwise(falls)] + [float(falls[-1][1])])
-        mixing, square = self.mixing, 0.0
-        rates, parts = (*mixing.rates, Fraction(1)), (*mixing.weights, mixing.lasting)
+        square = 0.0
         early, late = np.minimum.outer(places, places), np.maximum.outer(places, places)
-        for one, rate in zip(parts, rates, strict=True):
-            for other, slower in zip(parts, rates, strict=True):
-                decay = float(1 - rate * slower)
-                fall = math.log(rate) + math.log(slower)
+        both = np.outer(weights, weights)
+        for slower, pairs in self._pairs:
+            faded = both * slower ** (late - early)
+            for weight, decay, fall in pairs:
                 sums = -np.expm1((early + 1) * fall) / decay if decay else early + 1.0
-                square += float(one * other) * float(weights @ (sums * float(slower) ** (late - early)) @ weights)
+                square += weight * float(np.vdot(faded, sums))
         return math.sqrt(square)
+
+    @cached_property
+    def _pairs(self) -> list[tuple[float, list[tuple[float, float, float]]]]:
+        """For each rate with each other: the product of weights, 1 less that of rates, and its logarithm."""
+        mixing = self.mixing
+        terms = list(zip((*mixing.weights, mixing.lasting), (*mixing.rates, Fraction(1)), strict=True))
+        return [
+            (
+                float(slower),
+                [(float(a * b), float(1 - r * slower), math.log(r) + math.log(slower)) for a, r in terms],
+            )
+            for b, slower in terms
+        ]
 
 
 def _sum_of_squares(rates: tuple[Fraction, ...], weights: tuple[Fraction, ...], count: int) -> float:

@@ -9,6 +9,7 @@ both.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import HandleMisuse, InvalidParameter
-from dither.exact import Number, Whole, non_negative, probability
+from dither.exact import Number, Shape, Whole, non_negative, probability
 from dither.mechanisms.core.accuracy import share_of_failure
 from dither.mechanisms.core.additive import DiscreteScale
 from dither.mechanisms.core.mechanism import Bound, InteractivePrimitive, Interval, Numerics
@@ -41,11 +42,13 @@ class Intrusion(Enum):
 
 @dataclass(frozen=True)
 class ValueOrIntrusion(IntegerArray):
-    """One integer to add, or an intrusion, which adds nothing."""
+    """Integers to add, or an intrusion, which adds nothing."""
 
     def admit(self, value: Any) -> NDArray[np.int64]:
-        """Return the integer; 0 for an intrusion."""
-        return super().admit(0 if isinstance(value, Intrusion) else value)
+        """Return the integers; zeros for an intrusion."""
+        if isinstance(value, Intrusion):
+            return np.zeros(math.prod(self.shape), dtype=np.int64)
+        return super().admit(value)
 
 
 class _Fed(Metric):
@@ -56,8 +59,11 @@ class _Fed(Metric):
         pairs = list(zip(here, there, strict=False))
         if len(here) != len(there) or any((a is not b) for a, b in pairs if Intrusion in (type(a), type(b))):
             return None
-        values = [pair for pair in pairs if not isinstance(pair[0], Intrusion)]
-        return L1.measure([a for a, _ in values], [b for _, b in values])
+        values = [(np.array(a).ravel(), np.array(b).ravel()) for a, b in pairs if not isinstance(a, Intrusion)]
+        if any(a.shape != b.shape for a, b in values):
+            return None
+        flat: list[Any] = [np.concatenate([one[side] for one in values]) if values else [] for side in (0, 1)]
+        return L1.measure(list(flat[0]), list(flat[1]))
 
 
 FED = _Fed("FED", "the sum of absolute changes of what is fed, with the same intrusions")
@@ -67,8 +73,8 @@ FED = _Fed("FED", "the sum of absolute changes of what is fed, with the same int
 class _Memory:
     """Everything kept between two values; all of it is public except the sum."""
 
-    noisy_sum: int
-    report: int = 0
+    noisy_sum: Any
+    report: Any = 0
     fed: int = 0
     announced: int = 0
     is_seen: bool = False
@@ -86,6 +92,9 @@ def _examples() -> Iterator[Example]:
     )
     yield Example(PanPrivateCounter(scale=1, steps=3, every=2, announced=1), [1, 0, 2], pairs)
     yield Example(PanPrivateCounter(scale="5/2", steps=2, every=2), [7, -3], pairs[:2])
+    two = np.array([1, 0])
+    vectors = (([two, unknown, two], [two * 2, unknown, two], 1), ([unknown, two, two], [unknown, two, two * 0], 1))
+    yield Example(PanPrivateCounter(scale=1, steps=2, every=1, shape=2), [two, two], vectors)
 
 
 @register(
@@ -94,7 +103,7 @@ def _examples() -> Iterator[Example]:
     "under Continual Observation (Dwork, Naor, Pitassi, Rothblum 2010)",
 )
 @dataclass(frozen=True, kw_only=True)
-class PanPrivateCounter(InteractivePrimitive[Any, int]):
+class PanPrivateCounter(InteractivePrimitive[Any, Any]):
     """Add up a stream in a memory that is itself noisy, and report the sum every ``every`` values.
 
     Guarantee: streams that differ by ``d_in`` in L1 lose epsilon = ``d_in / scale``, from all reports, the memory shown
@@ -106,6 +115,7 @@ class PanPrivateCounter(InteractivePrimitive[Any, int]):
         steps: how many values the stream has; public.
         every: the number of values between two reports; the last value is reported, too.
         announced: how many announced intrusions there may be; they cost accuracy and no privacy.
+        shape: the shape of a value; ``()`` is one integer.
 
     >>> PanPrivateCounter(scale=2, steps=100, every=10).loss(1)
     PureDP('1/2')
@@ -120,17 +130,20 @@ class PanPrivateCounter(InteractivePrimitive[Any, int]):
     steps: Whole = Whole(least=1, most=2**40)
     every: Whole = Whole(least=1, most=2**40)
     announced: Whole = Whole(0, most=2**40)
+    shape: Shape = Shape(())
 
     def __post_init__(self) -> None:
         if not self.every <= self.steps:
             raise InvalidParameter("every", self.every, f"at most the {self.steps} steps of the stream")
+        if math.prod(self.shape) > 2**20:
+            raise InvalidParameter("shape", self.shape, "of at most 2^20 entries")
 
     @classmethod
     def calibrated(
-        cls, within: Loss, *, sensitivity: Number, steps: int, every: int, announced: int = 0
+        cls, within: Loss, *, sensitivity: Number, steps: int, every: int, announced: int = 0, shape: Any = ()
     ) -> PanPrivateCounter:
         """Return the counter with the least noise whose loss at ``sensitivity`` is within ``within``."""
-        return cls(scale=laplace_scale(within, sensitivity), steps=steps, every=every, announced=announced)
+        return cls(scale=laplace_scale(within, sensitivity), steps=steps, every=every, announced=announced, shape=shape)
 
     @property
     def distance(self) -> Metric:
@@ -139,8 +152,8 @@ class PanPrivateCounter(InteractivePrimitive[Any, int]):
 
     @property
     def domain(self) -> ValueOrIntrusion:
-        """One integer at a time, or an intrusion."""
-        return ValueOrIntrusion()
+        """Integers of the declared shape at a time, or an intrusion."""
+        return ValueOrIntrusion(self.shape)
 
     def loss(self, d_in: Number = 1) -> Loss:
         """Return epsilon = d_in / scale."""
@@ -158,42 +171,48 @@ class PanPrivateCounter(InteractivePrimitive[Any, int]):
 
     def begin(self, noise: Noise) -> _Memory:
         """Return a memory that holds only noise."""
-        return _Memory(self._fresh(noise))
+        return _Memory(self._fresh(noise), self._shaped(np.zeros(math.prod(self.shape), dtype=np.int64)))
 
-    def reply(self, state: Any, value: Any, noise: Noise) -> tuple[int, bool]:
+    def reply(self, state: Any, value: Any, noise: Noise) -> tuple[Any, bool]:
         """Return the latest report with the value added, or what an intruder sees; and whether the stream is over."""
         if value is Intrusion.UNANNOUNCED:
             if state.is_seen:
                 raise HandleMisuse("the price covers one unannounced intrusion between two reports, and one has been")
             state.is_seen = True
-            return _saturated(state.noisy_sum), False
+            return self._saturated(state.noisy_sum), False
         if value is Intrusion.ANNOUNCED:
             if state.announced == self.announced:
                 raise HandleMisuse(f"{self.announced} announced intrusions are covered, and all have been")
             state.announced += 1
             return self._shown(state, noise), False
-        state.noisy_sum += int(self.domain.admit(value)[0])
+        state.noisy_sum = state.noisy_sum + self._shaped(self.domain.admit(value))
         state.fed += 1
         is_last = state.fed == self.steps
         if is_last or state.fed % self.every == 0:
             state.report = self._shown(state, noise)
         return state.report, is_last
 
-    def _shown(self, state: _Memory, noise: Noise) -> int:
+    def _shown(self, state: _Memory, noise: Noise) -> Any:
         """Return the sum with fresh noise, and continue from that value with further noise that has not been shown."""
         shown = state.noisy_sum + self._fresh(noise)
         state.noisy_sum, state.is_seen = shown + self._fresh(noise), False
-        return _saturated(shown)
+        return self._saturated(shown)
 
-    def _fresh(self, noise: Noise) -> int:
-        return int(noise.discrete_laplace(self.scale, 1)[0])
+    def _fresh(self, noise: Noise) -> Any:
+        return self._shaped(noise.discrete_laplace(self.scale, math.prod(self.shape)))
+
+    def _shaped(self, flat: NDArray[Any]) -> Any:
+        """Return Python's integers, which do not overflow: one of them, or an array of the declared shape."""
+        return flat.astype(object).reshape(self.shape) if self.shape else int(flat[0])
+
+    def _saturated(self, numbers: Any) -> Any:
+        if not self.shape:
+            return min(max(numbers, -LARGEST_SUM), LARGEST_SUM)
+        return np.minimum(np.maximum(numbers, -LARGEST_SUM), LARGEST_SUM).astype(np.int64)
 
     def _reach(self, confidence: Number) -> tuple[Fraction, float]:
         wanted = probability("confidence", confidence, open_below=True)
         shown = -(-self.steps // self.every) + self.announced
         # For symmetric terms no partial sum reaches farther than the whole with more than twice its chance (Levy).
-        return wanted, _laplace_sum_reach(self.scale, 2 * shown, share_of_failure(wanted, 2))
-
-
-def _saturated(number: int) -> int:
-    return min(max(number, -LARGEST_SUM), LARGEST_SUM)
+        failure = share_of_failure(wanted, 2 * math.prod(self.shape))
+        return wanted, _laplace_sum_reach(self.scale, 2 * shown, failure)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -342,6 +343,28 @@ def _lifted(mechanism: Any, data: Any) -> Made:
     return (replace(mechanism, source=fine, method=replace(mechanism.method, shape=fine.shape)), data)
 
 
+def _many_groups(mechanism: Any, data: Any) -> Made:
+    """Return a stream of many groups that are ranked, and the same with one row more."""
+    from dither.publish.streams.examples import COUNT, clinic_stream, stream_query
+    from dither.publish.streams.leading import plan_leading
+    from dither.publish.streams.ranked import plan_ranked
+    from dither.publish.streams.seizable import plan_seizable
+
+    sites = tuple(f"site {number}" for number in range(_POINTS))
+    query = stream_query(clinic_stream(persons=False, sites=sites), COUNT, by_site=True)
+    plans: dict[str, Callable[..., Any]] = {
+        "ranked-answer": plan_ranked,
+        "leading-groups": partial(plan_leading, top=3),
+        "seizable-answer": plan_seizable,
+    }
+    wide = plans[mechanism.name](query, mechanism.loss(1))
+    tick = np.arange(_POINTS, dtype=np.int64)[:, None] % 7
+    more = tick.copy()
+    more[_POINTS // 2] += 1
+    here, there = Dialogue(None, (tick, tick, tick)), Dialogue(None, (tick, more, tick))
+    return (wide, here, ((here, there, 1), (there, here, 1)))
+
+
 def _graph(mechanism: Any, data: Any) -> Made:
     """Return a graph of many nodes, and the same with an edge or a node more, by what is protected."""
     nodes = 150
@@ -384,6 +407,7 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     "drift-publisher": _steps,
     "sliding-window": _windows,
     "ticked-answer": _ticked,
+    **dict.fromkeys(("ranked-answer", "leading-groups", "seizable-answer"), _many_groups),
     "lifted-conversation": _lifted_talk,
     "distance-conversation": _distances,
     "disjunction-conversation": _disjunctions,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,3 +17,13 @@ def test_a_stream_survives_death_at_every_step(first: int, tmp_path: Path) -> No
     trial(tmp_path, [(point, 1) for point in POINTS[first::3]], tally)
     assert tally.failures == []
     assert sum(tally.kills.values()) >= 4, tally.kills
+
+
+def test_a_noisy_stream_loses_an_open_tick_and_nothing_else() -> None:
+    """No tick is answered twice, none is free, and a tick is whole or lost."""
+    tally = Tally()
+    points = [("after Book.arrive", 1), ("before Book.report", 2), ("after Book.report", 1), ("after _Marks.append", 1)]
+    with tempfile.TemporaryDirectory() as folder:
+        trial(Path(folder), points, tally, "noisy")
+    assert tally.failures == []
+    assert sum(tally.kills.values()) == len(points), tally.kills

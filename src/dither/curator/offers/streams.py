@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from dither.curator.offers.answers import read_query
@@ -14,7 +14,8 @@ from dither.lift.offer import Offer
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query
 from dither.publish.queries.builder import Groups
-from dither.publish.streams.ticked import TickedAnswer, plan_stream
+from dither.publish.streams.asked import StreamAnswer
+from dither.publish.streams.kinds import plan_released
 
 
 def stream(
@@ -28,6 +29,12 @@ def stream(
     released: str = "running",
     horizon: int | None = None,
     shares: Mapping[str, Number] | None = None,
+    decay: Number | None = None,
+    ranks: Sequence[Number] | None = None,
+    top: int | None = None,
+    changes: int | None = None,
+    threshold: int | None = None,
+    kept: str | None = None,
 ) -> Offer[Any]:
     """Offer a query on a stream, for all of its ticks; ``Session.stream`` opens it.
 
@@ -38,13 +45,23 @@ def stream(
         delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy: Gaussian noise.
         loss: what may be lost as a record, in place of these three.
-        released: "running" for everything since the start, at the end of each tick; "tick" for each tick by itself.
-        horizon: the number of ticks that are paid for; by default the one that the schema declares.
+        released: "running" for everything since the start, at the end of each tick; "tick" for each tick by itself;
+            "decayed", "quantiles" and "top" as ``Session.stream`` says.
+        horizon: the number of ticks that are paid for; by default the one that the schema declares. Where it declares
+            none, any number is, for somewhat more noise.
         shares: how the loss is divided among the aggregates, by output name; by default equally.
+        decay: how much of a tick is left after one more, for decayed sums.
+        ranks: the shares of rows at or below each quantile.
+        top: how many of the largest groups are listed.
+        changes: how often that list is chosen at most.
+        threshold: by how much a group has to lead before it is.
+        kept: "exact" or "noisy": what is kept of a tick, as ``Session.stream`` says.
 
     """
+    kind: dict[str, Any] = {"decay": decay, "ranks": ranks, "top": top, "changes": changes, "threshold": threshold}
+    kind["kept"] = kept
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
-    return _offer(read_query(dataset, query), stated, released, horizon, shares)
+    return _offer(read_query(dataset, query), stated, released, horizon, shares, kind)
 
 
 def offer_again(dataset: DataSet, asked: Mapping[str, Any], loss: Loss) -> Offer[Any]:
@@ -59,22 +76,37 @@ def offer_again(dataset: DataSet, asked: Mapping[str, Any], loss: Loss) -> Offer
     query = wire.decode(asked["query"])
     if not isinstance(query, Query) or query.dataset.name != dataset.name:
         raise InvalidParameter("asked", type(query).__name__, f"a query on {dataset.name}")
-    return _offer(query, loss, asked["released"], asked["horizon"], asked["shares"])
+    return _offer(query, loss, asked["released"], asked["horizon"], asked["shares"], asked.get("kind", {}))
 
 
 def _offer(
-    query: Query, stated: Loss, released: str, horizon: int | None, shares: Mapping[str, Number] | None
+    query: Query,
+    stated: Loss,
+    released: str,
+    horizon: int | None,
+    shares: Mapping[str, Number] | None,
+    kind: Mapping[str, Any],
 ) -> Offer[Any]:
-    mechanism: Any = plan_stream(query, stated, released=released, horizon=horizon, shares=shares)
+    said = {name: value for name, value in kind.items() if value is not None}
+    mechanism: Any = plan_released(query, stated, released=released, horizon=horizon, shares=shares, **said)
     request = {"query": wire.encode(query), "released": released, "horizon": mechanism.steps}
     request["shares"] = None if shares is None else {name: str(share) for name, share in sorted(shares.items())}
+    if said:
+        request["kind"] = {name: _plain(value) for name, value in sorted(said.items())}
     return Offer("stream", mechanism.words, mechanism, request, stated, _not_released, _not_released)
 
 
-def ticked_of(offer: Offer[Any]) -> TickedAnswer:
+def _plain(value: Any) -> Any:
+    """Return a number as a text, and a whole one as it is."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(one) for one in value]
+    return value if isinstance(value, int) else str(value)
+
+
+def ticked_of(offer: Offer[Any]) -> StreamAnswer:
     """Return what an offer of a stream would release."""
     mechanism: Any = offer.mechanism
-    if not isinstance(mechanism, TickedAnswer):
+    if not isinstance(mechanism, StreamAnswer):
         raise InvalidParameter("offer", offer.verb, "that of a stream")
     return mechanism
 

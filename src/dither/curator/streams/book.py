@@ -3,6 +3,8 @@
 For each tick two things become durable, one after the other: its exact numbers are *frozen*, together with the tally of
 the people in them; then its answer is *stored*. Noise is a function of the stream's key and of what was frozen, so that
 an answer that was computed and not yet stored is computed again to the same bytes. No frozen tick is ever frozen anew.
+That is why the disk is waited for once a tick, when it is frozen: an answer that a power failure takes is computed
+again, and compared with those before it, which are on the disk.
 
 A book that went back in time would freeze ticks a second time, with other rows and the same noise. So how far it has
 come is written elsewhere as well, beside its key; a book that has fewer ticks, or other ones, is refused.
@@ -17,6 +19,7 @@ import json
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
@@ -29,7 +32,11 @@ from dither.publish.streams.tally import Standing
 
 _VERSION: Final = 1
 _PATIENCE_SECONDS: Final = 10
+#: Answers that show which version computed the noise; the first of a conversation says nothing.
+_AWAITED: Final = 2
+#: Marks wait for the disk after so many, or when that long has passed since they did.
 _SYNC_EVERY: Final = 64
+_SYNC_SECONDS: Final = 1.0
 _TABLES: Final = """
 CREATE TABLE about (name TEXT PRIMARY KEY, sealed BLOB NOT NULL);
 CREATE TABLE ticks (number INTEGER PRIMARY KEY, frozen BLOB NOT NULL, link TEXT NOT NULL);
@@ -71,6 +78,7 @@ class Book:
             if not only_read and self.frozen > self._marks.last[0]:
                 # A process died between freezing and marking: what is answered from here on is marked before.
                 self._marks.append(self.frozen, self._last_link())
+                self._marks.force()
             self._held = held.pop_all()
 
     @classmethod
@@ -151,7 +159,7 @@ class Book:
         Args:
             ticks: in order.
             first: the number of the first of them, where it is known: no other tick gets its numbers.
-            rest: of all that has arrived, what is for later ticks; None where nothing has arrived.
+            rest: of all that has arrived, what is for later ticks, or ``{}``; None where nothing has arrived.
 
         """
         with self._transaction():
@@ -160,8 +168,9 @@ class Book:
                 raise self._refused(f"{self.record} {first} was frozen meanwhile")
             if rest is not None:
                 # Names of batches stay: they are not taken a second time.
-                self._rows.execute("UPDATE arrived SET sealed = NULL")
-                self._keep_batch(None, rest)
+                self._rows.execute("UPDATE arrived SET sealed = NULL WHERE sealed IS NOT NULL")
+                if rest:
+                    self._keep_batch(None, rest)
             for numbers, standings in ticks:
                 content = self.packed(numbers)
                 link = self.seal.link(link, content)
@@ -177,9 +186,13 @@ class Book:
         return self.seal.close_bytes(_person(name), np.array([one.used, one.last], dtype="<i8").tobytes())
 
     def store(self, answers: Iterable[Any]) -> None:
-        """Store the answers of the next ticks durably, in order."""
+        """Store the answers of the next ticks, in order; the death of the process takes none of them.
+
+        The first two wait for the disk. Later ones reach it with the next tick: what a power failure takes of them
+        follows from what is frozen, and a version that computes other noise than the first answers show is refused.
+        """
         number, frozen = self.answered, self.frozen
-        with self._transaction():
+        with self._transaction(waits=number < _AWAITED):
             for answer in answers:
                 if number >= frozen:
                     raise self._refused(f"{self.record} {number} was never frozen")
@@ -187,12 +200,23 @@ class Book:
                 self._rows.execute("INSERT INTO answers VALUES (?, ?)", (number, sealed))
                 number += 1
 
+    def report(self, answer: Any) -> None:
+        """Store the answer of the next tick durably, of which nothing exact is kept."""
+        with self._transaction():
+            number, content = self.frozen, self.packed(answer)
+            link = self.seal.link(self._last_link(), content)
+            nothing = self.seal.close_bytes(f"tick {number}", b"")
+            self._rows.execute("INSERT INTO ticks VALUES (?, ?, ?)", (number, nothing, link))
+            sealed = self.seal.close_bytes(f"answer {number}", content)
+            self._rows.execute("INSERT INTO answers VALUES (?, ?)", (number, sealed))
+        self._marks.append(number + 1, link)
+
     def arrive(self, batch: str | None, record: Any) -> bool:
         """Keep rows that were fed, durably; return False where a batch of that name was kept before.
 
         Args:
             batch: the caller's name for it: the same name again is the same batch.
-            record: plain data.
+            record: plain data; None where the name alone is kept.
 
         """
         with self._transaction():
@@ -205,8 +229,13 @@ class Book:
 
     def _keep_batch(self, batch: str | None, record: Any) -> None:
         number = int(self._one("SELECT coalesce(max(number), 0) + 1 FROM arrived"))
-        sealed = self.seal.close(f"batch {number}", record)
+        sealed = None if record is None else self.seal.close(f"batch {number}", record)
         self._rows.execute("INSERT INTO arrived VALUES (?, ?, ?)", (number, batch, sealed))
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether anything has ever arrived."""
+        return bool(self._one("SELECT count(*) FROM arrived"))
 
     def waiting(self) -> list[Any]:
         """Return what has arrived and is not yet frozen, batch by batch."""
@@ -260,12 +289,16 @@ class Book:
             raise HandleMisuse(f"the {self.what} {self.path.stem} {rule}")
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Make everything in the block durable when it ends, or nothing."""
+    def _transaction(self, *, waits: bool = True) -> Iterator[None]:
+        """Make everything in the block durable when it ends, or nothing.
+
+        Without waiting it is the system's when the block ends, and on the disk before whatever is made durable next.
+        """
         self._refuse_copies()
         if self.only_read:
             raise HandleMisuse(f"the {self.what} {self.path.stem} was opened to be read only")
         try:
+            self._rows.execute(f"PRAGMA synchronous = {'FULL' if waits else 'NORMAL'}")
             self._rows.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -327,7 +360,7 @@ class _Marks:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self._unforced = 0
+        self._unforced, self._forced_at = 0, time.monotonic()
 
     @property
     def last(self) -> tuple[int, str]:
@@ -345,9 +378,13 @@ class _Marks:
         # The first line end closes a line that a dying process may have left open.
         os.write(self._file, f"\n{number} {link} {_check(str(number), link)}".encode("ascii"))
         self._unforced += 1
-        if self._unforced >= _SYNC_EVERY:
-            os.fsync(self._file)
-            self._unforced = 0
+        if self._unforced >= _SYNC_EVERY or time.monotonic() - self._forced_at >= _SYNC_SECONDS:
+            self.force()
+
+    def force(self) -> None:
+        """Wait until the disk has all marks."""
+        os.fsync(self._file)
+        self._unforced, self._forced_at = 0, time.monotonic()
 
     def close(self) -> None:
         """Force the file to disk and close it."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dither.curator.ledger import Receipt, Stored
 from dither.curator.offers.streams import offer_again, ticked_of
 from dither.curator.streams.book import Book
+from dither.curator.streams.seizable import SeizableStream
 from dither.curator.streams.stream import Stream
 from dither.data.engines import Engine, connect
 from dither.data.own_tables import parts_of
@@ -28,6 +29,7 @@ from dither.data.schema import DataSet, Table
 from dither.errors import InvalidParameter, NotFound, StreamUnavailable
 from dither.lift.offer import Offer
 from dither.privacy import Loss
+from dither.publish.streams.seizable import SeizableAnswer
 
 if TYPE_CHECKING:
     from dither.curator.session import Session
@@ -150,7 +152,9 @@ def _stream(session: Session, offer: Offer[Any], name: str, book: Book) -> Strea
     except BaseException:
         book.close()
         raise
-    return Stream(name, ticked_of(offer), book, _opener(session, offer), session.place(receipt))
+    answer = ticked_of(offer)
+    kind = SeizableStream if isinstance(answer, SeizableAnswer) else Stream
+    return kind(name, answer, book, _opener(session, offer), session.place(receipt))
 
 
 def paid(session: Session, offer: Offer[Any], key: str, book: Book) -> Receipt:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,11 @@ from dither.exact import Number, probability, whole
 from dither.mechanisms.core.kept import converse_with_key
 from dither.publish.queries.result import QueryResult
 from dither.publish.streams.arrivals import Batch, joined
-from dither.publish.streams.present import presented
 from dither.publish.streams.tally import tick_sums
 
 if TYPE_CHECKING:
     from dither.pages.frame import Chart
-    from dither.publish.streams.ticked import TickedAnswer
+    from dither.publish.streams.asked import StreamAnswer
 
 #: What kind of stream this is, for whoever decides where its files are kept.
 KIND: Final = (
@@ -54,7 +53,10 @@ class Stream(Closing):
 
     """
 
-    def __init__(self, name: str, mechanism: TickedAnswer, book: Book, opened: Opened, place: str) -> None:
+    #: What kind of stream this is, for whoever decides where its files are kept.
+    kind: ClassVar[str] = KIND
+
+    def __init__(self, name: str, mechanism: StreamAnswer, book: Book, opened: Opened, place: str) -> None:
         self.name = name
         self.mechanism = mechanism
         self.receipt = place
@@ -73,9 +75,14 @@ class Stream(Closing):
         return self._here().answered
 
     @property
+    def is_without_rows(self) -> bool:
+        """Whether rows are to be fed, and no batch has ever been: how many there were is no secret."""
+        return self._arrivals.is_fed and not self._here().has_batches
+
+    @property
     def is_closed(self) -> bool:
         """Whether nothing more is released, because it was closed or has reached its horizon."""
-        return self._here().is_closed or self._here().answered == self.mechanism.steps
+        return self._here().is_closed or self._here().answered == self.mechanism.most_ticks
 
     def __reduce__(self) -> NoReturn:
         raise HandleMisuse("a stream cannot be copied or pickled: copies would answer different ticks with one noise")
@@ -86,8 +93,11 @@ class Stream(Closing):
     def __str__(self) -> str:
         book, steps = self._here(), self.mechanism.steps
         state = "closed" if self.is_closed else "open"
-        done = f"{book.answered} of {steps} ticks of {words_of(self._ticks.seconds)} released, {state}"
-        return f"{self.name}: {self.mechanism.words}; {self.mechanism.loss(1)} for all of them; {done}. {KIND}"
+        length = words_of(self._ticks.seconds)
+        done = f"{book.answered} of {steps} ticks of {length} released, {state}"
+        if steps is None:
+            done = f"{book.answered} ticks of {length} released, no end is known, {state}"
+        return f"{self.name}: {self.mechanism.words}; {self.mechanism.loss(1)} for all of them; {done}. {self.kind}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is public about the stream, as plain data."""
@@ -101,12 +111,14 @@ class Stream(Closing):
             "start": self._ticks.first.isoformat(),
             "released": self.released,
             "closed": self.is_closed,
-            "kind": KIND,
+            "kind": self.kind,
             "receipt": self.receipt,
         }
 
     def feed(self, rows: Any, *, batch: str | None = None) -> bool:
         """Take rows that have arrived; return False where a batch of that name was taken before, and nothing is done.
+
+        Which rows come with such a name is not looked at: rows that are others need another name.
 
         They count when their ticks are released. Rows of a tick that was released already are dropped, or count in the
         next one, as the schema says. Rows before the start and after the end do not count.
@@ -117,22 +129,26 @@ class Stream(Closing):
 
         """
         book = self._here()
+        self._check_fed(batch)
+        self._refuse_closed()
+        found = self._read(rows, None)
+        numbers = self._ticks.numbers(found.moments.astype("datetime64[us]"))
+        return book.arrive(batch, _plain(*self._in_time(found, numbers)))
+
+    def _check_fed(self, batch: str | None) -> None:
+        """Refuse rows for a table that is read, and what is no name of a batch."""
         if not self._arrivals.is_fed:
             rule = f"those of {self._arrivals.table.source}, which are read there: only a table of frames is fed"
             raise InvalidParameter("rows", "rows to be fed", rule)
         if batch is not None and (not isinstance(batch, str) or not 0 < len(batch) <= 200):
             raise InvalidParameter("batch", batch, "a text of 1 to 200 characters")
-        self._refuse_closed()
-        found = self._read(rows, None)
-        numbers = self._ticks.numbers(found.moments.astype("datetime64[us]"))
-        return book.arrive(batch, _plain(*self._in_time(found, numbers)))
 
     def _in_time(self, batch: Batch, numbers: NDArray[np.int64]) -> tuple[Batch, NDArray[np.int64]]:
         """Return the rows that still count, and the tick in which each does."""
         frozen = self._here().frozen
         if self._ticks.late == "next":
             numbers = np.where((numbers >= 0) & (numbers < frozen), frozen, numbers)
-        is_in_time = (numbers >= frozen) & (numbers < self.mechanism.steps)
+        is_in_time = (numbers >= frozen) & (numbers < self.mechanism.most_ticks)
         return batch.only(is_in_time), numbers[is_in_time]
 
     def release(self, until: int | None = None, *, now: datetime.datetime | None = None) -> QueryResult:
@@ -144,24 +160,30 @@ class Stream(Closing):
 
         """
         book = self._here()
-        self._refuse_closed()
-        moment = datetime.datetime.now(datetime.UTC).replace(tzinfo=None) if now is None else now
-        if not isinstance(moment, datetime.datetime) or moment.tzinfo is not None:
-            raise InvalidParameter("now", now, "a moment without a zone, which is read as UTC")
-        ended = min(self._ticks.closed(moment), self.mechanism.steps)
-        end = ended if until is None else whole("until", until, least=0, most=self.mechanism.steps)
-        if end > ended:
-            wait = self._ticks.begin(end) + datetime.timedelta(seconds=self._ticks.watermark)
-            raise InvalidParameter(
-                "until", until, f"at most {ended}: tick {end - 1} may be released from {wait} UTC on"
-            )
-        if ended < book.frozen:
-            raise InvalidParameter("now", moment, f"not before tick {book.frozen - 1}, which is released already")
-        first = book.answered
+        first, end = book.answered, self._end_of(until, now)
         with self._torn_ends():
             for numbers in self._frozen_up_to(end):
                 self._answer(numbers)
         return self.answers(first)
+
+    def _end_of(self, until: int | None, now: datetime.datetime | None) -> int:
+        """Return how many ticks are to be released in all, or refuse what has not ended and a clock put back."""
+        book = self._here()
+        self._refuse_closed()
+        moment = datetime.datetime.now(datetime.UTC).replace(tzinfo=None) if now is None else now
+        if not isinstance(moment, datetime.datetime) or moment.tzinfo is not None:
+            raise InvalidParameter("now", now, "a moment without a zone, which is read as UTC")
+        ended = min(self._ticks.closed(moment), self.mechanism.most_ticks)
+        end = ended if until is None else whole("until", until, least=0, most=self.mechanism.most_ticks)
+        if end > ended:
+            rule = f"at most {ended}"
+            with contextlib.suppress(OverflowError):
+                wait = self._ticks.begin(end) + datetime.timedelta(seconds=self._ticks.watermark)
+                rule = f"{rule}: tick {end - 1} may be released from {wait} UTC on"
+            raise InvalidParameter("until", until, rule)
+        if ended < book.frozen:
+            raise InvalidParameter("now", moment, f"not before tick {book.frozen - 1}, which is released already")
+        return end
 
     def answers(self, first: int = 0, end: int | None = None, *, confidence: Number = "0.95") -> QueryResult:
         """Return what was released, from the tick ``first`` to before ``end``; nothing is released by this.
@@ -175,9 +197,8 @@ class Stream(Closing):
         level = probability("confidence", confidence, open_below=True)
         start = whole("first", first, least=0)
         found = list(self._here().answers(start, end))
-        shape = (0, self.mechanism.cells, len(self._arrivals.measured))
-        noisy = np.stack(found) if found else np.zeros(shape, dtype=np.int64)
-        return presented(self.mechanism, noisy, start, level, self.receipt)
+        noisy = np.stack(found) if found else np.zeros((0, *self.mechanism.answer_shape), dtype=np.int64)
+        return self.mechanism.presented(noisy, start, level, self.receipt)
 
     def picture(self, column: str | None = None, *, title: str = "") -> Chart:
         """Return a number over time, a line with its intervals for each group.
@@ -232,7 +253,8 @@ class Stream(Closing):
             return self._arrivals.empty, np.zeros(0, dtype=np.int64), None
         batch, ticks = joined([one for one, _ in waiting]), np.concatenate([one for _, one in waiting])
         later = ticks >= end
-        return batch.only(~later), ticks[~later], _plain(batch.only(later), ticks[later])
+        rest = _plain(batch.only(later), ticks[later]) if later.any() else {}
+        return batch.only(~later), ticks[~later], rest
 
     def _sums(
         self, batch: Batch, ticks: NDArray[np.int64], first: int, end: int

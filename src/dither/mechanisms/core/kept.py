@@ -12,11 +12,25 @@ from dither.errors import InvalidParameter
 from dither.exact import Number, positive
 from dither.mechanisms.core.mechanism import Interactive
 from dither.mechanisms.core.runner import Runner
-from dither.noise import Noise
+from dither.noise import Noise, system_noise
 from dither.noise.kept import KeptEntropy
 from dither.privacy import Use
 
 O = TypeVar("O")  # noqa: E741
+
+
+def converse_anew(mechanism: Interactive[Any, O], data: Any, *, stability: Number = 1) -> O:
+    """Open a conversation that is already paid for, with noise that nobody can compute again.
+
+    Only for entry points that keep their own budget, and see to it that nothing is answered twice.
+
+    Args:
+        mechanism: what to talk to.
+        data: what it is opened on.
+        stability: how far every value moves per unit.
+
+    """
+    return _opened(mechanism, data, system_noise(), stability)
 
 
 def converse_with_key(mechanism: Interactive[Any, O], data: Any, *, key: bytes, stability: Number = 1) -> O:
@@ -31,8 +45,12 @@ def converse_with_key(mechanism: Interactive[Any, O], data: Any, *, key: bytes, 
         stability: how far every value moves per unit.
 
     """
+    return _opened(mechanism, data, Noise(KeptEntropy(key)), stability)
+
+
+def _opened(mechanism: Interactive[Any, O], data: Any, noise: Noise, stability: Number) -> O:
     if not isinstance(mechanism, Interactive):
         raise InvalidParameter("mechanism", mechanism, "an interactive mechanism")
     moves = positive("stability", stability)
-    runner = Runner(Use(mechanism, moves), Noise(KeptEntropy(key)))
+    runner = Runner(Use(mechanism, moves), noise)
     return runner.converse(mechanism, data, stability=moves)

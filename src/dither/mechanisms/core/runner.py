@@ -16,7 +16,7 @@ from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
-from dither.errors import HandleMisuse, IncompatibleDistance, InvalidParameter, InvalidValue, PlanViolation
+from dither.errors import DitherError, HandleMisuse, IncompatibleDistance, InvalidParameter, InvalidValue, PlanViolation
 from dither.exact import Number, positive, whole
 from dither.mechanisms.core.mechanism import Composed, Interactive, InteractivePrimitive, Mechanism, Primitive
 from dither.noise import Noise
@@ -288,7 +288,7 @@ class Handle(_Bound, Generic[V, O]):
         self._answers: list[O] = []
         with quiet():
             self._state = runner._begin(part)
-        self._is_over = False
+        self._is_over = self._is_torn = False
 
     @property
     def is_over(self) -> bool:
@@ -311,6 +311,16 @@ class Handle(_Bound, Generic[V, O]):
                 raise HandleMisuse(f"call must be at most {self.calls}, the next one, got {call}")
             if self.is_over:
                 raise HandleMisuse(f"the conversation ended after {self.calls} calls, as its price allows")
-            answer, self._is_over = self._runner._reply(self.part, self._state, value)
-            self._answers.append(answer)
+            if self._is_torn:
+                raise HandleMisuse("the conversation was broken off in the midst of an answer, and cannot go on")
+            # What breaks off in between has taken the value, or not: taken again it would count twice.
+            self._is_torn = True
+            try:
+                answer, self._is_over = self._runner._reply(self.part, self._state, value)
+                self._answers.append(answer)
+            except DitherError:
+                # A refusal comes before anything is taken.
+                self._is_torn = False
+                raise
+            self._is_torn = False
             return answer

@@ -121,24 +121,34 @@ class RunningCounter(InteractivePrimitive[Any, Any]):
 
     def _opened(self, tapes: Tapes) -> RunningState:
         nothing = np.zeros((0, self.entries), dtype=np.int64)
-        return RunningState(tapes, self.process(tapes), np.zeros(self.entries, dtype=np.int64), nothing)
+        return RunningState(tapes, self.process(tapes), np.zeros(self.kept, dtype=np.int64), nothing)
 
     def reply(self, state: Any, value: Any, noise: Noise) -> tuple[Any, bool]:
         """Return the noisy sum up to this tick, or those of a block of ticks, and whether the stream is over."""
         is_block = isinstance(value, np.ndarray) and value.ndim == len(self.shape) + 1
         ticks = self._ticks(value, state.fed) if is_block else self.domain.admit(value)[None, :]
-        sums = state.totals + np.cumsum(np.clip(ticks, -self.limit, self.limit), axis=0)
+        sums = self.summed(state, np.clip(ticks, -self.limit, self.limit))
         drawn = state.next_noise(len(ticks))
-        if len(ticks):
-            state.totals = sums[-1]
         state.fed += len(ticks)
         # Sums in shares are below 2^60. What wraps around, and the cut, are functions of the exact sum.
-        shown = sums + drawn if self.shares == 1 else (sums * self.shares + drawn + self.shares // 2) // self.shares
+        shown = sums + drawn if self.shares == 1 else (sums + drawn + self.shares // 2) // self.shares
         shown = np.minimum(np.maximum(shown, -LARGEST_SUM), LARGEST_SUM)
         answers: Any = shown.reshape(len(ticks), *self.shape)
         if not is_block:
             answers = answers[0] if self.shape else int(answers[0])
         return answers, state.fed == (self.length_of_stream or MOST_TICKS)
+
+    def summed(self, state: RunningState, ticks: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the exact sums up to each of some ticks, in shares; what is kept of the past goes on with them."""
+        sums = state.totals + np.cumsum(ticks, axis=0)
+        if len(ticks):
+            state.totals = sums[-1]
+        return sums if self.shares == 1 else sums * self.shares
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The shape of what is kept of the past: one sum for each entry."""
+        return (self.entries,)
 
     def _ticks(self, value: NDArray[Any], fed: int) -> NDArray[np.int64]:
         """Return a block of ticks, refused by its type, its shape and its length alone."""
@@ -162,7 +172,7 @@ class RunningCounter(InteractivePrimitive[Any, Any]):
         try:
             version, tapes = frozen["version"], KeyedTapes(bytes.fromhex(frozen["key"]))
             fed, totals = frozen["fed"], np.array(frozen["totals"], dtype=np.int64)
-            is_sound = version == _VERSION and totals.shape == (self.entries,) and type(fed) is int
+            is_sound = version == _VERSION and totals.shape == self.kept and type(fed) is int
             is_sound = is_sound and 0 <= fed <= (self.length_of_stream or MOST_TICKS)
         except (KeyError, TypeError, ValueError, OverflowError, InvalidParameter):
             is_sound = False

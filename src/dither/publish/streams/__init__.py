@@ -9,6 +9,9 @@ no cost. Does not belong here: counters that draw noise themselves (``mechanisms
 from dither.publish.streams.choose import Chosen, choose_counter
 from dither.publish.streams.drift import DriftPublisher, Republishing
 from dither.publish.streams.fourier import FourierSeries
+from dither.publish.streams.leading import LeadingGroups, plan_leading
+from dither.publish.streams.ranked import RankedAnswer, plan_ranked
+from dither.publish.streams.seizable import SeizableAnswer, plan_seizable
 from dither.publish.streams.sums import decayed_sums, window_sums
 from dither.publish.streams.ticked import TickedAnswer, plan_stream
 from dither.publish.streams.windows import SlidingWindow, WindowSums
@@ -17,12 +20,18 @@ __all__ = [
     "Chosen",
     "DriftPublisher",
     "FourierSeries",
+    "LeadingGroups",
+    "RankedAnswer",
     "Republishing",
+    "SeizableAnswer",
     "SlidingWindow",
     "TickedAnswer",
     "WindowSums",
     "choose_counter",
     "decayed_sums",
+    "plan_leading",
+    "plan_ranked",
+    "plan_seizable",
     "plan_stream",
     "window_sums",
 ]

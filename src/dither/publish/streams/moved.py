@@ -7,10 +7,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from dither.data.ticks import MOST_TICKS
 from dither.exact import Number
 from dither.mechanisms.core.mechanism import InteractivePrimitive
 from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.core.running import TickLengths
+from dither.mechanisms.decayed_counter import DecayedCounter
 from dither.mechanisms.tick_noise import TickNoise
 from dither.privacy import L1, Loss
 from dither.publish.streams.choose import choose_counter
@@ -35,7 +37,7 @@ class Moved:
 
 
 def counter_within(
-    loss: Loss, moved: Moved, *, steps: int, cells: int, is_running: bool
+    loss: Loss, moved: Moved, *, steps: int | None, cells: int, is_running: bool, decay: Fraction | None = None
 ) -> InteractivePrimitive[Any, Any]:
     """Return the counter of least error within a loss for one unit.
 
@@ -45,20 +47,28 @@ def counter_within(
     Args:
         loss: the most that one unit may lose over all ticks.
         moved: how far one unit moves what is measured.
-        steps: how many ticks there are.
+        steps: how many ticks there are; None where no end is known.
         cells: the number of groups.
         is_running: whether numbers are those of all ticks so far.
+        decay: how much of a tick is left after one more, for decayed sums.
 
     """
     is_pure = Purse.within(loss).is_pure
     # One unit moves L1 over all ticks by this much; and each of its ticks, in L2, by at most what it moves it in L1.
     at_a_tick = moved.most * moved.units
     in_all = at_a_tick * moved.ticks
-    given: dict[str, Any] = {"steps": steps, "shape": (cells,)}
+    given: dict[str, Any] = {"shape": (cells,)}
+    if decay is not None:
+        people: dict[str, Any] = {} if is_pure else {"ticks": moved.ticks, "apart": moved.apart}
+        sensitivity = in_all if is_pure else at_a_tick
+        return DecayedCounter.calibrated(loss, sensitivity=sensitivity, decay=decay, steps=steps, **given, **people)
     if not is_running:
         ticks = 1 if is_pure else moved.ticks
-        return TickNoise.calibrated(loss, sensitivity=in_all if is_pure else at_a_tick, ticks=ticks, **given)
-    chosen = choose_counter(loss, sensitivity=at_a_tick, ticks=moved.ticks, apart=moved.apart, **given)
+        # Noise of a tick by itself does not depend on how many there are.
+        given |= {"steps": steps or MOST_TICKS, "ticks": ticks}
+        return TickNoise.calibrated(loss, sensitivity=in_all if is_pure else at_a_tick, **given)
+    given |= {"steps": steps, "ticks": moved.ticks, "apart": moved.apart}
+    chosen = choose_counter(loss, sensitivity=at_a_tick, **given)
     return chosen.counter
 
 
@@ -78,6 +88,7 @@ def stability_of(counter: InteractivePrimitive[Any, Any], moved: Moved) -> Fract
     return Fraction(moved.most * moved.units)
 
 
+@lru_cache(maxsize=2**12)
 def reach_at(counter: Any, tick: int, confidence: Number) -> int:
     """Return how far one number of a tick errs at most, at a confidence.
 

@@ -39,7 +39,8 @@ def stream_picture(result: QueryResult, column: str | None = None, *, title: str
     for row, value, (low, high) in zip(result.rows, values, ends, strict=True):
         if row[0] in shown:
             name = ", ".join(str(row[key]) for key in keys) or chosen
-            groups.setdefault(name, []).append((shown[row[0]], value, low, high))  # type: ignore[arg-type]
+            least, most = (value, value) if low is None else (low, high)
+            groups.setdefault(name, []).append((shown[row[0]], value, least, most))  # type: ignore[arg-type]
     lines = [
         Line(name, *[[point[part] for point in points] for part in range(4)])  # type: ignore[arg-type]
         for name, points in list(groups.items())[:_MOST_LINES]
@@ -57,7 +58,7 @@ def stream_page(result: QueryResult) -> str:
     parts = {name: getattr(result, name)[-_MOST_ROWS:] for name in ("rows", "low", "high", "raw")}
     last = replace(result, **parts)
     return page(
-        f"{', '.join(numbers)} over time",
+        f"{', '.join(one.name for one in result.columns if not one.is_key)} over time",
         *drawn,
         note(f"The last {len(last.rows):,} of {len(result.rows):,} rows:" if len(last.rows) < len(result.rows) else ""),
         answer_table(last),

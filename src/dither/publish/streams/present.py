@@ -12,6 +12,7 @@ from dither.publish.queries.groups import key_kinds
 from dither.publish.queries.result import QueryResult, ResultColumn
 
 if TYPE_CHECKING:
+    from dither.publish.streams.seizable import SeizableAnswer
     from dither.publish.streams.ticked import TickedAnswer
 
 #: The column that says when a tick begins.
@@ -19,7 +20,7 @@ TICK: Final = "tick"
 
 
 def presented(
-    mechanism: TickedAnswer, noisy: NDArray[np.int64], first: int, confidence: Fraction, receipt: str
+    mechanism: TickedAnswer | SeizableAnswer, noisy: NDArray[np.int64], first: int, confidence: Fraction, receipt: str
 ) -> QueryResult:
     """Return released ticks as a table.
 
@@ -54,26 +55,28 @@ def presented(
     none = (None,) * (1 + len(arrivals.query.keys))
     return QueryResult(
         columns=_columns(mechanism),
-        rows=_rows(keys, [_possible(*three) for three in zip(values, low, high, strict=True)]),
-        low=_rows([none] * len(keys), low),
-        high=_rows([none] * len(keys), high),
+        rows=rows_of(keys, [_possible(*three) for three in zip(values, low, high, strict=True)]),
+        low=rows_of([none] * len(keys), low),
+        high=rows_of([none] * len(keys), high),
         confidence=confidence,
         is_simultaneous=False,
         loss=mechanism.loss(1),
         unit=str(mechanism.distance),
         notes=mechanism.notes,
         receipt=receipt,
-        raw=_rows(keys, values),
+        raw=rows_of(keys, values),
     )
 
 
-def _columns(mechanism: TickedAnswer) -> tuple[ResultColumn, ...]:
+def _columns(mechanism: TickedAnswer | SeizableAnswer) -> tuple[ResultColumn, ...]:
     arrivals = mechanism.arrivals
     query = arrivals.query
     keys = [
         ResultColumn(key.name, kind.value, is_key=True) for key, kind in zip(query.keys, key_kinds(query), strict=True)
     ]
     so_far = ", from the start to the end of the tick" if mechanism.is_running else ", in the tick"
+    if mechanism.decay is not None:
+        so_far = f", in all ticks so far, of which {mechanism.decay} is left with every further tick"
     numbers = [
         ResultColumn(one.aggregate.name, one.kind.value, is_key=False, estimand=one.estimand + so_far, bias=one.bias)
         for one in arrivals.statistics
@@ -81,7 +84,8 @@ def _columns(mechanism: TickedAnswer) -> tuple[ResultColumn, ...]:
     return (ResultColumn(TICK, "timestamp", is_key=True), *keys, *numbers)
 
 
-def _rows(keys: list[Any], columns: list[list[Any]]) -> tuple[tuple[Any, ...], ...]:
+def rows_of(keys: list[Any], columns: list[list[Any]]) -> tuple[tuple[Any, ...], ...]:
+    """Return rows: of each its keys, and its number of every column."""
     return tuple((*key, *rest) for key, rest in zip(keys, zip(*columns, strict=True), strict=True))
 
 

@@ -16,46 +16,32 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.data import Aggregation, Name
-from dither.data.engines.protocol import Engine
-from dither.data.ticks import MOST_TICKS, Ticks
+from dither.data import Name
 from dither.errors import InvalidParameter
-from dither.exact import Number, Of, OneOf, TupleOf, Whole, whole
-from dither.mechanisms.core.mechanism import Interactive, InteractivePrimitive, Numerics
+from dither.exact import Maybe, Number, Of, OneOf, Positive, TupleOf, probability
+from dither.mechanisms.core.mechanism import InteractivePrimitive, Numerics
 from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner, quietly
-from dither.privacy import InOrder, Loss, Plan, Unit, Use
+from dither.mechanisms.decayed_counter import DecayedCounter
+from dither.mechanisms.tick_noise import TickNoise
+from dither.privacy import InOrder, Loss, Plan, Use
 from dither.publish.queries.measures import Measured
 from dither.publish.queries.query import Query
+from dither.publish.queries.result import QueryResult
 from dither.publish.queries.split import check_shares
 from dither.publish.streams.arrivals import Arrivals
-from dither.publish.streams.moved import Moved, counter_within, reach_at, stability_of
+from dither.publish.streams.asked import StreamAnswer, moved_by_unit, steps_of
+from dither.publish.streams.moved import counter_within, reach_at, stability_of
+from dither.publish.streams.present import presented
 
 #: Everything since the start, or each tick by itself.
 RUNNING: Final = "running"
 TICK: Final = "tick"
+#: All of them, the less the longer ago.
+DECAYED: Final = "decayed"
 #: The most groups of a stream.
 _MOST_CELLS: Final = 2**20
-
-
-def moved_by_unit(measured: Measured, ticks: Ticks, *, is_running: bool, cells: int, is_replaced: bool) -> Moved:
-    """Return how far one unit moves one measure.
-
-    Args:
-        measured: what is measured, with the range of one row's contribution.
-        ticks: how rows arrive, and how much of one person counts.
-        is_running: whether people are counted at their first tick alone.
-        cells: the number of groups.
-        is_replaced: whether units are replaced, and not added or removed.
-
-    """
-    largest, units = max(abs(measured.least), abs(measured.most)), 2 if is_replaced else 1
-    if ticks.rows is None or ticks.ticks is None:
-        return Moved(largest, 1, 1, units)
-    if measured.counts_units:
-        return Moved(min(ticks.rows, cells), 1 if is_running else ticks.ticks, ticks.gap, units)
-    return Moved(ticks.rows * largest, ticks.ticks, ticks.gap, units)
 
 
 def _examples() -> Iterator[Example]:
@@ -70,7 +56,7 @@ def _examples() -> Iterator[Example]:
     "Continual Release of Statistics (Chan, Shi, Song 2011)",
 )
 @dataclass(frozen=True, kw_only=True)
-class TickedAnswer(Interactive[None, "TickedConversation"]):
+class TickedAnswer(StreamAnswer):
     """Answer a query on a stream at the end of every tick: its sums and counts so far, or those of the tick.
 
     Guarantee: streams of rows one unit apart (``query.dataset.unit``) lose what the counters lose at the distance by
@@ -78,8 +64,10 @@ class TickedAnswer(Interactive[None, "TickedConversation"]):
 
     Args:
         query: what is asked.
-        released: "running" for everything since the start, "tick" for each tick by itself.
-        steps: how many ticks there are; public.
+        steps: how many ticks there are; public. None where no end is known.
+        released: "running" for everything since the start, "tick" for each tick by itself, "decayed" for sums in which
+            a tick counts less with every further one.
+        decay: how much of a tick is left after one more, for decayed sums.
         counters: one for each thing that is measured.
 
     >>> from dither.privacy import PureDP
@@ -93,61 +81,44 @@ class TickedAnswer(Interactive[None, "TickedConversation"]):
     name: ClassVar[str] = "ticked-answer"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "every number has its own error: see reach"
-    no_interval_because: ClassVar[str] = "every number has its own interval: see the result of the stream"
-
-    query: Of[Query] = Of(Query, rule="a Query")
-    released: OneOf = OneOf(RUNNING, TICK)
-    steps: Whole = Whole(least=1, most=MOST_TICKS)
+    released: OneOf = OneOf(RUNNING, TICK, DECAYED)
+    decay: Maybe = Maybe(Positive(most=1))
     counters: TupleOf = TupleOf(Of(InteractivePrimitive), least=1, rule="counters, one for each thing measured")
 
     def __post_init__(self) -> None:
         """Refuse counters that do not fit what is measured."""
+        if (self.decay is not None) != (self.released == DECAYED):
+            raise InvalidParameter("decay", self.decay, f"said for {DECAYED!r} sums, and for no others")
+        if any((one.decay if isinstance(one, DecayedCounter) else None) != self.decay for one in self.counters):
+            raise InvalidParameter("counters", self.counters, f"of the decay {self.decay}")
         if len(self.counters) != len(self.arrivals.measured):
             rule = f"{len(self.arrivals.measured)}, one for each thing measured"
             raise InvalidParameter("counters", len(self.counters), rule)
         for counter, moved in zip(self.counters, self.moved, strict=True):
-            if getattr(counter, "shape", None) != (self.cells,) or getattr(counter, "steps", None) != self.steps:
-                rule = f"of {self.cells} numbers a tick, for {self.steps} ticks"
+            known = self.most_ticks if isinstance(counter, TickNoise) else self.steps
+            if getattr(counter, "shape", None) != (self.cells,) or getattr(counter, "steps", None) != known:
+                rule = f"of {self.cells} numbers a tick, for {self.steps or 'any number of'} ticks"
                 raise InvalidParameter("counters", counter, rule)
             if stability_of(counter, moved) is None:
                 rule = f"for people at {moved.ticks} ticks, at least {moved.apart} apart"
                 raise InvalidParameter("counters", counter, rule)
-
-    @cached_property
-    def arrivals(self) -> Arrivals:
-        """What is measured of the rows."""
-        return Arrivals(self.query)
-
-    @property
-    def cells(self) -> int:
-        """The number of groups."""
-        return len(self.arrivals.groups)
 
     @property
     def is_running(self) -> bool:
         """Whether numbers are those of all ticks so far."""
         return bool(self.released == RUNNING)
 
-    @cached_property
-    def moved(self) -> tuple[Moved, ...]:
-        """How far one unit moves each thing that is measured."""
-        dataset = self.query.dataset
-        return tuple(
-            moved_by_unit(
-                one,
-                self.arrivals.ticks,
-                is_running=self.is_running,
-                cells=self.cells,
-                is_replaced=dataset.is_replaced,
-            )
-            for one in self.arrivals.measured
-        )
+    @property
+    def shown(self) -> str:
+        """What is released of the numbers, in words."""
+        if self.decay is not None:
+            return f"of each tick and {self.decay} times those of the tick before it, and so on"
+        return "so far, at the end of each tick" if self.is_running else "of each tick"
 
     @property
-    def distance(self) -> Unit:
-        """The unit of the data set."""
-        return self.query.dataset.unit
+    def answer_shape(self) -> tuple[int, int]:
+        """A row for each group, a column for each thing that is measured."""
+        return self.cells, len(self.arrivals.measured)
 
     @cached_property
     def stabilities(self) -> tuple[Fraction, ...]:
@@ -174,34 +145,16 @@ class TickedAnswer(Interactive[None, "TickedConversation"]):
         """
         return reach_at(self.counters[measure], tick, confidence)
 
-    @property
-    def words(self) -> str:
-        """What is released, in one line for people."""
-        arrivals = self.arrivals
-        names = ", ".join(one.name for one in self.query.aggregates)
-        groups = "" if not self.query.keys else f" by {', '.join(key.name for key in self.query.keys)}"
-        kind = "so far, at the end of each tick" if self.is_running else "of each tick"
-        return f"{names} of {arrivals.table.name}{groups}, {kind}"
+    def errors_at(self, tick: int) -> dict[str, int]:
+        """Return how far counts err at most at a tick, 95 times of 100, by name."""
+        counts = [one for one in self.arrivals.statistics if one.aggregate.function == "count"]
+        places = {one.aggregate.name: one.measured for one in counts if len(one.measured) == 1}
+        measured = self.arrivals.measured
+        return {name: self.reach(tick, measured.index(one), "0.95") for name, (one,) in places.items()}
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What must be known to read the answers."""
-        ticks = self.arrivals.ticks
-        found = ["moments are read as UTC; rows that came after their tick was released are not in it"]
-        if ticks.rows is not None:
-            apart = "" if ticks.gap == 1 else f", at least {ticks.gap} ticks from one to the next"
-            rows = "row" if ticks.rows == 1 else "rows"
-            found.append(
-                f"of one person at most {ticks.rows} {rows} a tick count, in at most {ticks.ticks} ticks{apart}"
-            )
-        return tuple(found)
-
-    def aggregations(self) -> tuple[Aggregation, ...]:
-        """Return the engine's first aggregations; it may refuse them before anything is charged."""
-        return (self.arrivals.asked(0, 1),)
-
-    def check_public(self, data: Engine) -> None:
-        """Reject, by public rows alone, what cannot be released: nothing."""
+    def presented(self, noisy: NDArray[np.int64], first: int, confidence: Fraction, receipt: str) -> QueryResult:
+        """Return released ticks as a table: a row for each tick and group."""
+        return presented(self, noisy, first, confidence, receipt)
 
 
 class TickedConversation:
@@ -231,29 +184,30 @@ def plan_stream(
     released: str = RUNNING,
     horizon: int | None = None,
     shares: Mapping[str, Number] | None = None,
+    decay: Number | None = None,
 ) -> TickedAnswer:
     """Return the release of a query on a stream within a loss for all of its ticks.
 
     Args:
         query: what is asked.
         loss: the most that one unit may lose over all ticks.
-        released: "running" for everything since the start, "tick" for each tick by itself.
-        horizon: how many ticks there are; by default as the schema declares.
+        released: "running" for everything since the start, "tick" for each tick by itself, "decayed" for sums in which
+            a tick counts less with every further one.
+        horizon: how many ticks there are; by default as the schema declares, and any number where it declares none.
         shares: how the loss is divided among the aggregates, by name; by default equally.
+        decay: how much of a tick is left after one more, for decayed sums.
 
     """
-    if released not in (RUNNING, TICK):
-        raise InvalidParameter("released", released, f"{RUNNING!r} or {TICK!r}")
+    if released not in (RUNNING, TICK, DECAYED):
+        raise InvalidParameter("released", released, f"{RUNNING!r}, {TICK!r} or {DECAYED!r}")
+    if (decay is not None) != (released == DECAYED):
+        raise InvalidParameter("decay", decay, f"said for {DECAYED!r} sums, and for no others")
+    rate = None if decay is None else probability("decay", decay, open_below=True)
     arrivals = Arrivals(query)
     steps = steps_of(arrivals.ticks, horizon)
     cells = len(arrivals.groups)
     check_shown(query, is_running=released == RUNNING, cells=cells)
-    given = check_shares(shares, [one.name for one in query.aggregates])
-    weights = dict.fromkeys(arrivals.measured, Fraction(0))
-    for statistic in arrivals.statistics:
-        share = Fraction(1) if given is None else given[statistic.aggregate.name]
-        for part in statistic.measured:
-            weights[part] = max(weights[part], share / len(statistic.measured))
+    weights = weights_of(arrivals, check_shares(shares, [one.name for one in query.aggregates]))
     purse, whole_weight = Purse.within(loss), sum(weights.values())
     counters = tuple(
         counter_within(
@@ -268,22 +222,21 @@ def plan_stream(
             steps=steps,
             cells=cells,
             is_running=released == RUNNING,
+            decay=rate,
         )
         for part, weight in weights.items()
     )
-    return TickedAnswer(query=query, released=released, steps=steps, counters=counters)
+    return TickedAnswer(query=query, released=released, steps=steps, decay=rate, counters=counters)
 
 
-def steps_of(ticks: Ticks, horizon: int | None) -> int:
-    """Return how many ticks a stream has: as it is said, or as the schema declares."""
-    if horizon is None:
-        if ticks.horizon is None:
-            raise InvalidParameter(
-                "horizon", None, "said: the schema declares none, and all ticks are paid for at once"
-            )
-        return ticks.horizon
-    most = MOST_TICKS if ticks.horizon is None else ticks.horizon
-    return whole("horizon", horizon, least=1, most=most)
+def weights_of(arrivals: Arrivals, given: Mapping[str, Fraction] | None) -> dict[Measured, Fraction]:
+    """Return how the loss is divided among all that is measured: as the aggregates are, and equally within each."""
+    weights = dict.fromkeys(arrivals.measured, Fraction(0))
+    for statistic in arrivals.statistics:
+        share = Fraction(1) if given is None else given[statistic.aggregate.name]
+        for part in statistic.measured:
+            weights[part] = max(weights[part], share / len(statistic.measured))
+    return weights
 
 
 def check_shown(query: Query, *, is_running: bool, cells: int) -> None:

@@ -1,0 +1,184 @@
+"""Quantiles, lists and seizable answers of a stream, without a door: truth, sensitivity, intervals, refusals."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dither.errors import HandleMisuse, InvalidParameter
+from dither.mechanisms.core.kept import converse_anew
+from dither.privacy import ZCDP, PureDP
+from dither.publish.streams import RankedAnswer, plan_leading, plan_ranked, plan_seizable, plan_stream
+from dither.publish.streams.examples import COUNT, TOTAL, clinic_stream, stream_query
+from dither.publish.streams.kinds import plan_released
+from dither.publish.streams.ranked import levels_of
+
+#: So much that no noise is left.
+HUGE = PureDP(10**5)
+
+
+def by_site(sites: int, *, persons: bool = False, horizon: int = 4) -> Any:
+    names = tuple(f"s{number:02d}" for number in range(sites))
+    return stream_query(clinic_stream(persons=persons, sites=names, horizon=horizon), COUNT, by_site=True)
+
+
+def ticks(*counts: list[int]) -> list[Any]:
+    return [np.array(one, dtype=np.int64)[:, None] for one in counts]
+
+
+def fed(answer: Any, script: list[Any]) -> Any:
+    conversation = converse_anew(answer, None)
+    return np.stack([conversation.feed(one) for one in script])
+
+
+def ranked(sites: int, branch: int, loss: Any = HUGE) -> RankedAnswer:
+    """Return quantiles over a tree of a given branch, whatever is best."""
+    from dataclasses import replace
+
+    plan = plan_ranked(by_site(sites), loss, ranks=("1/4", "1/2", 1))
+    nodes = sum(levels_of(sites, branch))
+    return replace(plan, branch=branch, counter=replace(plan.counter, shape=(nodes,)))
+
+
+@pytest.mark.parametrize(("sites", "branch"), [(1, 2), (2, 2), (5, 2), (9, 3), (16, 4), (17, 4)])
+def test_rows_up_to_a_value_are_a_few_nodes(sites: int, branch: int) -> None:
+    answer, counts = ranked(sites, branch), np.arange(1, sites + 1)
+    nodes = answer.counted(counts)
+    assert answer.below(nodes).tolist() == np.cumsum(counts).tolist()
+    # Each unit vector shows which nodes a value is in: one of every level.
+    for place in range(sites):
+        assert answer.counted(np.eye(sites, dtype=int)[place]).sum() == len(answer.levels)
+
+
+@pytest.mark.parametrize("branch", [2, 3])
+def test_one_row_moves_the_nodes_as_far_as_is_said(branch: int) -> None:
+    """All changes of one or two rows: in L1 by the number of levels a row, in L2 by its root."""
+    answer = ranked(7, branch)
+    levels = len(answer.levels)
+    for rows in itertools.combinations_with_replacement(range(7), 2):
+        change = answer.counted(sum(np.eye(7, dtype=int)[row] for row in rows))
+        assert np.abs(change).sum() <= 2 * levels
+        assert (change * change).sum() <= 4 * levels
+
+
+def test_quantiles_without_noise_are_those_of_all_rows() -> None:
+    script = ticks([4, 0, 0, 0, 0], [0, 0, 3, 0, 1], [0, 0, 0, 9, 0], [0, 0, 0, 0, 0])
+    answer = ranked(5, 2)
+    found = answer.presented(fed(answer, script), 0, answer.ranks[1], "")
+    so_far = np.cumsum([one[:, 0] for one in script], axis=0)
+    for tick, counts in enumerate(so_far):
+        rows = np.repeat(np.arange(5), counts)
+        expected = [rows[int(np.ceil(len(rows) * share)) - 1] for share in (0.25, 0.5, 1.0)]
+        assert found.rows[tick][1:] == tuple(f"s{place:02d}" for place in expected)
+    assert [column.name for column in found.columns] == ["tick", "p25", "p50", "max"]
+
+
+def ends(found: Any) -> Any:
+    return zip(found.low, found.high, strict=True)
+
+
+def test_intervals_hold_what_they_are_for_whatever_the_noise() -> None:
+    """Nodes that are all off by as much as the reach of the first tick allows, by any signs: the truth stays within."""
+    answer = ranked(4, 2, ZCDP(8))
+    counts = np.array([20, 0, 43, 7]) * 10
+    nodes, level = answer.counted(counts), answer.ranks[1]
+    one = answer.reach(0, level) // (answer.branch * len(answer.levels))
+    rows = np.repeat(np.arange(4), counts)
+    truth = [f"s{rows[int(np.ceil(len(rows) * float(share))) - 1]:02d}" for share in answer.ranks]
+    for signs in itertools.product((-1, 1), repeat=len(nodes)):
+        noisy = nodes + one * np.array(signs)
+        assert np.abs(answer.below(noisy) - np.cumsum(counts)).max() <= answer.reach(0, level)
+        ((low, high),) = ends(answer.presented(noisy[None, :, None], 0, level, ""))
+        assert all(least <= value <= most for least, value, most in zip(low[1:], truth, high[1:], strict=True))
+
+
+def test_a_list_follows_the_largest_groups_and_stays_in_the_end() -> None:
+    answer = plan_leading(by_site(3), HUGE, top=1, changes=2, threshold=1)
+    script = ticks([5, 0, 0], [0, 9, 0], [0, 0, 20], [40, 0, 0])
+    assert fed(answer, script)[:, 0, 0].tolist() == [0, 1, 2, 2]
+    whole = plan_leading(by_site(3), HUGE, top=3)
+    assert fed(whole, script)[-1, :, 0].tolist() == [0, 1, 2]
+
+
+def test_a_list_costs_the_test_and_every_choice() -> None:
+    for loss in (PureDP(1), PureDP("1/3")):
+        answer = plan_leading(by_site(5, persons=True), loss, top=2, changes=3)
+        assert answer.loss(1) <= loss
+        assert answer.loss(1).pure is not None
+        assert float(answer.loss(1).pure) > 0.99 * float(loss.epsilon)
+    # Two rows at each of two ticks.
+    assert answer.stability == 4
+
+
+def test_what_is_seizable_adds_up_ticks_and_goes_on() -> None:
+    script = ticks([1, 0], [2, 5], [0, 1], [3, 0])
+    running = plan_seizable(by_site(2), HUGE)
+    assert fed(running, script)[..., 0].tolist() == [[1, 0], [3, 5], [3, 6], [6, 6]]
+    alone = plan_seizable(by_site(2), HUGE, released="tick")
+    assert fed(alone, script)[..., 0].tolist() == [[1, 0], [2, 5], [0, 1], [3, 0]]
+    later = converse_anew(running, None)
+    later.go_on(2, np.array([[3], [5]]))
+    later.add(script[2])
+    with pytest.raises(HandleMisuse, match="later tick"):
+        later.go_on(3, np.array([[3], [6]]))
+    assert later.report()[:, 0].tolist() == [3, 6]
+    assert later.report()[:, 0].tolist() == [3, 6]
+    with pytest.raises(HandleMisuse, match="ended"):
+        later.report()
+
+
+def test_what_is_kept_of_an_open_tick_is_noisy() -> None:
+    """With noise of a scale of ten million two memories that hold the same rows are alike with a chance below 1e-9."""
+    from dither.mechanisms import Intrusion
+
+    answer = plan_seizable(by_site(4), PureDP("1e-7"))
+    seen = []
+    for _ in range(2):
+        conversation = converse_anew(answer, None)
+        conversation.add(np.ones((4, 1), dtype=np.int64))
+        seen.append(conversation._handles[0].ask(Intrusion.UNANNOUNCED).tolist())
+        with pytest.raises(HandleMisuse, match="one unannounced"):
+            conversation._handles[0].ask(Intrusion.UNANNOUNCED)
+    assert seen[0] != seen[1]
+    assert max(map(abs, (*seen[0], *seen[1]))) > 10
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"released": "decayed"}, "decay"),
+        ({"released": "decayed", "decay": 1}, "decay"),
+        ({"released": "tick", "decay": "1/2"}, "it is for decayed"),
+        ({"released": "top"}, "top"),
+        ({"released": "top", "top": 9}, "top"),
+        ({"released": "quantiles", "top": 1}, "it is for top"),
+        ({"released": "quantiles", "shares": {"visits": 1}}, "shares"),
+        ({"released": "quantiles", "ranks": ["3/2"]}, "ranks"),
+        ({"released": "sometimes"}, "one of running, tick, decayed, quantiles, top"),
+        ({"kept": "somehow"}, "kept"),
+        ({"released": "decayed", "decay": "1/2", "kept": "noisy"}, "kept"),
+    ],
+)
+def test_odd_words_are_refused(how: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidParameter, match=says):
+        plan_released(by_site(3), PureDP(1), **how)
+
+
+def test_only_one_count_is_ranked_and_only_rows_are_seizable() -> None:
+    sums = stream_query(clinic_stream(persons=False), TOTAL, by_site=True)
+    for plan in (plan_ranked, lambda *given: plan_leading(*given, top=1)):
+        with pytest.raises(InvalidParameter, match="one COUNT"):
+            plan(sums, PureDP(1))
+    with pytest.raises(InvalidParameter, match="rows added or removed"):
+        plan_seizable(by_site(2, persons=True), PureDP(1))
+
+
+def test_people_need_less_noise_where_sums_decay_than_where_they_do_not() -> None:
+    """The noise of decayed sums does not depend on the horizon."""
+    query = by_site(2, persons=True, horizon=8760)
+    far = plan_stream(query, ZCDP("1/2"), released="decayed", decay="0.9").reach(8759, 0, "0.95")
+    near = plan_stream(query, ZCDP("1/2"), released="decayed", decay="0.9", horizon=50).reach(49, 0, "0.95")
+    assert far == near < plan_stream(query, ZCDP("1/2")).reach(8759, 0, "0.95")
