@@ -43,8 +43,14 @@ _QUERIES: dict[str, Any] = {"workload": ASKED, "sensitivity": 1}
 #: What each method is made for, at distance 1.
 METHODS: dict[type[Method], dict[str, Any]] = {
     PrefixSums: {"steps": 9, "sensitivity": 1},
+    graphs.ChosenDegrees: {"nodes": 6, "bounds": (1, 2)},
+    graphs.ChosenEdges: {"nodes": 6, "bounds": (1, 2)},
+    graphs.ChosenStars: {"nodes": 6, "k": 2, "bounds": (2, 3)},
+    graphs.ChosenTriangles: {"nodes": 6, "bounds": (1, 2)},
     graphs.DegreeSequence: {"nodes": 6},
     graphs.DegreeVector: {"nodes": 6},
+    graphs.FlowEdges: {"nodes": 6, "degree": 2},
+    graphs.GraphRace: {"nodes": 6, "pattern": "edges", "bounds": (1, 2)},
     graphs.LadderCount: {"nodes": 6, "pattern": "triangles"},
     graphs.LaplaceCount: {"nodes": 6, "pattern": "triangles"},
     graphs.ProjectedDegrees: {"nodes": 6, "degree": 2},
