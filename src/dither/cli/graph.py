@@ -38,7 +38,12 @@ def graph(
     k: Annotated[
         int | None, typer.Option("--k", help="The neighbours of a star, or the nodes over the edge of a k-triangle.")
     ] = None,
-    method: Annotated[str, typer.Option(help="Of a count: auto, ladder, smooth or laplace.")] = "auto",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="Of a count: auto, ladder, smooth or laplace; projection, flow or race where nodes are protected."
+        ),
+    ] = "auto",
     out: TableOut = None,
     plot: Plot = False,
     epsilon: Epsilon = None,

@@ -131,5 +131,4 @@ class ChosenTriangles(Composed[Any, Any]):
         place = int(run(self.choice, scores, stability=RELATIVE_STEPS // 2))
         bound = self.bounds[place]
         noisy = int(run(self.noise, in_units(values[place], moved(bound)), stability=UNIT))
-        # Values are in parts of a triangle.
-        return np.array([bound, from_units(noisy, moved(bound)) // PARTS], dtype=np.int64)
+        return np.array([bound, from_units(noisy, moved(bound), PARTS)], dtype=np.int64)

@@ -15,6 +15,7 @@ from dither.publish.graphs.degree_sequence import DegreeSequence
 from dither.publish.graphs.degree_vector import DegreeVector
 from dither.publish.graphs.ladder_count import LadderCount
 from dither.publish.graphs.laplace_count import LaplaceCount
+from dither.publish.graphs.node_planning import check_node_wish, count_of, node_method, notes_of
 from dither.publish.graphs.patterns import EDGES, PATTERNS, check_pattern, largest_count, named
 from dither.publish.graphs.projected_degrees import ProjectedDegrees
 from dither.publish.graphs.projected_edges import ProjectedEdges
@@ -42,27 +43,25 @@ def plan_graph(source: Edges, loss: Loss, wish: str, *, k: int | None = None, me
         loss: what it may lose.
         wish: one of ``WISHES``.
         k: of stars and k-triangles.
-        method: for counts; "auto" takes the ladder, and for edges noise for the worst case, which is 1.
+        method: for counts; "auto" takes the ladder, and for edges noise for the worst case, which is 1. Where nodes are
+            protected "auto" chooses a bound privately; others are "projection", "flow" and "race".
 
     """
     if wish not in WISHES:
         raise InvalidParameter("what", wish, f"one of {', '.join(WISHES)}")
-    if method not in METHODS:
+    degree = source.graph.degree
+    if degree is not None:
+        check_node_wish(wish, method)
+    elif method not in METHODS:
         raise InvalidParameter("method", method, f"one of {', '.join(METHODS)}")
     if wish in PATTERNS:
         check_pattern(wish, 0 if k is None else k)
-    elif k is not None or method != "auto":
+    elif k is not None or (method != "auto" and degree is None):
         raise InvalidParameter("k" if k is not None else "method", k if k is not None else method, f"left out: {wish}")
-
-    degree = source.graph.degree
-    if degree is not None and (wish not in (EDGES, DEGREES) or method != "auto"):
-        rule = "edges or degrees, with the method auto: where nodes are protected nothing else is there yet"
-        raise InvalidParameter("what", wish, rule)
 
     def build(within: Loss) -> Any:
         if degree is not None:
-            kind = ProjectedEdges if wish == EDGES else ProjectedDegrees
-            return kind.calibrated(within, nodes=source.nodes, degree=degree)
+            return node_method(within, source, degree, wish, k or 0, method)
         if wish == DEGREES:
             return DegreeSequence.calibrated(within, nodes=source.nodes)
         if wish == BY_NODE:
@@ -113,13 +112,14 @@ def present_graph(
 
     """
     interval = made.interval(out, confidence)
+    source: Any = made.source
     rows: list[tuple[Any, ...]]
     low: list[tuple[Any, ...]]
     high: list[tuple[Any, ...]]
     columns: tuple[ResultColumn, ...]
     notes: tuple[str, ...] = ()
     if wish == DEGREES:
-        if isinstance(made.method, ProjectedDegrees):
+        if source.graph.degree is not None:
             rows = [(degree, many) for degree, many in enumerate(np.asarray(out).tolist()) if many]
         else:
             degrees, many = np.unique(np.asarray(out, dtype=np.int64), return_counts=True)
@@ -129,7 +129,7 @@ def present_graph(
             ResultColumn("degree", "integer", is_key=True),
             ResultColumn("nodes", "integer", is_key=False, estimand="how many nodes have about this degree"),
         )
-        raw, notes = rows, (_ORDERED, *_projected(made))
+        raw, notes = rows, (_ORDERED, *_projected(made), *notes_of(made.method, out))
     elif wish == BY_NODE:
         nodes, flat = labels(), np.asarray(out).tolist()
         most = len(nodes) - 1
@@ -143,9 +143,9 @@ def present_graph(
             ResultColumn("degree", "integer", is_key=False, estimand="the number of edges at the node"),
         )
     else:
-        source: Any = made.source
         most = largest_count(source.nodes, wish, k or 0) * (2 if source.graph.directed else 1)
-        value = round(float(out)) if isinstance(out, float) else int(out)
+        count = count_of(made.method, out)
+        value = round(float(count)) if isinstance(count, float) else int(count)
         name = named(wish, k or 0)
         columns = (
             ResultColumn(
@@ -156,7 +156,7 @@ def present_graph(
         low, high = [(None,)], [(None,)]
         notes = (*_joined(made), *_projected(made))
         if interval is None:
-            notes = (_UNBOUNDED,)
+            notes = notes_of(made.method, out) or (_UNBOUNDED,)
         else:
             low, high = ([(_inside(end, most),)] for end in (interval.low, interval.high))
     return QueryResult(

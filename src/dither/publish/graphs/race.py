@@ -125,4 +125,4 @@ class GraphRace(Composed[Any, int]):
 
     def _back(self, value: int, bound: int) -> int:
         """Return a count from its grid."""
-        return from_units(value, bound) if self.pattern == EDGES else from_units(value, moved(bound)) // PARTS
+        return from_units(value, bound) if self.pattern == EDGES else from_units(value, moved(bound), PARTS)

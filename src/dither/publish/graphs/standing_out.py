@@ -149,6 +149,6 @@ def in_units(value: int, moved: int) -> int:
     return value * UNIT // moved
 
 
-def from_units(noisy: int, moved: int) -> int:
-    """Return the nearest whole number to a value on that grid, within 2^60."""
-    return min(max(round(Fraction(noisy * moved, UNIT)), -(2**60)), 2**60)
+def from_units(noisy: int, moved: int, parts: int = 1) -> int:
+    """Return the nearest whole number to a value on that grid, within 2^60, where ``parts`` of the value make one."""
+    return min(max(round(Fraction(noisy * moved, UNIT * parts)), -(2**60)), 2**60)
