@@ -55,6 +55,7 @@ METHODS: dict[type[Method], dict[str, Any]] = {
     graphs.LaplaceCount: {"nodes": 6, "pattern": "triangles"},
     graphs.ProjectedDegrees: {"nodes": 6, "degree": 2},
     graphs.ProjectedEdges: {"nodes": 6, "degree": 2},
+    graphs.TruncatedEdges: {"nodes": 6, "degree": 2},
     graphs.SmoothCount: {"nodes": 6, "pattern": "triangles"},
     interactive.IterativeConstruction: {"attributes": BITS},
     interactive.ModelFirst: {"attributes": BITS},

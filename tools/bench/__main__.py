@@ -12,6 +12,7 @@ from dither.errors import MissingExtra
 from tools.bench import (
     clusters,
     conversations,
+    graphs_node,
     groups,
     histograms,
     inference,
@@ -206,6 +207,12 @@ def show_clusters(console: Console, given: argparse.Namespace, rival: Path | Non
         console.print(line, highlight=False, markup=False)
 
 
+def show_graphs_node(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure graphs whose nodes are protected."""
+    for line in graphs_node.lines():
+        console.print(line, highlight=False, markup=False)
+
+
 def show_streams(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
     """Measure counters on streams."""
     for line in streams.lines():
@@ -228,6 +235,7 @@ SECTIONS = {
     "microdata": show_microdata,
     "itemsets": show_itemsets,
     "streams": show_streams,
+    "graphs-node": show_graphs_node,
     "clusters": show_clusters,
     "learn": show_learn,
     "ledger": show_ledger,

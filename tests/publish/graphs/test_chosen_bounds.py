@@ -26,6 +26,7 @@ from dither.publish.graphs import (
     GraphRace,
     flow,
     packing,
+    truncated_edges,
 )
 from dither.publish.graphs.chosen_degrees import knots, smooth
 from dither.publish.graphs.projection import projected
@@ -91,6 +92,20 @@ def test_the_flow_is_the_programme() -> None:
     many = np.random.default_rng().integers(0, 60, (400, 2))
     graph = graph_of(many, 60)
     assert flow.twice_flow(graph, 60) == 2 * len(graph.edges)
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3])
+def test_what_deleting_nodes_moves_is_within_a_smooth_bound(bound: int) -> None:
+    left = {bits: truncated_edges.truncated(graph, bound) for bits, graph in _graphs().items()}
+    wide = {bits: truncated_edges.widths(graph, bound) for bits, graph in _graphs().items()}
+    tight = 0
+    for here, there in _steps():
+        for one, other in ((here, there), (there, here)):
+            assert abs(left[one] - left[other]) <= wide[one][0]
+            assert (wide[one][:-1] <= wide[other][1:]).all()
+        tight = max(tight, abs(left[here] - left[there]))
+    # The twin: noise for a bounded degree alone.
+    assert tight > bound
 
 
 def test_triangles_are_listed_once() -> None:

@@ -183,6 +183,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "projected-edges": "For the number of edges, likewise, where a small largest degree is public.",
                 "projected-degrees": "For how many nodes have which degree, likewise.",
                 "flow-edges": "For the number of edges, likewise, of a graph that may be dense.",
+                "truncated-edges": "For the number of edges, likewise, among nodes of a small degree.",
                 "graph-race": "For edges or triangles, likewise, without choosing a bound first.",
                 "ladder": "As a part: noise in steps whose widths are local sensitivities, for your own statistic.",
             },

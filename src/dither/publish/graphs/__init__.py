@@ -22,6 +22,7 @@ from dither.publish.graphs.projected_degrees import ProjectedDegrees
 from dither.publish.graphs.projected_edges import ProjectedEdges
 from dither.publish.graphs.race import GraphRace
 from dither.publish.graphs.smooth_count import SmoothCount
+from dither.publish.graphs.truncated_edges import TruncatedEdges
 
 __all__ = [
     "ChosenDegrees",
@@ -37,6 +38,7 @@ __all__ = [
     "ProjectedDegrees",
     "ProjectedEdges",
     "SmoothCount",
+    "TruncatedEdges",
 ]
 
 add_examples(Lifted.name, lifted_examples)

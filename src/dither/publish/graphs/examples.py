@@ -12,7 +12,7 @@ from dither.data.reference import ReferenceEngine
 from dither.lift.edges import Edges
 from dither.lift.lifted import Lifted
 from dither.mechanisms.core.registry import Example
-from dither.privacy import EDGE
+from dither.privacy import EDGE, NODE, PureDP
 
 #: Seven nodes and nine edges, with triangles, a hub and a node of its own.
 SOME_EDGES = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (2, 3), (3, 4), (4, 5)]
@@ -54,13 +54,25 @@ def lifted_examples() -> Iterator[Example]:
     """Return a count lifted to a table of edges, with a limit of edges and without, and edges that push others out."""
     from dither.publish.graphs.ladder_count import LadderCount
 
+    ends = tuple(Column(name, Kind.INTEGER, lower=1, upper=NODES) for name in ("one", "other"))
     for most in (None, 8):
-        ends = tuple(Column(name, Kind.INTEGER, lower=1, upper=NODES) for name in ("one", "other"))
         graph = Graph(("one", "other"), edges=most)
         dataset = DataSet("friends", (Table("friends", ends, "friends.csv", graph=graph),), EDGE)
         method = LadderCount(nodes=NODES, pattern="triangles", scale=4)
         pairs = tuple((_engine(dataset, one), _engine(dataset, other), 1) for one, other, _ in edge_neighbours())
         yield Example(Lifted(source=Edges(dataset, "friends"), method=method), _engine(dataset, SOME_EDGES), pairs)
+    yield _where_nodes_are_protected(ends)
+
+
+def _where_nodes_are_protected(ends: tuple[Column, ...]) -> Example:
+    """Return edges with a chosen bound, lifted to a table whose nodes are protected."""
+    from dither.publish.graphs.chosen_edges import ChosenEdges
+
+    table = Table("friends", ends, "friends.csv", graph=Graph(("one", "other"), degree=4))
+    dataset = DataSet("friends", (table,), NODE)
+    method = ChosenEdges.calibrated(PureDP(1), nodes=NODES, bounds=(1, 2, 4))
+    pairs = tuple((_engine(dataset, one), _engine(dataset, other), 1) for one, other, _ in node_neighbours())
+    return Example(Lifted(source=Edges(dataset, "friends"), method=method), _engine(dataset, SOME_EDGES), pairs)
 
 
 def _engine(dataset: DataSet, edges: list[tuple[int, int]]) -> ReferenceEngine:
