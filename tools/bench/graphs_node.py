@@ -77,6 +77,7 @@ class Remembered:
         self.packed = cache(lambda bound: packed(self.triangles(), graph.nodes, bound))
         self.degrees = cache(lambda bound: projected(graph, bound))
         self.triangles = cache(lambda: triangles_of(graph))
+        self.graph = graph
 
     def __enter__(self) -> Remembered:
         self._kept: list[tuple[Any, str, Any]] = []
@@ -85,6 +86,8 @@ class Remembered:
         for module in (chosen_triangles, race):
             self._put(module, "packed", lambda _, __, bound: self.packed(bound))
             self._put(module, "triangles_of", lambda _: None)
+        for module in (chosen_edges, chosen_degrees, chosen_stars, chosen_triangles, flow_edges, race):
+            self._put(module, "graph_of", lambda *_: self.graph)
         for module in (chosen_degrees, chosen_stars):
             self._put(module, "projected", lambda _, bound: self.degrees(bound))
         return self

@@ -15,6 +15,7 @@ import pytest
 import scipy.optimize
 
 from dither.errors import InvalidParameter
+from dither.mechanisms import Geometric
 from dither.mechanisms.core.relative_scores import RELATIVE_STEPS, relative_scores
 from dither.privacy import NODE, ZCDP, ApproxDP, PureDP
 from dither.publish.graphs import (
@@ -24,11 +25,14 @@ from dither.publish.graphs import (
     ChosenTriangles,
     FlowEdges,
     GraphRace,
+    RestrictedCount,
     flow,
     packing,
+    restricted_count,
     truncated_edges,
 )
 from dither.publish.graphs.chosen_degrees import knots, smooth
+from dither.publish.graphs.patterns import count
 from dither.publish.graphs.projection import projected
 from dither.publish.graphs.simple_graph import SimpleGraph, graph_of
 from dither.publish.graphs.standing_out import UNIT, doubling, from_units, in_units, standing_out
@@ -106,6 +110,22 @@ def test_what_deleting_nodes_moves_is_within_a_smooth_bound(bound: int) -> None:
         tight = max(tight, abs(left[here] - left[there]))
     # The twin: noise for a bounded degree alone.
     assert tight > bound
+
+
+@pytest.mark.parametrize(("pattern", "k"), [("triangles", 0), ("stars", 2), ("k-triangles", 2)])
+def test_one_edge_moves_a_restricted_count_by_three_times_what_it_moves_there(pattern: str, k: int) -> None:
+    for bound in (1, 2, 3):
+        made = RestrictedCount(nodes=5, pattern=pattern, k=k, degree=bound, noise=Geometric(scale=1))
+        left = {bits: restricted_count.first_edges(graph, bound) for bits, graph in _graphs().items()}
+        found = {bits: count(graph, pattern, k) for bits, graph in left.items()}
+        assert max(int(graph.degrees.max()) for graph in left.values()) == bound
+        for bits, value in found.items():
+            for place in range(len(PAIRS)):
+                if not bits >> place & 1:
+                    more = bits | 1 << place
+                    assert abs(found[more] - value) <= made.moved
+                    one, other = (set(map(tuple, left[one].edges.tolist())) for one in (bits, more))
+                    assert len(one ^ other) <= 3
 
 
 def test_triangles_are_listed_once() -> None:

@@ -21,6 +21,7 @@ from dither.publish.graphs.laplace_count import LaplaceCount
 from dither.publish.graphs.projected_degrees import ProjectedDegrees
 from dither.publish.graphs.projected_edges import ProjectedEdges
 from dither.publish.graphs.race import GraphRace
+from dither.publish.graphs.restricted_count import RestrictedCount
 from dither.publish.graphs.smooth_count import SmoothCount
 from dither.publish.graphs.truncated_edges import TruncatedEdges
 
@@ -37,6 +38,7 @@ __all__ = [
     "LaplaceCount",
     "ProjectedDegrees",
     "ProjectedEdges",
+    "RestrictedCount",
     "SmoothCount",
     "TruncatedEdges",
 ]
