@@ -12,7 +12,8 @@ class GraphAnswers:
     """What can be asked of a declared graph. Every answer is charged; ``session.offer.graph_answer`` prices the same.
 
     All take what a release may lose (``epsilon``, with or without ``delta``, ``rho`` or ``loss``), ``key``,
-    ``confidence``, and counts also ``method``: "auto", "ladder", "smooth" or "laplace".
+    ``confidence``, and counts also ``method``: "auto", "ladder", "smooth" or "laplace"; where nodes are protected
+    "auto", "projection", "flow" or "race".
     """
 
     def __init__(self, release: Callable[..., QueryResult], table: str) -> None:

@@ -43,7 +43,8 @@ def graph_answer(
         delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
-        method: of a count: "ladder", "smooth", "laplace", or "auto" for the one with the least error, by public facts.
+        method: of a count: "ladder", "smooth", "laplace", or "auto" for the one with the least error, by public facts;
+            where nodes are protected "projection", "flow", "race", or "auto", which chooses a bound privately.
         key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
         confidence: of the intervals, where there are any.
 

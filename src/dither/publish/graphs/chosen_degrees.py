@@ -74,8 +74,8 @@ class ChosenDegrees(BoundChosen):
         noise: for one number, which is released in multiples such that one node moves all by 2^34 together.
 
     >>> from dither.privacy import PureDP
-    >>> ChosenDegrees.calibrated(PureDP(1), nodes=1000, bounds=(1, 2, 4, 8)).loss(1)
-    PureDP('1')
+    >>> ChosenDegrees.calibrated(PureDP(1), nodes=1000, bounds=(1, 2, 4, 8)).loss(1).epsilon
+    Fraction(1, 1)
 
     """
 

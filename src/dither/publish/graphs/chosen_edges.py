@@ -59,8 +59,8 @@ class ChosenEdges(BoundChosen):
 
     >>> from dither.privacy import PureDP
     >>> made = ChosenEdges.calibrated(PureDP(1), nodes=1000, bounds=(1, 2, 4, 8))
-    >>> made.loss(1), made.choice_scale
-    (PureDP('1'), Fraction(10, 3))
+    >>> made.loss(1).epsilon, made.choice_scale
+    (Fraction(1, 1), Fraction(10, 3))
 
     """
 

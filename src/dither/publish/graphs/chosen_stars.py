@@ -62,8 +62,8 @@ class ChosenStars(BoundChosen):
         noise: for the count, which is put on a grid of which one node moves it by 2^34 steps.
 
     >>> from dither.privacy import PureDP
-    >>> ChosenStars.calibrated(PureDP(1), nodes=1000, k=2, bounds=(2, 4, 8)).loss(1)
-    PureDP('1')
+    >>> ChosenStars.calibrated(PureDP(1), nodes=1000, k=2, bounds=(2, 4, 8)).loss(1).epsilon
+    Fraction(1, 1)
 
     """
 

@@ -65,8 +65,8 @@ class ChosenTriangles(Composed[Any, Any]):
         noise: for the count, which is put on a grid of which one node moves it by 2^34 steps.
 
     >>> from dither.privacy import PureDP
-    >>> ChosenTriangles.calibrated(PureDP(1), nodes=1000, bounds=(16, 32, 64)).loss(1)
-    PureDP('1')
+    >>> ChosenTriangles.calibrated(PureDP(1), nodes=1000, bounds=(16, 32, 64)).loss(1).epsilon
+    Fraction(1, 1)
 
     """
 

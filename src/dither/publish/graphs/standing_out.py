@@ -41,7 +41,7 @@ def standing_out(degrees: Ints, bounds: Sequence[int]) -> Ints:
     """Return for each bound the least k such that at most k nodes have a degree above the bound plus k.
 
     >>> standing_out(np.array([9, 9, 9, 1, 1]), [1, 5, 7, 9]).tolist()
-    [3, 3, 1, 0]
+    [3, 3, 2, 0]
     """
     falling = np.sort(degrees)[::-1]
     # Falls strictly: the k-th largest degree exceeds the bound plus k for the first so many k, and for no other.
