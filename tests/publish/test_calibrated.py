@@ -56,6 +56,7 @@ METHODS: dict[type[Method], dict[str, Any]] = {
     graphs.ProjectedDegrees: {"nodes": 6, "degree": 2},
     graphs.ProjectedEdges: {"nodes": 6, "degree": 2},
     graphs.TruncatedEdges: {"nodes": 6, "degree": 2},
+    graphs.QuickTriangles: {"nodes": 6, "bounds": (1, 2)},
     graphs.RestrictedCount: {"nodes": 6, "pattern": "triangles", "degree": 3},
     graphs.SmoothCount: {"nodes": 6, "pattern": "triangles"},
     interactive.IterativeConstruction: {"attributes": BITS},

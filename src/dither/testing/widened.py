@@ -309,7 +309,7 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("graph-laplace", "graph-ladder", "graph-smooth", "degree-vector", "degree-sequence"), _graph),
     **dict.fromkeys(("projected-edges", "projected-degrees"), _graph),
     **dict.fromkeys(("chosen-edges", "chosen-degrees", "chosen-stars", "chosen-triangles"), _graph),
-    **dict.fromkeys(("flow-edges", "graph-race", "truncated-edges", "restricted-count"), _graph),
+    **dict.fromkeys(("flow-edges", "graph-race", "quick-triangles", "truncated-edges", "restricted-count"), _graph),
     "lifted": _lifted,
     "two-phase": _two_phases,
     "weighted-marginals": _weighted_marginals,

@@ -25,9 +25,11 @@ from dither.publish.graphs import (
     ChosenTriangles,
     FlowEdges,
     GraphRace,
+    QuickTriangles,
     RestrictedCount,
     flow,
     packing,
+    quick_triangles,
     restricted_count,
     truncated_edges,
 )
@@ -70,6 +72,33 @@ def test_one_node_more_adds_none_or_one_to_those_that_stand_out(bound: int) -> N
     assert _moves(lambda graph: int(standing_out(graph.degrees, [bound])[0])) == (0, 1)
     # The twin: nodes above the bound, of which one hub brings all.
     assert _moves(lambda graph: int((graph.degrees > bound).sum()))[1] > 1
+
+
+@pytest.mark.parametrize("bound", [1, 2])
+def test_one_node_more_adds_none_or_one_to_those_that_stand_out_in_triangles(bound: int) -> None:
+    """On all graphs with five nodes, and on larger ones where more than a node or two stand out."""
+
+    def out(graph: SimpleGraph) -> int:
+        return int(quick_triangles.standing_out_in_triangles(graph, [bound])[0])
+
+    assert _moves(out) == (0, 1)
+    dice, most = np.random.default_rng(), 0
+    for _ in range(20):
+        edges = [pair for pair in itertools.combinations(range(11), 2) if dice.random() < 0.8]
+        here = out(graph_of(edges, 11))
+        most = max(most, here)
+        for node in range(11):
+            assert 0 <= here - out(graph_of([pair for pair in edges if node not in pair], 11)) <= 1
+    assert most >= 3
+
+
+def test_nobody_stands_out_in_triangles_above_the_largest_number() -> None:
+    graph = graph_of(list(itertools.combinations(range(9), 2)), 9)
+    # All have 28 triangles. One node away 21 are left, and counted are (7 - 1) * 7 / 2; so on.
+    slow = [
+        next(k for k in range(10) if 9 * ((8 - k) * max(7 - k, 0) > 2 * bound) <= k) for bound in (1, 5, 14, 20, 27, 28)
+    ]
+    assert quick_triangles.standing_out_in_triangles(graph, [1, 5, 14, 20, 27, 28]).tolist() == slow
 
 
 def test_those_who_stand_out_are_counted_as_defined() -> None:
@@ -243,6 +272,7 @@ def test_prices_are_within_the_loss(within: Any) -> None:
         ChosenDegrees.calibrated(within, nodes=50, bounds=bounds),
         ChosenStars.calibrated(within, nodes=50, k=2, bounds=bounds),
         ChosenTriangles.calibrated(within, nodes=50, bounds=bounds),
+        QuickTriangles.calibrated(within, nodes=50, bounds=bounds),
         FlowEdges.calibrated(within, nodes=50, degree=4),
         GraphRace.calibrated(within, nodes=50, pattern="edges", bounds=bounds),
     ):
@@ -279,6 +309,7 @@ def test_any_graph_is_answered(edges: Any) -> None:
     bound, count = answer(ChosenEdges.calibrated(huge, nodes=6, bounds=(8,)))
     assert (bound, count) == (8, len(edges))
     assert answer(ChosenTriangles.calibrated(huge, nodes=6, bounds=(16,)))[1] == len(packing.triangles_of(graph))
+    assert answer(QuickTriangles.calibrated(huge, nodes=6, bounds=(16,)))[1] == len(packing.triangles_of(graph))
     stars = sum(math.comb(degree, 2) for degree in graph.degrees.tolist())
     assert answer(ChosenStars.calibrated(huge, nodes=6, k=2, bounds=(5,)))[1] == stars
     assert answer(FlowEdges.calibrated(huge, nodes=6, degree=5)) == len(edges)

@@ -179,6 +179,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "chosen-edges": "For the number of edges where a node is protected with all its edges.",
                 "chosen-degrees": "For how many nodes have which degree, likewise.",
                 "chosen-triangles": "For triangles, likewise; minutes for a million of them.",
+                "quick-triangles": "For triangles of large graphs, likewise.",
                 "chosen-stars": "For stars, likewise; large errors for large k.",
                 "projected-edges": "For the number of edges, likewise, where a small largest degree is public.",
                 "projected-degrees": "For how many nodes have which degree, likewise.",

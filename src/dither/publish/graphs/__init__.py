@@ -20,6 +20,7 @@ from dither.publish.graphs.ladder_count import LadderCount
 from dither.publish.graphs.laplace_count import LaplaceCount
 from dither.publish.graphs.projected_degrees import ProjectedDegrees
 from dither.publish.graphs.projected_edges import ProjectedEdges
+from dither.publish.graphs.quick_triangles import QuickTriangles
 from dither.publish.graphs.race import GraphRace
 from dither.publish.graphs.restricted_count import RestrictedCount
 from dither.publish.graphs.smooth_count import SmoothCount
@@ -38,6 +39,7 @@ __all__ = [
     "LaplaceCount",
     "ProjectedDegrees",
     "ProjectedEdges",
+    "QuickTriangles",
     "RestrictedCount",
     "SmoothCount",
     "TruncatedEdges",

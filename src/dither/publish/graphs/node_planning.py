@@ -20,6 +20,7 @@ from dither.publish.graphs.flow_edges import FlowEdges
 from dither.publish.graphs.patterns import EDGES, STARS, TRIANGLES
 from dither.publish.graphs.projected_degrees import ProjectedDegrees
 from dither.publish.graphs.projected_edges import ProjectedEdges
+from dither.publish.graphs.quick_triangles import QuickTriangles
 from dither.publish.graphs.race import GraphRace
 from dither.publish.graphs.standing_out import LARGEST_BOUND, doubling
 
@@ -28,10 +29,16 @@ DEGREES: Final = "degrees"
 _METHODS: Final = {
     EDGES: ("auto", "projection", "flow", "race"),
     DEGREES: ("auto", "projection"),
-    TRIANGLES: ("auto", "race"),
+    TRIANGLES: ("auto", "programmes", "quick", "race"),
     STARS: ("auto",),
 }
 _LEAST_TRIANGLES: Final = 16
+#: Programmes for all bounds are solved where the largest bound allows no more corners of triangles than this.
+_MOST_CORNERS: Final = 2**28
+
+
+#: What releases its bound beside the count.
+_WITH_BOUND: Final = (ChosenEdges, ChosenStars, ChosenTriangles, QuickTriangles)
 
 
 def check_node_wish(wish: str, method: str) -> None:
@@ -67,7 +74,8 @@ def node_method(within: Loss, source: Edges, degree: int, wish: str, k: int, met
         bounds = triangle_bounds(nodes, degree)
         if method == "race":
             return GraphRace.calibrated(within, nodes=nodes, pattern=wish, bounds=bounds)
-        return ChosenTriangles.calibrated(within, nodes=nodes, bounds=bounds)
+        is_quick = nodes * bounds[-1] > _MOST_CORNERS if method == "auto" else method == "quick"
+        return (QuickTriangles if is_quick else ChosenTriangles).calibrated(within, nodes=nodes, bounds=bounds)
     if wish == STARS:
         if degree < k:
             raise InvalidParameter("k", k, f"at most the declared degree, {degree}: no node has so many neighbours")
@@ -90,15 +98,15 @@ def triangle_bounds(nodes: int, degree: int) -> tuple[int, ...]:
 
 def count_of(method: Any, out: Any) -> Any:
     """Return the count of what was released."""
-    return out[1] if isinstance(method, ChosenEdges | ChosenStars | ChosenTriangles) else out
+    return out[1] if isinstance(method, _WITH_BOUND) else out
 
 
 def notes_of(method: Any, out: Any) -> tuple[str, ...]:
     """Return what a bound means for a reader."""
     if isinstance(method, ChosenDegrees):
         return (_said("edges", len(out) - 1),)
-    if isinstance(method, ChosenEdges | ChosenStars | ChosenTriangles):
-        what = "triangles" if isinstance(method, ChosenTriangles) else "edges"
+    if isinstance(method, _WITH_BOUND):
+        what = "triangles" if isinstance(method, ChosenTriangles | QuickTriangles) else "edges"
         return (_said(what, int(out[0])), "no interval: what is left out beyond that bound is private")
     if isinstance(method, GraphRace):
         return ("the largest of several noisy counts, most often a little below the truth; no interval",)
