@@ -217,7 +217,7 @@ def test_auto_takes_less_noise_of_what_a_delta_allows(session: Session) -> None:
     assert isinstance(plan_graph(source, stated, "degrees-by-node").method, DegreeVector)
 
 
-def test_where_nodes_are_protected_edges_and_degrees_of_the_projection_are_released(tmp_path: Path) -> None:
+def test_where_nodes_are_protected_a_bound_is_chosen_and_what_is_within_it_released(tmp_path: Path) -> None:
     pairs = [*itertools.combinations(NAMES[:5], 2), ("p1", "p0"), ("p3", "p3")]
     (tmp_path / "friends.csv").write_text("\n".join(["one,other", *map(",".join, pairs)]))
     graph = "{ends: [one, other], degree: 4}"
@@ -230,13 +230,33 @@ def test_where_nodes_are_protected_edges_and_degrees_of_the_projection_are_relea
         assert edges.rows == ((10,),)
         assert edges.unit == "nodes added or removed"
         assert any("at most 4 edges" in note for note in edges.notes)
-        assert session.graph().degrees(epsilon=10**4).rows == ((0, 7), (4, 5))
-        for refused in ("triangles", "degrees-by-node"):
+        assert session.graph().edges(epsilon=10**4, method="flow").rows == ((10,),)
+        assert session.graph().degrees(epsilon=10**4, method="projection").rows == ((0, 7), (4, 5))
+        degrees = session.graph().degrees(epsilon=10**6 // 4)
+        assert sum(degrees.column("nodes")) == 12
+        # Five people who all know each other: ten triangles, six at a node.
+        triangles = session.graph().triangles(epsilon=10**4)
+        assert triangles.rows == ((10,),)
+        assert any("at most 6 triangles" in note for note in triangles.notes)
+        assert session.graph().triangles(epsilon=10**4, method="quick").rows == ((10,),)
+        assert session.graph().stars(2, epsilon=10**4).rows == ((30,),)
+        raced = session.graph().triangles(epsilon=10**5, method="race")
+        assert raced.rows[0][0] in (9, 10)
+        for refused, method in (
+            ("k-triangles", "auto"),
+            ("degrees-by-node", "auto"),
+            ("edges", "ladder"),
+            ("stars", "race"),
+        ):
             with pytest.raises(InvalidParameter, match="nodes are protected"):
-                session.graph_answer(refused, epsilon=1)
+                session.graph_answer(
+                    refused, k=2 if refused in ("k-triangles", "stars") else None, method=method, epsilon=1
+                )
+        with pytest.raises(InvalidParameter, match="declared degree"):
+            session.graph_answer("stars", k=5, epsilon=1)
         with pytest.raises(InvalidParameter):
             session.sql("SELECT COUNT(*) AS n FROM friends", epsilon=1)
-        assert session.balance().releases == 2
+        assert session.balance().releases == 8
     made.close()
 
 

@@ -56,6 +56,12 @@ def test_nodes_are_a_range_or_a_list() -> None:
     assert loads(schema(one=names)).tables[0].nodes == 3
 
 
+def test_a_declared_degree_says_how_large_a_graph_may_be() -> None:
+    assert Graph(("a", "b"), degree=3).most_edges(5) == 7
+    assert Graph(("a", "b"), degree=4).most_edges(5) == Graph(("a", "b")).most_edges(5)
+    assert Graph(("a", "b"), degree=1000).most_edges(100_000) <= MOST_EDGES < Graph(("a", "b")).most_edges(100_000)
+
+
 def test_a_limit_of_edges_makes_one_edge_move_two() -> None:
     assert Graph(("a", "b")).moved_edges(5) == 1
     assert Graph(("a", "b"), edges=9).moved_edges(5) == 2

@@ -13,6 +13,7 @@ from tools.bench import (
     clusters,
     conversations,
     graphs,
+    graphs_node,
     graphs_synthesis,
     groups,
     histograms,
@@ -210,6 +211,12 @@ def show_clusters(console: Console, given: argparse.Namespace, rival: Path | Non
         console.print(line, highlight=False, markup=False)
 
 
+def show_graphs_node(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure graphs whose nodes are protected."""
+    for line in graphs_node.lines():
+        console.print(line, highlight=False, markup=False)
+
+
 def show_streams(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
     """Measure counters on streams."""
     for line in [*streams.lines(), *stream_series.lines()]:
@@ -245,6 +252,7 @@ SECTIONS = {
     "itemsets": show_itemsets,
     "streams": show_streams,
     "graphs": show_graphs,
+    "graphs-node": show_graphs_node,
     "graphs-synthesis": show_graphs_synthesis,
     "clusters": show_clusters,
     "learn": show_learn,

@@ -28,7 +28,7 @@ class Graph:
         directed: whether an edge leads from the first to the second; else a row says both.
         edges: the most edges that count, which are chosen by a hash of their ends. Then one edge may push out another:
             a release costs what two edges cost. None where all that the nodes allow may count.
-        degree: where nodes are protected, the most edges of one node that count.
+        degree: where nodes are protected, the most edges of one node that count; a smaller bound may be chosen.
         weight: a column of integers with bounds. Where weights are the unit it is all that is protected.
         time: a column of dates or timestamps, by which edges of a period can be asked for.
         nodes: a public table with one row for each node, whose key is the node: what is known of the nodes.
@@ -63,7 +63,10 @@ class Graph:
 
     def most_edges(self, nodes: int) -> int:
         """Return the largest number of edges that count among that many nodes."""
-        pairs = nodes * (nodes - 1) // (1 if self.directed else 2)
+        ends = 1 if self.directed else 2
+        pairs = nodes * (nodes - 1) // ends
+        if self.degree is not None:
+            return min(pairs, nodes * self.degree // ends)
         return pairs if self.edges is None else min(pairs, self.edges)
 
     def moved_edges(self, nodes: int) -> int:

@@ -425,6 +425,8 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("degree-graph", "joint-degree-graph", "clustered-graph", "community-graph"), _graph),
     **dict.fromkeys(("kronecker-graph", "density-graph", "graph-update", "ergm-statistics", "weighted-query"), _graph),
     "top-edges-graph": _pairs,
+    **dict.fromkeys(("chosen-edges", "chosen-degrees", "chosen-stars", "chosen-triangles"), _graph),
+    **dict.fromkeys(("flow-edges", "graph-race", "quick-triangles", "truncated-edges", "restricted-count"), _graph),
     "lifted": _lifted,
     "two-phase": _two_phases,
     "refined-clusters": _refined,

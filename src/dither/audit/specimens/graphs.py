@@ -48,6 +48,35 @@ def naive_truncation(graph: Graph, count: int) -> Rows:
     return left + system_noise().discrete_laplace(_DEGREE, count)
 
 
+def crossed_triangles() -> Graph:
+    """Return twelve edges of ten nodes: the first edges of node 3 keep those of three triangles out of a projection."""
+    hub = ((0, 3), (1, 3))
+    triangles = ((0, 6, 8), (1, 2, 4), (5, 7, 9))
+    sides = ((a, b) for one, two, three in triangles for a, b in ((one, two), (one, three), (two, three)))
+    return frozenset(edge(*pair) for pair in (*hub, *sides, (4, 5)))
+
+
+def without_node(graph: Graph, node: int) -> Graph:
+    """Return the neighbour without the edges of one node."""
+    return frozenset(pair for pair in graph if node not in pair)
+
+
+def triangles_of_a_projection(graph: Graph, count: int) -> Rows:
+    """Return the triangles of a projection to degree 2, plus Laplace noise of scale 1: a node is in one at most."""
+    room: Counter[int] = Counter()
+    kept: set[Edge] = set()
+    for one, other in sorted(tuple(sorted(pair)) for pair in graph):
+        if max(room[one], room[other]) < 2:
+            room.update((one, other))
+            kept.add(edge(one, other))
+    nodes = sorted(room)
+    closed = sum(
+        {edge(a, b), edge(a, c), edge(b, c)} <= kept
+        for a, b, c in ((a, b, c) for a in nodes for b in nodes for c in nodes if a < b < c)
+    )
+    return closed + system_noise().discrete_laplace(1, count)
+
+
 def noise_tolerance_loop(triangles: int, count: int) -> Rows:
     """Return a count plus noise that is shrunk until it is below a share of that very count, in per cent."""
     uniform = uniform_floats(count)
@@ -94,6 +123,19 @@ SPECIMENS = (
         refuted_by="sampling",
         replacement="projected-degrees",
         sample=naive_truncation,
+    ),
+    Specimen(
+        name="triangles-of-a-projection",
+        source=Source(BOOK, "9.3.1.1, the projections, with the sensitivity of triangles at a bounded degree"),
+        claim=PureDP(1),
+        what_is_wrong="A projection to degree t keeps degrees from moving, not triangles: the edges of one node make "
+        "others fall out one after the other, and three triangles with them, where t (t - 1) / 2 = 1 was paid for.",
+        value=crossed_triangles(),
+        neighbour=without_node(crossed_triangles(), 3),
+        step="one node loses its edges",
+        refuted_by="sampling",
+        replacement="chosen-triangles",
+        sample=triangles_of_a_projection,
     ),
     Specimen(
         name="noise-tolerance-loop",

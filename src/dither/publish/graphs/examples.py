@@ -14,7 +14,7 @@ from dither.lift.edges import EdgeDegrees, Edges, EdgeWeights
 from dither.lift.lifted import Lifted
 from dither.mechanisms.core.registry import Example
 from dither.mechanisms.geometric import Geometric
-from dither.privacy import EDGE, WEIGHT, Unit
+from dither.privacy import EDGE, NODE, WEIGHT, PureDP, Unit
 
 #: Seven nodes and nine edges, with triangles, a hub and a node of its own.
 SOME_EDGES = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (2, 3), (3, 4), (4, 5)]
@@ -97,6 +97,7 @@ def lifted_examples() -> Iterator[Example]:
     pairs = tuple((_roads(roads, one), _roads(roads, other), 1) for one, other, _ in weight_neighbours())
     tree = SpanningTreeCost(nodes=NODES, high=8, scale=2)
     yield Example(Lifted(source=EdgeWeights(roads, "friends"), method=tree), _roads(roads, weighted_rows()), pairs)
+    yield _where_nodes_are_protected()
 
 
 def _dataset(unit: Unit, most: int | None) -> DataSet:
@@ -111,6 +112,18 @@ def _dataset(unit: Unit, most: int | None) -> DataSet:
 
 def _people() -> list[dict[str, Any]]:
     return [{"node": node, "side": "left" if node < 4 else "right"} for node in range(1, NODES)]
+
+
+def _where_nodes_are_protected() -> Example:
+    """Return edges with a chosen bound, lifted to a table whose nodes are protected."""
+    from dither.publish.graphs.chosen_edges import ChosenEdges
+
+    ends = tuple(Column(name, Kind.INTEGER, lower=1, upper=NODES) for name in ("one", "other"))
+    table = Table("friends", ends, "friends.csv", graph=Graph(("one", "other"), degree=4))
+    dataset = DataSet("friends", (table,), NODE)
+    method = ChosenEdges.calibrated(PureDP(1), nodes=NODES, bounds=(1, 2, 4))
+    pairs = tuple((_engine(dataset, one), _engine(dataset, other), 1) for one, other, _ in node_neighbours())
+    return Example(Lifted(source=Edges(dataset, "friends"), method=method), _engine(dataset, SOME_EDGES), pairs)
 
 
 def _engine(dataset: DataSet, edges: list[tuple[int, int]]) -> ReferenceEngine:

@@ -23,6 +23,7 @@ from dither.publish.graphs.graph_ratio import RATIOS, GraphRatio
 from dither.publish.graphs.ladder_count import LadderCount
 from dither.publish.graphs.laplace_count import LaplaceCount
 from dither.publish.graphs.local_count import LocalCount
+from dither.publish.graphs.node_planning import check_node_wish, node_method
 from dither.publish.graphs.patterns import EDGES, PATTERNS, STARS, check_pattern, named
 from dither.publish.graphs.projected_degrees import ProjectedDegrees
 from dither.publish.graphs.projected_edges import ProjectedEdges
@@ -80,30 +81,29 @@ def plan_graph(source: GraphSource, loss: Loss, wish: str, *, k: int | None = No
         loss: what it may lose.
         wish: one of ``WISHES``.
         k: of stars, k-triangles and cliques.
-        method: for counts; "auto" takes what ``choose_count`` chooses.
+        method: for counts; "auto" takes what ``choose_count`` chooses. Where nodes are protected "auto" chooses a bound
+            privately; others are "projection", "flow" and "race".
 
     """
     if wish not in WISHES:
         raise InvalidParameter("what", wish, f"one of {', '.join(WISHES)}")
-    if method not in METHODS:
+    degree = source.graph.degree
+    if degree is not None:
+        check_node_wish(wish, method)
+    elif method not in METHODS:
         raise InvalidParameter("method", method, f"one of {', '.join(METHODS)}")
     if wish in PATTERNS:
         check_pattern(wish, 0 if k is None else k)
-    elif k is not None or method != "auto":
+    elif k is not None or (method != "auto" and degree is None):
         raise InvalidParameter("k" if k is not None else "method", k if k is not None else method, f"left out: {wish}")
 
-    degree = source.graph.degree
-    if degree is not None and (wish not in (EDGES, DEGREES) or method != "auto"):
-        rule = "edges or degrees, with the method auto: where nodes are protected nothing else is there yet"
-        raise InvalidParameter("what", wish, rule)
     chosen = method
-    if wish in PATTERNS and method == "auto":
+    if wish in PATTERNS and method == "auto" and degree is None:
         chosen = LAPLACE if wish == EDGES else choose_count(loss, nodes=source.nodes, pattern=wish, k=k or 0).method
 
     def build(within: Loss) -> Any:
         if degree is not None:
-            kind = ProjectedEdges if wish == EDGES else ProjectedDegrees
-            return kind.calibrated(within, nodes=source.nodes, degree=degree)
+            return node_method(within, source, degree, wish, k or 0, method)
         if wish in RATIOS:
             return GraphRatio.calibrated(within, nodes=source.nodes, ratio=wish)
         if wish in _OTHERS:

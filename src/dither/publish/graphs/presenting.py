@@ -15,6 +15,7 @@ from dither.publish.graphs.graph_ratio import RATIOS, GraphRatio
 from dither.publish.graphs.ladder_count import LadderCount
 from dither.publish.graphs.laplace_count import LaplaceCount
 from dither.publish.graphs.local_count import LocalCount
+from dither.publish.graphs.node_planning import count_of, notes_of
 from dither.publish.graphs.patterns import EDGES, largest_count, named
 from dither.publish.graphs.planning import BY_NODE, DEGREES, HISTOGRAM
 from dither.publish.graphs.projected_degrees import ProjectedDegrees
@@ -94,7 +95,8 @@ def present_graph(
 
 
 def _degrees(made: Lifted, out: Any) -> _Shown:
-    if isinstance(made.method, ProjectedDegrees):
+    source: Any = made.source
+    if source.graph.degree is not None:
         rows: Rows = [(degree, many) for degree, many in enumerate(np.asarray(out).tolist()) if many]
     else:
         degrees, many = np.unique(np.asarray(out, dtype=np.int64), return_counts=True)
@@ -104,7 +106,7 @@ def _degrees(made: Lifted, out: Any) -> _Shown:
         ResultColumn("degree", "integer", is_key=True),
         ResultColumn("nodes", "integer", is_key=False, estimand="how many nodes have about this degree"),
     )
-    return _Shown(columns, rows, none, none, rows, (_ORDERED, *_projected(made)))
+    return _Shown(columns, rows, none, none, rows, (_ORDERED, *_projected(made), *notes_of(made.method, out)))
 
 
 def _by_node(out: Any, interval: Interval | None, nodes: Sequence[Any]) -> _Shown:
@@ -155,12 +157,13 @@ def _ratio(made: Lifted, out: Any, interval: Interval | None) -> _Shown:
 def _count(made: Lifted, out: Any, wish: str, k: int, interval: Interval | None) -> _Shown:
     source: Any = made.source
     most = largest_count(source.nodes, wish, k) * (2 if source.graph.directed else 1)
-    drawn = out[0] if isinstance(made.method, LocalCount) else out
+    drawn = out[0] if isinstance(made.method, LocalCount) else count_of(made.method, out)
     value = round(float(drawn)) if isinstance(drawn, float) else int(drawn)
     estimand = f"the number of {named(wish, k)} in the graph"
     column = ResultColumn(wish.replace("-", "_"), "integer", is_key=False, estimand=estimand)
     shown = min(max(value, 0), most)
-    notes = (*_joined(made), *_projected(made), *_explained(made, wish, shown, interval))
+    said = notes_of(made.method, out)
+    notes = (*_joined(made), *_projected(made), *(said or _explained(made, wish, shown, interval)))
     low: Rows = [(None,)]
     high: Rows = [(None,)]
     if interval is not None:

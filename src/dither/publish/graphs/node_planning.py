@@ -1,0 +1,119 @@
+"""Releases of a graph whose nodes are protected: which method, with which candidates for a bound, and what it says.
+
+Everything follows from public facts: the number of nodes, and the declared degree, which is the largest bound on the
+edges of one node that may be chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from dither.errors import InvalidParameter
+from dither.lift.edges import Edges
+from dither.privacy import Loss
+from dither.publish.graphs.chosen_degrees import ChosenDegrees
+from dither.publish.graphs.chosen_edges import ChosenEdges
+from dither.publish.graphs.chosen_stars import ChosenStars
+from dither.publish.graphs.chosen_triangles import MOST_TRIANGLES, ChosenTriangles
+from dither.publish.graphs.flow_edges import FlowEdges
+from dither.publish.graphs.patterns import EDGES, STARS, TRIANGLES
+from dither.publish.graphs.projected_degrees import ProjectedDegrees
+from dither.publish.graphs.projected_edges import ProjectedEdges
+from dither.publish.graphs.quick_triangles import QuickTriangles
+from dither.publish.graphs.race import GraphRace
+from dither.publish.graphs.standing_out import LARGEST_BOUND, doubling
+
+DEGREES: Final = "degrees"
+#: The methods for what may be asked.
+_METHODS: Final = {
+    EDGES: ("auto", "projection", "flow", "race"),
+    DEGREES: ("auto", "projection"),
+    TRIANGLES: ("auto", "programmes", "quick", "race"),
+    STARS: ("auto",),
+}
+_LEAST_TRIANGLES: Final = 16
+#: Programmes for all bounds are solved where the largest bound allows no more corners of triangles than this.
+_MOST_CORNERS: Final = 2**28
+
+
+#: What releases its bound beside the count.
+_WITH_BOUND: Final = (ChosenEdges, ChosenStars, ChosenTriangles, QuickTriangles)
+
+
+def check_node_wish(wish: str, method: str) -> None:
+    """Refuse what is not released where nodes are protected, and a method that is not for it."""
+    if wish not in _METHODS:
+        rule = (
+            f"one of {', '.join(_METHODS)} where nodes are protected: one node may move anything else by far too much"
+        )
+        raise InvalidParameter("what", wish, rule)
+    if method not in _METHODS[wish]:
+        rule = f"one of {', '.join(_METHODS[wish])} for {wish} where nodes are protected"
+        raise InvalidParameter("method", method, rule)
+
+
+def node_method(within: Loss, source: Edges, degree: int, wish: str, k: int, method: str) -> Any:
+    """Return the method for a wish.
+
+    Args:
+        within: what graphs one node apart may lose.
+        source: the edges.
+        degree: the largest bound on the edges of one node.
+        wish: edges, degrees, triangles or stars.
+        k: of stars.
+        method: "auto", or another for the wish.
+
+    """
+    nodes = source.nodes
+    if method == "projection":
+        return (ProjectedEdges if wish == EDGES else ProjectedDegrees).calibrated(within, nodes=nodes, degree=degree)
+    if method == "flow":
+        return FlowEdges.calibrated(within, nodes=nodes, degree=degree)
+    if wish == TRIANGLES:
+        bounds = triangle_bounds(nodes, degree)
+        if method == "race":
+            return GraphRace.calibrated(within, nodes=nodes, pattern=wish, bounds=bounds)
+        is_quick = nodes * bounds[-1] > _MOST_CORNERS if method == "auto" else method == "quick"
+        return (QuickTriangles if is_quick else ChosenTriangles).calibrated(within, nodes=nodes, bounds=bounds)
+    if wish == STARS:
+        if degree < k:
+            raise InvalidParameter("k", k, f"at most the declared degree, {degree}: no node has so many neighbours")
+        return ChosenStars.calibrated(within, nodes=nodes, k=k, bounds=doubling(k, degree))
+    bounds = doubling(1, min(degree, LARGEST_BOUND))
+    if method == "race":
+        return GraphRace.calibrated(within, nodes=nodes, pattern=wish, bounds=bounds)
+    return (ChosenEdges if wish == EDGES else ChosenDegrees).calibrated(within, nodes=nodes, bounds=bounds)
+
+
+def triangle_bounds(nodes: int, degree: int) -> tuple[int, ...]:
+    """Return candidates for the triangles at a node, from 16 to what the degree and a programme's size allow.
+
+    >>> triangle_bounds(1000, 20), triangle_bounds(100_000, 4)
+    ((16, 32, 64, 128, 190), (6,))
+    """
+    most = max(min(math.comb(degree, 2), 3 * MOST_TRIANGLES // nodes, LARGEST_BOUND), 1)
+    return doubling(min(_LEAST_TRIANGLES, most), most)
+
+
+def count_of(method: Any, out: Any) -> Any:
+    """Return the count of what was released."""
+    return out[1] if isinstance(method, _WITH_BOUND) else out
+
+
+def notes_of(method: Any, out: Any) -> tuple[str, ...]:
+    """Return what a bound means for a reader."""
+    if isinstance(method, ChosenDegrees):
+        return (_said("edges", len(out) - 1),)
+    if isinstance(method, _WITH_BOUND):
+        what = "triangles" if isinstance(method, ChosenTriangles | QuickTriangles) else "edges"
+        return (_said(what, int(out[0])), "no interval: what is left out beyond that bound is private")
+    if isinstance(method, GraphRace):
+        return ("the largest of several noisy counts, most often a little below the truth; no interval",)
+    if isinstance(method, FlowEdges):
+        return (f"of a node at most {method.degree} edges count, unless the graph is dense; no interval",)
+    return ()
+
+
+def _said(what: str, bound: int) -> str:
+    return f"of a node at most {bound} {what} count: that bound was chosen privately"
