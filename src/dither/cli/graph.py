@@ -49,8 +49,9 @@ def graph(
     method: Annotated[
         str,
         typer.Option(
-            help="Of a count: auto, ladder, smooth, laplace; with --delta also noisy-local, truncated; projection, flow "
-            "or race where nodes are protected. Of a synthetic graph: auto, clustered, top-edges, joint-degrees, communities, degrees, densities or kronecker."
+            help="Of a count: auto, ladder, smooth, laplace; with --delta also noisy-local, truncated; where nodes are "
+            "protected projection, flow or race. Of a synthetic graph: auto, clustered, top-edges, joint-degrees, "
+            "communities, degrees, densities or kronecker."
         ),
     ] = "auto",
     error: Annotated[

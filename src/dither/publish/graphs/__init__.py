@@ -17,8 +17,8 @@ from dither.publish.graphs.degree_sequence import DegreeSequence
 from dither.publish.graphs.degree_tail import DegreeTail
 from dither.publish.graphs.degree_vector import DegreeVector
 from dither.publish.graphs.examples import lifted_examples
-from dither.publish.graphs.graph_ratio import GraphRatio
 from dither.publish.graphs.flow_edges import FlowEdges
+from dither.publish.graphs.graph_ratio import GraphRatio
 from dither.publish.graphs.ladder_count import LadderCount
 from dither.publish.graphs.laplace_count import LaplaceCount
 from dither.publish.graphs.local_count import LocalCount

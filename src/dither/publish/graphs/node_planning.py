@@ -10,7 +10,7 @@ import math
 from typing import Any, Final
 
 from dither.errors import InvalidParameter
-from dither.lift.edges import Edges
+from dither.lift.edges import GraphSource
 from dither.privacy import Loss
 from dither.publish.graphs.chosen_degrees import ChosenDegrees
 from dither.publish.graphs.chosen_edges import ChosenEdges
@@ -53,7 +53,7 @@ def check_node_wish(wish: str, method: str) -> None:
         raise InvalidParameter("method", method, rule)
 
 
-def node_method(within: Loss, source: Edges, degree: int, wish: str, k: int, method: str) -> Any:
+def node_method(within: Loss, source: GraphSource, degree: int, wish: str, k: int, method: str) -> Any:
     """Return the method for a wish.
 
     Args:

@@ -25,8 +25,6 @@ from dither.publish.graphs.laplace_count import LaplaceCount
 from dither.publish.graphs.local_count import LocalCount
 from dither.publish.graphs.node_planning import check_node_wish, node_method
 from dither.publish.graphs.patterns import EDGES, PATTERNS, STARS, check_pattern, named
-from dither.publish.graphs.projected_degrees import ProjectedDegrees
-from dither.publish.graphs.projected_edges import ProjectedEdges
 from dither.publish.graphs.smooth_count import SmoothCount
 
 #: What may be asked of a graph.
