@@ -40,8 +40,8 @@ def serve(
             return
         try:
             from dither.service.server import serve as run
-        except ModuleNotFoundError as missing:
-            raise MissingExtra("service", str(missing.name)) from None
+        except ModuleNotFoundError:
+            raise MissingExtra("a service", "service") from None
 
         def ready(address: str, link: Any) -> None:
             where = f"{address}/sign-in/{link.code}"
