@@ -156,9 +156,13 @@ class Server(uvicorn.Server):
         self._ready, self._begin_stop = ready, begin_stop
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Stop taking requests; what is debited ends."""
+        """Stop taking requests; what is debited ends, and a second signal ends it at once.
+
+        The signal is not raised again afterwards: to have stopped when told is no failure.
+        """
         self._begin_stop()
-        super().handle_exit(sig, frame)
+        self.force_exit = self.should_exit
+        self.should_exit = True
 
     async def startup(self, sockets: Any = None) -> None:
         """Bind, and tell."""

@@ -1,0 +1,119 @@
+"""A folder is served by one command; people, tokens, receipts and ``--server`` are typed as the guide has them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from dither.cli.app import app
+from tests.curator.conftest import ROWS, SCHEMA
+
+COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
+
+
+def run(*words: str, code: int = 0) -> str:
+    """Type a command."""
+    done = CliRunner().invoke(app, list(words))
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DITHER_ANCHORS", str(tmp_path / "anchors"))
+    monkeypatch.setenv("DITHER_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("DITHER_TOKEN", raising=False)
+    (tmp_path / "visits.csv").write_text(ROWS)
+    (tmp_path / "clinic.yaml").write_text(SCHEMA)
+    run("init", "home")
+    run("add", "clinic.yaml", "--budget", "10")
+    return tmp_path
+
+
+def test_people_and_tokens_are_declared_listed_and_ended(home: Path) -> None:
+    assert "declared as analyst" in run("people", "add", "ana", "--role", "analyst")
+    assert "epsilon = 0.5 is left" in run("people", "grant", "ana", "clinic", "--quota", "0.5", "--most", "0.1")
+    token = run("token", "new", "ana", "--days", "3").strip()
+    (listed,) = json.loads(run("token", "list", "--json"))
+    assert listed["id"] == token.split("_")[1]
+    assert "ana" in run("token", "list")
+    (person,) = json.loads(run("people", "list", "--json"))
+    assert person["grants"] == {"clinic": "epsilon = 0.5"}
+    assert "analyst" in run("people", "list")
+    run("token", "revoke", listed["id"])
+    assert "revoked" in run("token", "list")
+    run("people", "revoke", "ana", "clinic")
+    run("people", "revoke", "ana")
+    assert "let in no more" in run("people", "list")
+    for wrong in (
+        ("people", "add", "Curator", "--role", "analyst"),
+        ("people", "add", "bob", "--role", "king"),
+        ("people", "grant", "ana", "clinic"),
+        ("token", "new", "ana"),
+        ("people", "revoke", "nobody"),
+    ):
+        assert CliRunner().invoke(app, list(wrong)).exit_code != 0
+
+
+def test_settings_in_force_are_shown_and_unknown_ones_refused(home: Path) -> None:
+    assert json.loads(run("serve", "--check", "--json", "--port", "9"))["port"] == 9
+    assert "timing: buckets" in run("serve", "--check")
+    path = home / "home" / "dither.yaml"
+    path.write_text(path.read_text() + "service: {colour: red}\n")
+    assert CliRunner().invoke(app, ["serve", "--check"]).exit_code != 0
+
+
+def test_a_receipt_is_checked_without_the_folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("sql", "clinic", COUNT, "--epsilon", "1", "--key", "mine")
+    run("receipt", "show", "mine", "-o", "receipt.json")
+    run("receipt", "key", "-o", "curator.pub")
+    assert "dither/" in run("receipt", "checkpoint")
+    monkeypatch.delenv("DITHER_HOME")
+    assert "proved: epsilon = 1 was debited" in run("receipt", "verify", "receipt.json", "--key", "curator.pub")
+    told = json.loads(run("receipt", "verify", "receipt.json", "--key", "curator.pub", "--json"))
+    assert told["is_proved"]
+    Path("other.json").write_text(Path("receipt.json").read_text().replace('"salt":"', '"salt":"0', 1))
+    assert "NOT PROVED" in run("receipt", "verify", "other.json", "--key", "curator.pub", code=1)
+    Path("answer").write_text("another")
+    run("receipt", "verify", "receipt.json", "--key", "curator.pub", "--answer", "answer", code=1)
+
+
+def test_a_served_folder_is_asked_from_elsewhere_and_stops_when_told(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("uvicorn")
+    run("people", "add", "ana", "--role", "analyst")
+    run("people", "grant", "ana", "clinic", "--quota", "5")
+    token = run("token", "new", "ana").strip()
+    command = [sys.executable, "-m", "dither", "serve", "--port", "0", "--json"]
+    served = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ.copy())
+    try:
+        text = ""
+        while text.count("{") == 0 or text.count("{") != text.count("}"):
+            line = served.stdout.readline() if served.stdout else ""
+            assert line, served.stderr.read() if served.stderr else ""
+            text += line
+        told: dict[str, Any] = json.loads(text)
+        monkeypatch.delenv("DITHER_HOME")
+        monkeypatch.setenv("DITHER_TOKEN", token)
+        server = ("--server", told["address"])
+        first = run("sql", "clinic", COUNT, "--epsilon", "1", *server)
+        assert first == run("sql", "clinic", COUNT, "--epsilon", "1", *server)
+        assert "would cost" in run("publish", "histogram", "clinic", "ward", "--epsilon", "1", "--quote", *server)
+        assert "first visit" in run("witness", told["address"], "--keep", "ledger.note")
+        assert "nothing was rewritten" in run("witness", told["address"], "--keep", "ledger.note")
+    finally:
+        served.send_signal(signal.SIGTERM)
+        _, errors = served.communicate(timeout=60)
+    assert served.returncode == 0, errors
+    assert json.loads(errors.splitlines()[0])["person"] == "ana"
