@@ -279,6 +279,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "refined-clusters": "First, for up to five columns, or six under a pure epsilon.",
                 "coreset-clusters": "First, for more columns.",
                 "private-coreset": "When it is not settled yet how many clusters are wanted, means or medians.",
+                "grid-clusters": "When one draw of plain counts is wanted, for up to three columns.",
                 "lloyd-clusters": "For two clusters in many columns and a small loss.",
                 "noisy-mixture": "When clusters overlap or differ in shape.",
                 "projected-clusters": "For hundreds of columns.",
