@@ -86,7 +86,9 @@ def test_presence_and_risk_are_counted_against_a_population() -> None:
     assert (risk.prosecutor, risk.journalist, risk.marketer, risk.uniques) == (1.0, 0.5, 2 / 3, 1)
     assert risk.by_size == ((1, 1), (2, 2))
     (guess,) = risk.guesses
-    assert (guess.right, guess.blind, guess.certain, guess.gain) == (2 / 3, 2 / 3, 1 / 3, 1.5)
+    assert (guess.right, guess.blind, guess.certain) == (2 / 3, 2 / 3, 1 / 3)
+    assert (guess.gain, guess.distinct, guess.entropy) == (pytest.approx(1.5), 1, pytest.approx(1))
+    assert guess.closeness == pytest.approx(1 / 3)
     with pytest.raises(InvalidParameter, match="4"):
         presence({"a": [4], "b": [1]}, everybody, QUASI)
 
@@ -163,5 +165,7 @@ def test_what_cannot_be_checked_is_refused() -> None:
         l_diversity(table, ["a"], "a")
     with pytest.raises(InvalidParameter, match="hierarchy"):
         t_closeness(table, ["a"], "s", distance="hierarchical")
+    with pytest.raises(InvalidParameter, match="one or more rows"):
+        risk_of(Table.of({"a": []}), ["a"])
     with pytest.raises(InvalidParameter, match="one or more rows"):
         l_diversity({"a": [], "s": []}, ["a"], "s")

@@ -185,6 +185,18 @@ def test_the_best_levels_are_those_that_exhaustion_finds(number: int) -> None:
         assert (greedy.blur.ncp or 0) >= (made.blur.ncp or 0) - 1e-12
 
 
+def test_values_that_are_written_alike_are_one_on_every_level() -> None:
+    shown = Optimal(Roles(("a",)), Rules(k=2), {"a": Hierarchy.flat([1])}).apply({"a": [1, "1"]}).frame()
+    assert shown["a"] == ["1", "1"]
+
+
+def test_a_share_of_rows_is_taken_as_it_is_written() -> None:
+    """0.29 of 100 rows are 29, though the float is less."""
+    table = {"a": ["x"] * 71 + [f"y{row}" for row in range(29)]}
+    made = Optimal(Roles(("a",)), Rules(k=2), {"a": Hierarchy.flat(table["a"])}, 0.29).apply(table)
+    assert made.blur.suppressed == 29
+
+
 def test_groups_of_averages_have_k_rows_and_fewer_than_twice_as_many() -> None:
     points = np.random.default_rng().normal(size=(57, 3))
     sizes = np.bincount(mdav(points, 5))

@@ -35,6 +35,9 @@ def test_files_keep_codes_as_they_are(tmp_path: Path, ending: str) -> None:
     assert read["zip"].cells() == ["0471", "0472", "0471", None]
     assert read["zip"].numbers() is None
     assert read["age"].numbers() is not None
+    assert Table.of({"a": [".5", "-2", "1e3"]})["a"].numbers() is not None
+    for texts in (["1", "x"], ["nan"], [True], [""]):
+        assert Table.of({"a": texts})["a"].numbers() is None
     assert len(read) == 4
 
 
@@ -45,10 +48,12 @@ def test_files_keep_codes_as_they_are(tmp_path: Path, ending: str) -> None:
         ("twice.csv", "a,a\n1,2\n", "different name"),
         ("empty.csv", "", "different name"),
         ("some.txt", "a\n", "ending in .csv"),
+        ("latin.csv", "a\nZ\udcfcrich\n", "UTF-8"),
+        ("some.parquet", "no Parquet", "Parquet file"),
     ],
 )
 def test_files_that_are_no_tables_are_refused(tmp_path: Path, name: str, text: str, match: str) -> None:
-    (tmp_path / name).write_text(text)
+    (tmp_path / name).write_text(text, encoding="utf-8", errors="surrogateescape")
     with pytest.raises(InvalidParameter, match=match):
         Table.read(tmp_path / name)
     with pytest.raises(InvalidParameter, match="is there"):
@@ -56,6 +61,8 @@ def test_files_that_are_no_tables_are_refused(tmp_path: Path, name: str, text: s
 
 
 def test_what_is_no_table_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match="one value"):
+        Table.of({"a": [[1], [2]]})
     for wrong in ([1, 2], {"a": [1], "b": [1, 2]}, {}):
         with pytest.raises(InvalidParameter, match="table"):
             Table.of(wrong)

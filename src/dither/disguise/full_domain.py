@@ -144,9 +144,10 @@ class Search:
             # Without suppression a penalty is the floor, and no tagged node has less than the one that tagged it.
             order = [node for node in order if self._known[node] > 0] if self._allowed else []
         for node in order:
-            if not self._is_open(node):
+            if self.floor[node] > self._least:
                 break
-            self._look(node)
+            if self._is_open(node):
+                self._look(node)
         return self._found
 
     def _by_floor(self) -> list[Node]:
@@ -155,7 +156,7 @@ class Search:
 
     def _is_open(self, node: Node) -> bool:
         """Return whether a node may be better than the best one found."""
-        return bool(self.floor[node] < self._least)
+        return (float(self.floor[node]), sum(node)) < (self._least, sum(self._found))
 
     def _look(self, node: Node) -> bool:
         """Return whether a node passes, and keep what is known by that."""
@@ -164,7 +165,7 @@ class Search:
             self._seen[node] = self._lattice.check(node)
         checked = self._seen[node]
         passes = checked.suppressed <= self._allowed
-        if passes and checked.penalty < self._least:
+        if passes and (checked.penalty, sum(node)) < (self._least, sum(self._found)):
             self._least, self._found = checked.penalty, node
         if self._tagged:
             some = tuple(slice(level, None) if passes else slice(0, level + 1) for level in node)

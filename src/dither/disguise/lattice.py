@@ -6,6 +6,7 @@ number: no choice of levels tells them apart.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -19,6 +20,7 @@ from dither.disguise.hierarchies import Hierarchy, Level
 from dither.disguise.rules import Rules, Trial
 from dither.disguise.table import Codes, Column, Table
 from dither.errors import InvalidParameter
+from dither.exact import exact
 
 #: A level of each quasi-identifier.
 Node = tuple[int, ...]
@@ -127,7 +129,8 @@ class Lattice:
         columns, penalty = {}, 0.0
         for name, some, level in zip(self.quasi, self.levels, node, strict=True):
             column = table[name].taken(kept)
-            if level:
+            # Values that are written alike, such as 1 and "1", are one label.
+            if level or len(some[0].labels) < len(column.values):
                 columns[name] = Column(some[level].labels, some[level].codes[column.codes])
                 penalty += float(some[level].widths[columns[name].codes].mean()) / len(self.quasi)
             else:
@@ -154,4 +157,4 @@ def rows_allowed(rules: Rules, suppression: float, rows: int) -> int:
     if suppression and rules.compares:
         rule = "0 with t, beta or delta: these compare classes with the whole table, of which rows would be left out"
         raise InvalidParameter("suppression", suppression, rule)
-    return int(suppression * rows)
+    return math.floor(exact("suppression", suppression) * rows)

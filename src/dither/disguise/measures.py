@@ -13,9 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from dither.disguise import figures
 from dither.disguise.checkers import presence
 from dither.disguise.classes import Classes, classes_of, tallies
+from dither.disguise.rules import Rules, Values
 from dither.disguise.table import Table
+from dither.errors import InvalidParameter
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,9 @@ class Guess:
         blind: the same without the table's quasi-identifiers: the share of the most frequent value.
         certain: the share of rows in classes that have one value only.
         gain: how many times as frequent a value is in a class as in the table, at most.
+        distinct: how many different values a class has, at least: the table is l-diverse for this l.
+        entropy: e to the entropy of the values of a class, at least.
+        closeness: the earth mover's distance of a class from the table, at most, by the equal distance.
 
     """
 
@@ -36,6 +42,9 @@ class Guess:
     blind: float
     certain: float
     gain: float
+    distinct: int
+    entropy: float
+    closeness: float
 
 
 @dataclass(frozen=True)
@@ -111,17 +120,19 @@ def risk_of(table: Table, quasi: Sequence[str], sensitive: Sequence[str] = (), p
         population: a register with the same quasi-identifiers, for the journalist.
 
     """
+    if not len(table):
+        raise InvalidParameter("table", 0, "one or more rows long")
     classes = classes_of(table, quasi)
     rows, count = len(table), len(classes)
     return Risk(
         rows=rows,
         classes=count,
         smallest=classes.k,
-        average=rows / count if count else 0.0,
-        largest=int(classes.sizes.max()) if count else 0,
+        average=rows / count,
+        largest=int(classes.sizes.max()),
         uniques=int(np.count_nonzero(classes.sizes == 1)),
-        prosecutor=1 / classes.k if count else 0.0,
-        marketer=count / rows if count else 0.0,
+        prosecutor=1 / classes.k,
+        marketer=count / rows,
         journalist=None if population is None else 1 / presence(table, population, quasi).k,
         by_size=_by_size(classes),
         guesses=tuple(_guess(table, classes, name) for name in sensitive),
@@ -129,26 +140,29 @@ def risk_of(table: Table, quasi: Sequence[str], sensitive: Sequence[str] = (), p
 
 
 def _by_size(classes: Classes) -> tuple[tuple[int, int], ...]:
-    if not len(classes):
-        return ()
     powers = np.frexp(classes.sizes)[1] - 1
     rows = np.rint(np.bincount(powers, weights=classes.sizes)).astype(np.int64)
     return tuple((1 << power, count) for power, count in enumerate(rows.tolist()))
 
 
 def _guess(table: Table, classes: Classes, name: str) -> Guess:
-    codes, size = table[name].codes, len(table[name].values)
-    whole = np.bincount(codes, minlength=size)
+    values = Values.of(table[name], Rules())
+    shares = values.shares
     right = certain = 0
-    gain = 0.0
-    for counts in tallies(classes.of_row, len(classes), codes, size):
+    worst: list[tuple[float, ...]] = []
+    for counts in tallies(classes.of_row, len(classes), values.codes, len(shares)):
         sizes, most = counts.sum(axis=1), counts.max(axis=1)
         right += int(most.sum())
         certain += int(sizes[most == sizes].sum())
-        present = counts[:, whole > 0] / sizes[:, None]
-        gain = max(gain, float((present / (whole[whole > 0] / len(codes))).max()))
-    rows = max(len(codes), 1)
-    return Guess(name, right / rows, int(whole.max(initial=0)) / rows, certain / rows, gain)
+        # The largest of each, so that those that should be large are turned.
+        told = (figures.likeness, figures.equal_distance)
+        turned = (figures.distinct, figures.entropy)
+        found = [*(figure(counts, shares) for figure in told), *(-figure(counts, shares) for figure in turned)]
+        worst.append(tuple(float(one.max()) for one in found))
+    likeness, closeness, distinct, entropy = np.max(worst, axis=0).tolist()
+    rows = len(table)
+    blind = float(shares.max())
+    return Guess(name, right / rows, blind, certain / rows, 1 + likeness, int(-distinct), -entropy, closeness)
 
 
 def blur_of(classes: Classes, *, rows: int, ncp: float | None = None, k: int | None = None) -> Blur:
@@ -164,5 +178,5 @@ def blur_of(classes: Classes, *, rows: int, ncp: float | None = None, k: int | N
     left = int(classes.sizes.sum())
     gone = rows - left
     count = len(classes)
-    size = left / count / k if count and k else None
+    size = left / count / k if k else None
     return Blur(gone, ncp, int(np.sum(classes.sizes**2)) + gone * rows, size)

@@ -80,7 +80,8 @@ def guess_words(one: Guess) -> str:
     """Return in a sentence what an attacker learns of a sensitive column."""
     return (
         f"{one.column}: who knows everybody's class guesses {one.right:.1%} right, without the table {one.blind:.1%}; "
-        f"{one.certain:.1%} of the rows are certain, and a value is up to {one.gain:.1f} times as frequent in a class."
+        f"{one.certain:.1%} of the rows are certain, and a value is up to {one.gain:.1f} times as frequent in a class. "
+        f"{one.distinct}-diverse (entropy {one.entropy:.2f}), {one.closeness:.3f}-close by the equal distance."
     )
 
 

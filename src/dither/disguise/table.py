@@ -8,7 +8,7 @@ of its own: rows without one are alike in that.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -40,8 +40,12 @@ class Column:
     def of(cls, cells: Iterable[Any]) -> Column:
         """Return the column of some cells."""
         places: dict[Any, int] = {}
-        codes = np.fromiter((places.setdefault(_plain(cell), len(places)) for cell in cells), dtype=np.int64)
-        return cls(tuple(places), codes)
+        codes = []
+        for cell in map(_plain, cells):
+            if not isinstance(cell, Hashable):
+                raise InvalidParameter("cell", cell, "one value, such as a number or a text")
+            codes.append(places.setdefault(cell, len(places)))
+        return cls(tuple(places), np.array(codes, dtype=np.int64))
 
     def cells(self) -> list[Any]:
         """Return the value of every row."""
@@ -63,13 +67,13 @@ class Column:
 
 
 def _plain(cell: Any) -> Any:
-    """Return a cell as Python has it; what compares unequal to itself is missing, and so is an empty text."""
+    """Return a cell as Python has it; what is not a number is missing, and so is an empty text."""
     if isinstance(cell, np.generic):
         cell = cell.item()
     # pandas has a missing value whose comparison is neither true nor false.
-    if cell is None or type(cell).__name__ in ("NAType", "NaTType") or cell == "" or cell != cell:
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, str) and not cell):
         return None
-    return cell
+    return None if isinstance(cell, float) and cell != cell else cell
 
 
 def _number(value: Any) -> float | None:
@@ -79,7 +83,7 @@ def _number(value: Any) -> float | None:
         return None
     if isinstance(value, str):
         digits = value.strip().lstrip("+-")
-        if not digits[:1].isdigit() or (digits[:1] == "0" and digits[1:2].isdigit()):
+        if not digits.removeprefix(".")[:1].isdigit() or (digits[:1] == "0" and digits[1:2].isdigit()):
             return None
     try:
         found = float(value)
@@ -146,16 +150,21 @@ class Table:
         if file.suffix.lower() == ".parquet":
             import duckdb
 
-            with duckdb.connect() as engine:
-                found = engine.execute("SELECT * FROM read_parquet(?)", [str(file)])
-                names = [part[0] for part in found.description or ()]
-                return cls._of_rows(names, found.fetchall())
+            try:
+                with duckdb.connect() as engine:
+                    found = engine.execute("SELECT * FROM read_parquet(?)", [str(file)])
+                    return cls._of_rows([part[0] for part in found.description or ()], found.fetchall())
+            except duckdb.Error:
+                raise InvalidParameter("file", str(path), "a Parquet file that can be read") from None
         if file.suffix.lower() != ".csv":
             raise InvalidParameter("file", str(path), "a file ending in .csv or .parquet")
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            first = stream.readline()
-            stream.seek(0)
-            names, *rows = csv.reader(stream, delimiter=max(_DELIMITERS, key=first.count)) if first else ([],)
+        try:
+            with file.open(encoding="utf-8-sig", newline="") as stream:
+                first = stream.readline()
+                stream.seek(0)
+                names, *rows = csv.reader(stream, delimiter=max(_DELIMITERS, key=first.count)) if first else ([],)
+        except (UnicodeDecodeError, csv.Error):
+            raise InvalidParameter("file", str(path), "rows of cells in UTF-8, with a line of names") from None
         rows = [row for row in rows if row]
         for number, row in enumerate(rows, start=1):
             if len(row) != len(names):
