@@ -55,6 +55,13 @@ def test_checkers_agree_with_their_definitions(number: int, monkeypatch: pytest.
     assert k == min(one.total() for one in seen)
     gains = [gain for one in seen for gain in slow.gains(one, whole)]
     assert beta_likeness(table, QUASI, "s") == pytest.approx(max(*gains, 1) - 1)
+    (guess,) = risk_of(Table.of(table), QUASI, ("s",)).guesses
+    assert guess.gain == pytest.approx(max(gains))
+    assert guess.right == sum(max(one.values()) for one in seen) / len(table["s"])
+    assert guess.certain == sum(one.total() for one in seen if len(one) == 1) / len(table["s"])
+    assert guess.distinct == min(map(slow.distinct, seen))
+    assert guess.entropy == pytest.approx(min(map(slow.entropy, seen)))
+    assert guess.closeness == pytest.approx(t_closeness(table, QUASI, "s"))
     logs = [abs(math.log(gain)) if gain else math.inf for gain in gains]
     assert delta_disclosure(table, QUASI, "s") == pytest.approx(max(logs))
 

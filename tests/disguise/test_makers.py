@@ -85,6 +85,18 @@ def broken(table: slow.Columns, quasi: tuple[str, ...], rules: Rules) -> list[Co
 
 
 @pytest.mark.parametrize("rules", RULES, ids=Rules.said)
+def test_counts_without_their_values_decide_alike(rules: Rules, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = np.random.default_rng()
+    trial = rules.over(Table.of(drawn(40)), ("ill",))
+    of_row = np.concatenate([np.arange(9), numbers.integers(0, 9, 31)])
+    rows, weights = numbers.permutation(40), numbers.integers(1, 4, 40)
+    sizes = np.bincount(of_row, weights=weights).astype(np.int64)
+    plain = trial.holds(of_row, sizes, rows, weights)
+    monkeypatch.setattr("dither.disguise.rules._WIDE", 0)
+    assert trial.holds(of_row, sizes, rows, weights).tolist() == plain.tolist()
+
+
+@pytest.mark.parametrize("rules", RULES, ids=Rules.said)
 @pytest.mark.parametrize("name", disguises())
 def test_no_class_breaks_a_rule(name: str, rules: Rules) -> None:
     table = drawn(missing=name != "microaggregation")

@@ -118,6 +118,20 @@ def tallies(of_row: Codes, classes: int, values: Codes, size: int, weights: Coun
         yield _tally(of_row[rows] - first, min(width, classes - first), values[rows], size, some)
 
 
+def spectra(of_row: Codes, classes: int, values: Codes, size: int, weights: Counts | None = None) -> Iterator[Counts]:
+    """Yield the same counts without saying of which values: as many columns as a class has different values, at most.
+
+    Of a column with many values, most of which a class does not have, this is far less than all counts. Whatever does
+    not depend on the order of values comes out as for ``tallies``.
+    """
+    pairs, places = np.unique(of_row * size + values, return_inverse=True)
+    counts = np.rint(np.bincount(places, weights=weights, minlength=len(pairs))).astype(np.int64)
+    of_pair = pairs // size
+    lengths = np.bincount(of_pair, minlength=classes)
+    ranks = np.arange(len(pairs)) - (np.cumsum(lengths) - lengths)[of_pair]
+    yield from tallies(of_pair, classes, ranks, int(lengths.max()), counts)
+
+
 def _tally(of_row: Codes, classes: int, values: Codes, size: int, weights: Counts | None) -> Counts:
     counts = np.bincount(of_row * size + values, weights=weights, minlength=classes * size)
     return np.rint(counts).astype(np.int64).reshape(classes, size)

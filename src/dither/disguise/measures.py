@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dither.disguise import figures
 from dither.disguise.checkers import presence
-from dither.disguise.classes import Classes, classes_of, tallies
-from dither.disguise.rules import Rules, Values
+from dither.disguise.classes import Classes, classes_of
 from dither.disguise.table import Table
 from dither.errors import InvalidParameter
 
@@ -146,23 +144,26 @@ def _by_size(classes: Classes) -> tuple[tuple[int, int], ...]:
 
 
 def _guess(table: Table, classes: Classes, name: str) -> Guess:
-    values = Values.of(table[name], Rules())
-    shares = values.shares
-    right = certain = 0
-    worst: list[tuple[float, ...]] = []
-    for counts in tallies(classes.of_row, len(classes), values.codes, len(shares)):
-        sizes, most = counts.sum(axis=1), counts.max(axis=1)
-        right += int(most.sum())
-        certain += int(sizes[most == sizes].sum())
-        # The largest of each, so that those that should be large are turned.
-        told = (figures.likeness, figures.equal_distance)
-        turned = (figures.distinct, figures.entropy)
-        found = [*(figure(counts, shares) for figure in told), *(-figure(counts, shares) for figure in turned)]
-        worst.append(tuple(float(one.max()) for one in found))
-    likeness, closeness, distinct, entropy = np.max(worst, axis=0).tolist()
-    rows = len(table)
-    blind = float(shares.max())
-    return Guess(name, right / rows, blind, certain / rows, 1 + likeness, int(-distinct), -entropy, closeness)
+    """Return what is learned of a column; only values that a class has are looked at, which may be few of many."""
+    column = table[name]
+    rows, size = len(table), len(column.values)
+    whole = np.bincount(column.codes, minlength=size) / rows
+    pairs, counts = np.unique(classes.of_row * size + column.codes, return_counts=True)
+    of_pair = pairs // size
+    starts = np.flatnonzero(np.diff(of_pair, prepend=-1))
+    most = np.maximum.reduceat(counts, starts)
+    shares, usual = counts / classes.sizes[of_pair], whole[pairs % size]
+    return Guess(
+        column=name,
+        right=int(most.sum()) / rows,
+        blind=float(whole.max()),
+        certain=int(classes.sizes[most == classes.sizes].sum()) / rows,
+        gain=float((shares / usual).max()),
+        distinct=int(np.diff(starts, append=len(pairs)).min()),
+        entropy=float(np.exp(np.add.reduceat(-shares * np.log(shares), starts).min())),
+        # What goes into the values of a class comes from those that it has too few of.
+        closeness=float(np.add.reduceat(np.maximum(shares - usual, 0), starts).max()),
+    )
 
 
 def blur_of(classes: Classes, *, rows: int, ncp: float | None = None, k: int | None = None) -> Blur:

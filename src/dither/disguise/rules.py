@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.disguise import figures
-from dither.disguise.classes import Counts, Figure, Figures, tallies
+from dither.disguise.classes import Counts, Figure, Figures, spectra, tallies
 from dither.disguise.hierarchies import Hierarchy
 from dither.disguise.table import Codes, Column, Table
 from dither.errors import InvalidParameter
@@ -25,6 +25,8 @@ from dither.exact import whole
 Diversity = Literal["distinct", "entropy", "recursive"]
 Distance = Literal["equal", "ordered", "hierarchical"]
 Mask = NDArray[np.bool_]
+#: So many counts for each row take longer than to sort the rows.
+_WIDE: Final = 32
 DIVERSITIES: Final[tuple[Diversity, ...]] = get_args(Diversity)
 DISTANCES: Final[tuple[Distance, ...]] = get_args(Distance)
 
@@ -183,9 +185,12 @@ class Trial:
             return good
         for values in self.values:
             codes = values.codes if rows is None else values.codes[rows]
+            # Where nothing is compared with the table, it does not matter which values are counted.
+            is_wide = not self.rules.compares and len(sizes) * len(values.shares) > _WIDE * len(codes)
+            counted = spectra if is_wide else tallies
             parts = [
                 self._keeps(counts, values)
-                for counts in tallies(of_row, len(sizes), codes, len(values.shares), weights)
+                for counts in counted(of_row, len(sizes), codes, len(values.shares), weights)
             ]
             good &= np.concatenate(parts) if parts else good
         return good
