@@ -75,7 +75,7 @@ def broken(table: slow.Columns, quasi: tuple[str, ...], rules: Rules) -> list[Co
         return (
             seen.total() < rules.k
             or (rules.l is not None and least[rules.diversity](seen) < rules.l - 1e-9)
-            or (rules.t is not None and slow.moved(seen, whole, far[rules.distance]) > rules.t + 1e-7)
+            or (rules.t is not None and slow.moved(seen, whole, far[rules.distance]) > rules.t + 1e-6)
             or (rules.alpha is not None and max(seen.values()) / seen.total() > rules.alpha + 1e-9)
             or (rules.beta is not None and max(gains) - 1 > rules.beta + 1e-9)
             or (rules.delta is not None and max(abs(np.log(np.maximum(gains, 1e-300)))) >= rules.delta)
