@@ -71,7 +71,7 @@ def test_a_matrix_of_zeros_has_no_relative_change() -> None:
 
 
 def test_the_table_of_the_diagnostic_data_is_met() -> None:
-    """Table 3.2 of the Kentucky thesis, first row; its RP is the legacy one."""
+    """Table 3.2 of Liu's thesis, first row; its RP is the legacy one."""
     data = pytest.importorskip("sklearn.datasets").load_breast_cancer().data
     made = FewRanks(15).apply(data)
     assert made.distortion is not None
