@@ -310,6 +310,7 @@ def test_every_release_says_that_it_promises_nothing(made: NetworkDisguise) -> N
         (lambda: AlikeWeights(0, 1.0, ()), "k"),
         (lambda: AlikeWeights(2, 0.0, ()), "mu"),
         (lambda: AlikeWeights(2, 1.0, (), tolerance=1.0), "tolerance"),
+        (lambda: AlikeWeights(2, 1.0, (), rounds=0), "rounds"),
         (lambda: AlikeWeights(2, 1.0, (), order="none"), "order"),  # type: ignore[arg-type]
         (lambda: AlikeWeights(2, 1.0, ()).apply(FIGURE), "directed"),
         (lambda: alike_edges(FIGURE, 0, 1.0), "k"),

@@ -43,6 +43,7 @@ class AlikeWeights(NetworkDisguise):
         pairs: pairs of nodes whose shortest path must stay; none is allowed.
         tolerance: how far the length of a chosen path may move, as a share of itself.
         order: in which order the edges are taken.
+        rounds: how often all edges are taken; a later round wins back what an earlier one undid.
 
     """
 
@@ -51,6 +52,7 @@ class AlikeWeights(NetworkDisguise):
     pairs: Pairs
     tolerance: float = 0.1
     order: Order = "descending"
+    rounds: int = 1
 
     name: ClassVar[str] = "mu-weighted k-anonymity"
     source: ClassVar[str] = f"{KENTUCKY}, sections 5.2 and 5.3"
@@ -67,6 +69,8 @@ class AlikeWeights(NetworkDisguise):
             raise InvalidParameter("mu", self.mu, "above 0 and finite")
         if not 0 <= self.tolerance < 1:
             raise InvalidParameter("tolerance", self.tolerance, "at least 0 and below 1")
+        if self.rounds < 1:
+            raise InvalidParameter("rounds", self.rounds, "at least 1")
         if self.order not in _ORDERS:
             raise InvalidParameter("order", self.order, f"one of {', '.join(_ORDERS)}")
 
@@ -77,16 +81,21 @@ class AlikeWeights(NetworkDisguise):
         slack = Slack(graph, self.pairs)
         true = slack.path_lengths()
         siblings = _siblings(graph)
-        moved = 0
-        for edge in self._ordered(slack.paths.uses()).tolist():
-            change = self._change(slack, true, edge, siblings[int(graph.ends[edge, 0])])
-            if change:
-                slack.move(edge, change)
-                moved += 1
+        order = self._ordered(slack.paths.uses()).tolist()
+        for _ in range(self.rounds):
+            moved = 0
+            for edge in order:
+                change = self._change(slack, true, edge, siblings[int(graph.ends[edge, 0])])
+                if change:
+                    slack.move(edge, change)
+                    moved += 1
+            if not moved:
+                break
         made = graph.reweighted(slack.weights)
         shares = [float(alike_edges(one, self.k, self.mu).mean()) for one in (graph, made)]
         anonymous = (("anonymous edges before", shares[0]), ("anonymous edges", shares[1]))
-        done = (f"{moved:,} of {len(graph.weights):,} weights were moved towards others of their node.",)
+        changed = int(np.sum(made.weights != graph.weights))
+        done = (f"{changed:,} of {len(graph.weights):,} weights were moved towards others of their node.",)
         return slack.weights, done, (*anonymous, *kept_figures(graph, made, self.pairs))
 
     def _ordered(self, uses: Places) -> Places:
