@@ -36,6 +36,7 @@ ELSEWHERE = {
     "Talk": "cli/test_ask.py",
     "AnonymizedTable": "publish/microdata/test_tables_in_engines.py",
     "Card": "curator/test_shown.py",
+    "Disguised": "disguise/test_tables.py",
     "Edition": "curator/test_editions.py",
     "FamilyModel": "publish/synthetic/test_parent_child.py",
     "FamilyTable": "publish/synthetic/test_counted_families.py",

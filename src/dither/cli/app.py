@@ -68,6 +68,14 @@ VERBS: Final = MappingProxyType(
             "Anonymize a table with noise: generalised values, merged groups of columns, sets of items, or rows at "
             "random.",
         ),
+        "disguise": Verb(
+            "disguise:disguise",
+            "Make rows look alike (k-anonymity and its kin), and measure what is left to find. NO formal guarantee.",
+        ),
+        "risk": Verb(
+            "disguise:risk",
+            "Say what any table gives away: who can be found again, and what is learned of them. NO formal guarantee.",
+        ),
         "fit": Verb(
             "fit:fit",
             "Learn a private model of a table: linear, logistic, naive Bayes, and what else dither.learn has.",
@@ -169,7 +177,7 @@ RESEARCHER: Final = "Researcher: find an algorithm, read its proof, try to refut
 PANELS: Final = MappingProxyType(
     {
         EVERYBODY: ("demo",),
-        OWNER: ("init", "add", "check", "bounds", "limits", "card"),
+        OWNER: ("init", "add", "check", "bounds", "limits", "card", "disguise", "risk"),
         ANALYST: (
             *("quote", "sql", "ask", "shell", "answer", "synthesize", "anonymize"),
             *("fit", "predict", "graph", "release"),

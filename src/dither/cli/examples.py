@@ -83,6 +83,16 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither anonymize clinic visits --columns region,ward --epsilon 1 -o rows.csv",
             "dither anonymize clinic visits --method kept-table --ask ward=oncology --epsilon 0.1",
         ),
+        "disguise": (
+            "dither disguise visits.csv --quasi age,region --sensitive ward --k 5 --l 3 "
+            "-o shown.csv --report shown.html",
+            "dither disguise visits.csv --quasi age,region --k 5 --method optimal --hierarchies levels.yaml "
+            "--suppression 0.02 -o shown.csv",
+        ),
+        "risk": (
+            "dither risk visits.csv --quasi age,region --sensitive ward",
+            "dither risk shown.csv --quasi age,region --population register.csv --report risk.html",
+        ),
         "fit": (
             "dither fit clinic visits waited --features age --epsilon 1 -o waited.json",
             "dither fit clinic visits waited --model LinearRegression --features age --epsilon 1 --quote",

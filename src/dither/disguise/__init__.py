@@ -1,6 +1,59 @@
 """Disguises, WITHOUT a formal guarantee: k-anonymity and its kin, what they leave to an attacker, what they cost.
 
-Belongs here: makers of anonymous tables, distorted matrices and reweighted networks, checkers of such releases wherever
-they were made, and measures of risk and lost information. Does not belong here: anything with a loss. Nothing of this
-room is a mechanism, can be named in a plan, a request or a session, or is imported by ``curator``.
+Belongs here: makers of anonymous tables, checkers of such tables wherever they were made, and measures of risk and
+lost information. Does not belong here: anything with a loss. Nothing of this room is a mechanism, can be named in a
+plan, a request or a session, or is imported by ``curator``. To add a disguise, write a frozen class under ``@disguise``
+in a module of its own, import it here, and add its row to ``docs/disguise.md``; the checks of the room find it.
+Numbers without roles are apart: ``matrices`` distorts rows of numbers, ``networks`` changes the weights of edges.
 """
+
+from dither.disguise.checkers import (
+    Presence,
+    alpha_k,
+    beta_likeness,
+    delta_disclosure,
+    k_anonymity,
+    km_anonymity,
+    l_diversity,
+    presence,
+    t_closeness,
+)
+from dither.disguise.contract import WARNING, Disguise, Disguised, Roles, disguise, disguises, find_disguise
+from dither.disguise.full_domain import Datafly, Optimal
+from dither.disguise.hierarchies import Hierarchy, read_hierarchies
+from dither.disguise.measures import Blur, Guess, Risk, risk_of
+from dither.disguise.microaggregation import Microaggregation
+from dither.disguise.mondrian import Mondrian
+from dither.disguise.rules import Rules
+from dither.disguise.table import Table
+
+__all__ = [
+    "WARNING",
+    "Blur",
+    "Datafly",
+    "Disguise",
+    "Disguised",
+    "Guess",
+    "Hierarchy",
+    "Microaggregation",
+    "Mondrian",
+    "Optimal",
+    "Presence",
+    "Risk",
+    "Roles",
+    "Rules",
+    "Table",
+    "alpha_k",
+    "beta_likeness",
+    "delta_disclosure",
+    "disguise",
+    "disguises",
+    "find_disguise",
+    "k_anonymity",
+    "km_anonymity",
+    "l_diversity",
+    "presence",
+    "read_hierarchies",
+    "risk_of",
+    "t_closeness",
+]

@@ -1,0 +1,151 @@
+"""``dither disguise`` and ``dither risk``: tables without a formal guarantee, and what they give away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dither.cli.console import print_json, say, words_of
+from dither.cli.options import Force, Json, Report
+from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, write_whole
+from dither.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from dither.disguise import Disguise, Risk, Roles, Rules
+
+_File = Annotated[Path, typer.Argument(metavar="FILE", help="Your table, as .csv or .parquet.")]
+_Quasi = Annotated[str, typer.Option(help="Quasi-identifiers: columns that others may know of people.")]
+_Sensitive = Annotated[str | None, typer.Option(help="Columns that others should not learn.")]
+
+
+def disguise(
+    file: _File,
+    quasi: _Quasi,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the disguised table goes: .csv or .parquet.")],
+    k: Annotated[int, typer.Option("--k", help="How many rows look alike, at least.", min=1)],
+    sensitive: _Sensitive = None,
+    identifiers: Annotated[str | None, typer.Option(help="Columns that name people; they are dropped.")] = None,
+    method: Annotated[
+        str, typer.Option(help="mondrian, or optimal, datafly (with --hierarchies), microaggregation (numbers).")
+    ] = "mondrian",
+    relaxed: Annotated[
+        bool, typer.Option("--relaxed", help="For mondrian: equal values may come into different classes.")
+    ] = False,
+    hierarchies: Annotated[
+        Path | None, typer.Option(help="A YAML file: for each column a tree, intervals, masks, or a CSV file of ARX's.")
+    ] = None,
+    suppression: Annotated[
+        float, typer.Option(help="For optimal, datafly: the share of rows that may be left out.", min=0, max=1)
+    ] = 0.0,
+    diverse: Annotated[
+        float | None, typer.Option("--l", help="How diverse the sensitive values of a class are, at least.")
+    ] = None,
+    diversity: Annotated[str, typer.Option(help="How --l counts: distinct, entropy or recursive.")] = "distinct",
+    c: Annotated[float, typer.Option("--c", help="Of recursive diversity.")] = 1.0,
+    t: Annotated[
+        float | None, typer.Option("--t", help="How far a class's sensitive values are from the table's, at most.")
+    ] = None,
+    distance: Annotated[str, typer.Option(help="For --t, between values: equal, ordered or hierarchical.")] = "equal",
+    alpha: Annotated[float | None, typer.Option(help="The share of a sensitive value in a class, at most.")] = None,
+    beta: Annotated[float | None, typer.Option(help="The relative gain of a value in a class, at most.")] = None,
+    keep_order: Annotated[
+        bool, typer.Option("--keep-order", help="Leave rows in their order, which tells who is who; else shuffle them.")
+    ] = False,
+    report: Report = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Make rows look alike (k-anonymity and its kin), and measure what is left to find. NO formal guarantee."""
+    from dither.disguise import Roles, Rules, Table, read_hierarchies
+    from dither.disguise.report import guess_words, write_disguised
+
+    _check_files(file, [Output("out", out, (".csv", ".parquet")), *_report(report)], force=force)
+    table = Table.read(file)
+    roles = Roles(words_of(quasi) or (), words_of(sensitive) or (), words_of(identifiers) or ())
+    values = {name: table[name].values for name in (*roles.quasi, *roles.sensitive)}
+    trees = {} if hierarchies is None else read_hierarchies(hierarchies, values)
+    kinds: Any = {"diversity": diversity, "distance": distance}
+    of_sensitive = {name: tree for name, tree in trees.items() if name in roles.sensitive}
+    rules = Rules(k=k, l=diverse, c=c, t=t, alpha=alpha, beta=beta, trees=of_sensitive, **kinds)
+    more: dict[str, Any] = {"hierarchies": {name: tree for name, tree in trees.items() if name in roles.quasi}}
+    more |= {"relaxed": relaxed, "suppression": suppression}
+    made = _made(method, roles, rules, more).apply(table)
+    written = {"table": str(write_whole(out, (made.table if keep_order else made.shuffled()).write))}
+    if report is not None:
+        written["report"] = str(write_whole(report, lambda path: write_disguised(path, made)))
+    if as_json:
+        print_json({**made.to_dict(), "written": written})
+        return
+    say(made.warning, style="bold red")
+    for sentence in made.done:
+        say(sentence)
+    ncp = "" if made.blur.ncp is None else f"; penalty {made.blur.ncp:.4f} of 1"
+    say(f"{made.risk.classes:,} classes, the smallest of {made.risk.smallest}{ncp}")
+    say(f"{made.before.uniques:,} rows were like no other, {made.risk.uniques:,} are")
+    for one in made.risk.guesses:
+        say(guess_words(one))
+    for name, path in written.items():
+        say(f"wrote the {name} to {path}")
+
+
+def risk(
+    file: _File,
+    quasi: _Quasi,
+    sensitive: _Sensitive = None,
+    population: Annotated[
+        Path | None, typer.Option(help="A register of everybody with the same columns, as .csv or .parquet.")
+    ] = None,
+    report: Report = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Say what any table gives away: who can be found again, and what is learned of them. NO formal guarantee."""
+    from dither.disguise import WARNING, Table, risk_of
+    from dither.disguise.report import guess_words, risk_rows, write_risk
+
+    _check_files(file, _report(report), force=force)
+    everybody = None if population is None else Table.read(population)
+    found: Risk = risk_of(Table.read(file), words_of(quasi) or (), words_of(sensitive) or (), everybody)
+    if report is not None:
+        write_whole(report, lambda path: write_risk(path, found))
+    if as_json:
+        print_json({"warning": WARNING, "risk": found.to_dict()})
+        return
+    say(WARNING, style="bold red")
+    for name, figure in risk_rows(found):
+        say(f"{name}: {figure}")
+    for one in found.guesses:
+        say(guess_words(one))
+    if report is not None:
+        say(f"wrote the report to {report}")
+
+
+def _report(report: Path | None) -> list[Output]:
+    return [] if report is None else [Output("report", report, (".html", ".json"))]
+
+
+def _check_files(file: Path, outputs: Sequence[Output], *, force: bool) -> None:
+    check_outputs(outputs)
+    keep_known(outputs)
+    for output in outputs:
+        if file.exists() and output.path.exists() and output.path.samefile(file):
+            raise InvalidParameter(output.option, str(output.path), "another file than the table itself")
+    keep_files(outputs, force=force)
+
+
+def _made(method: str, roles: Roles, rules: Rules, more: dict[str, Any]) -> Disguise:
+    """Return the disguise of a name with those of the parameters that it has."""
+    from dataclasses import fields
+
+    from dither.disguise import find_disguise
+
+    kind: Any = find_disguise(method)
+    taken = {one.name for one in fields(kind)}
+    unheard = [name for name, value in more.items() if value and name not in taken]
+    if unheard:
+        raise InvalidParameter(unheard[0], more[unheard[0]], f"left out with {method}")
+    made: Disguise = kind(roles, rules, **{name: value for name, value in more.items() if name in taken})
+    return made

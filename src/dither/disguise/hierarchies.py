@@ -1,0 +1,230 @@
+"""Hierarchies: what each value of a quasi-identifier becomes, level by level, until nothing is left of it.
+
+Level 0 is the value itself, and the last level is one label for all. A hierarchy is a table with a line for each value,
+as ARX has it in CSV files, a tree, intervals of numbers, or masks of codes. Two values with the same label on a level
+have the same labels on all levels above it: a label has one parent.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.disguise.table import Column
+from dither.errors import InvalidParameter
+
+#: What is left of a value on the last level.
+ANYTHING: Final = "*"
+_MASK: Final = "*"
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """The labels of every value, from level 1 up.
+
+    Args:
+        labels: by value, as a text; the same number of labels for each. If the last level has more than one label, a
+            level with the one label ``*`` is added.
+
+    >>> ward = Hierarchy({"a": ("front",), "b": ("front",), "c": ("back",)})
+    >>> ward.height, ward.label("b", 1), ward.label("b", 2)
+    (2, 'front', '*')
+
+    """
+
+    labels: Mapping[str, tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        lines = {str(value): tuple(map(str, labels)) for value, labels in self.labels.items()}
+        heights = {len(labels) for labels in lines.values()}
+        if len(heights) != 1:
+            rule = "one or more lines with the same number of labels each: a gap would leave a value without a parent"
+            raise InvalidParameter("hierarchy", sorted(heights), rule)
+        height = heights.pop()
+        if any(not label for labels in lines.values() for label in labels):
+            raise InvalidParameter("hierarchy", "an empty label", "without gaps")
+        for level in range(height - 1):
+            above: dict[str, str] = {}
+            for labels in lines.values():
+                if above.setdefault(labels[level], labels[level + 1]) != labels[level + 1]:
+                    rule = f"one parent for every label; on level {level + 1} this one has two"
+                    raise InvalidParameter("hierarchy", labels[level], rule)
+        if height == 0 or len({labels[-1] for labels in lines.values()}) > 1:
+            lines = {value: (*labels, ANYTHING) for value, labels in lines.items()}
+        object.__setattr__(self, "labels", lines)
+
+    @property
+    def height(self) -> int:
+        """The number of the last level."""
+        return len(next(iter(self.labels.values())))
+
+    def label(self, value: object, level: int) -> str:
+        """Return what is left of a value on a level."""
+        name = "" if value is None else str(value)
+        if name not in self.labels:
+            raise InvalidParameter("value", value, "one that its hierarchy has a line for")
+        return self.labels[name][level - 1] if level else name
+
+    @classmethod
+    def flat(cls, values: Iterable[object]) -> Hierarchy:
+        """Return the hierarchy that keeps values or gives them up."""
+        return cls({_text(value): (ANYTHING,) for value in values})
+
+    @classmethod
+    def masks(cls, values: Iterable[object]) -> Hierarchy:
+        """Return the hierarchy that strikes out one character after another, from the right.
+
+        >>> Hierarchy.masks(["1253", "1268"]).labels["1253"]
+        ('125*', '12**', '1***', '****')
+
+        """
+        texts = [_text(value) for value in values]
+        width = max(map(len, texts), default=0)
+        padded = {text: text.ljust(width) for text in texts}
+        return cls(
+            {
+                text: tuple(full[: width - cut] + _MASK * cut for cut in range(1, width + 1))
+                for text, full in padded.items()
+            }
+        )
+
+    @classmethod
+    def intervals(cls, values: Iterable[object], widths: Sequence[float]) -> Hierarchy:
+        """Return the hierarchy of intervals, closed at the left, that begin at multiples of each width.
+
+        Args:
+            values: numbers; None is missing, and stays so until the last level.
+            widths: of the intervals, each a multiple of the one before.
+
+        >>> Hierarchy.intervals([7, 12], [5, 10]).labels["12"]
+        ('[10, 15)', '[10, 20)', '*')
+
+        """
+        for before, after in zip([None, *widths[:-1]], widths, strict=True):
+            if not after > 0 or (before is not None and (after / before) % 1):
+                raise InvalidParameter("widths", list(widths), "positive, each a multiple of the one before")
+        column = Column.of(values)
+        numbers = column.numbers()
+        if numbers is None:
+            offender = next(value for value in column.values if Column.of([value]).numbers() is None)
+            raise InvalidParameter("values", offender, "numbers, if there are to be intervals of them")
+        lines = {}
+        for value, number in zip(column.values, numbers.tolist(), strict=True):
+            labels = [_interval(number, width) for width in widths] if value is not None else ["?"] * len(widths)
+            lines[_text(value)] = (*labels, ANYTHING)
+        return cls(lines)
+
+    @classmethod
+    def tree(cls, tree: Mapping[str, Any] | Sequence[Any]) -> Hierarchy:
+        """Return the hierarchy of nested mappings and lists of values; the values are equally deep."""
+        lines: dict[str, tuple[str, ...]] = {}
+
+        def add(below: Any, path: tuple[str, ...]) -> None:
+            if isinstance(below, Mapping):
+                for label, more in below.items():
+                    add(more, (str(label), *path))
+            elif isinstance(below, list | tuple):
+                for leaf in below:
+                    if _text(leaf) in lines:
+                        raise InvalidParameter("hierarchy", leaf, "a tree with each value once")
+                    lines[_text(leaf)] = path
+            else:
+                raise InvalidParameter("hierarchy", below, "mappings from labels to what is below, or lists of values")
+
+        add(tree, (ANYTHING,))
+        return cls(lines)
+
+    @classmethod
+    def read(cls, path: Path | str) -> Hierarchy:
+        """Return the hierarchy in a CSV file with a line for each value: the value, then its labels, without a head."""
+        file = Path(path)
+        if not file.is_file():
+            raise InvalidParameter("hierarchy", str(path), "a file that is there")
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            first = stream.readline()
+            stream.seek(0)
+            lines = [line for line in csv.reader(stream, delimiter=";" if ";" in first else ",") if line]
+        if len({line[0] for line in lines}) != len(lines):
+            raise InvalidParameter("hierarchy", str(path), "one line for every value")
+        return cls({line[0]: tuple(line[1:]) for line in lines})
+
+    def levels(self, column: Column) -> list[Level]:
+        """Return what a column becomes on every level, from 0 up."""
+        return [self._level(column, level) for level in range(self.height + 1)]
+
+    def _level(self, column: Column, level: int) -> Level:
+        shown = [self.label(value, level) for value in column.values]
+        places: dict[str, int] = {}
+        codes = np.array([places.setdefault(label, len(places)) for label in shown], dtype=np.int64)
+        sizes: dict[str, int] = {}
+        for value in self.labels:
+            label = self.label(value, level)
+            sizes[label] = sizes.get(label, 0) + 1
+        most = max(len(self.labels) - 1, 1)
+        widths = np.array([(sizes[label] - 1) / most for label in places])
+        return Level(tuple(places), codes, widths)
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """A column on one level.
+
+    Args:
+        labels: of the level, as far as the column has them.
+        codes: which of them each value of the column becomes.
+        widths: the share of other values that each label stands for as well: 0 for a value itself, 1 for anything.
+
+    """
+
+    labels: tuple[str, ...]
+    codes: NDArray[np.int64]
+    widths: NDArray[np.float64]
+
+
+def read_hierarchies(path: Path | str, columns: Mapping[str, Iterable[object]]) -> dict[str, Hierarchy]:
+    """Return the hierarchies that a YAML file describes, by column.
+
+    Each is a tree, ``{intervals: [5, 10]}``, ``{masks: true}``, ``{flat: true}`` or ``{file: wards.csv}``.
+
+    Args:
+        path: of the file.
+        columns: the values of each column: intervals and masks are made for them.
+
+    """
+    import yaml
+
+    file = Path(path)
+    if not file.is_file():
+        raise InvalidParameter("hierarchies", str(path), "a file that is there")
+    found = yaml.safe_load(file.read_text(encoding="utf-8"))
+    if not isinstance(found, Mapping) or not set(found) <= set(columns):
+        raise InvalidParameter("hierarchies", str(path), f"a mapping from columns: {', '.join(columns)}")
+    return {name: _described(said, columns[name], file.parent) for name, said in found.items()}
+
+
+def _described(said: Any, values: Iterable[object], folder: Path) -> Hierarchy:
+    if isinstance(said, Mapping) and len(said) == 1:
+        ((kind, what),) = said.items()
+        if kind == "intervals" and isinstance(what, list) and all(isinstance(one, int | float) for one in what):
+            return Hierarchy.intervals(values, what)
+        if kind in ("masks", "flat") and what is True:
+            return Hierarchy.masks(values) if kind == "masks" else Hierarchy.flat(values)
+        if kind == "file" and isinstance(what, str):
+            return Hierarchy.read(folder / what)
+    return Hierarchy.tree(said)
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _interval(number: float, width: float) -> str:
+    start = math.floor(number / width) * width
+    return f"[{start:g}, {start + width:g})"

@@ -1,0 +1,103 @@
+"""The report on a table: what it gives away, what it has lost, and how it is attacked; as a page or as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from dither.disguise.contract import WARNING, Disguised, find_disguise
+from dither.disguise.measures import Guess, Risk
+from dither.pages.charts import Bars, bar_chart
+from dither.pages.frame import Axis
+from dither.pages.markup import Markup
+from dither.pages.page import alarm, bullets, code, figure, note, page, page_target, paragraph, section, table
+
+
+def write_disguised(path: Path | str, made: Disguised) -> Path:
+    """Write the report on a disguised table to a .html or .json file, and return its path."""
+    target = page_target(path)
+    text = made.to_json() if target.suffix.lower() == ".json" else disguised_page(made)
+    target.write_text(text, encoding="utf-8")
+    return target
+
+
+def write_risk(path: Path | str, risk: Risk) -> Path:
+    """Write what a table gives away to a .html or .json file, and return its path."""
+    target = page_target(path)
+    if target.suffix.lower() == ".json":
+        text = json.dumps({"warning": WARNING, "risk": risk.to_dict()}, indent=2)
+    else:
+        text = page("Disclosure risk", alarm(WARNING), *_risk("What the table gives away", risk))
+    target.write_text(text, encoding="utf-8")
+    return target
+
+
+def disguised_page(made: Disguised) -> str:
+    """Return the text of the page on a disguised table."""
+    kind = find_disguise(made.disguise)
+    blur = made.blur
+    lost = [
+        ("rows left out", f"{blur.suppressed:,}"),
+        (
+            "normalised certainty penalty (0: nothing lost, 1: everything)",
+            "" if blur.ncp is None else f"{blur.ncp:.4f}",
+        ),
+        ("discernibility", f"{blur.discernibility:,}"),
+        ("average class size, as a multiple of k", "" if blur.class_size is None else f"{blur.class_size:.2f}"),
+    ]
+    attacks = section(
+        "How tables like this are attacked",
+        paragraph("Each of these is shown on generated data, beside a differentially private release of the same:"),
+        bullets(code(f"dither attack {name}") for name in kind.attacks),
+    )
+    return page(
+        f"Disguise: {made.disguise}",
+        alarm(made.warning),
+        section("What was done", bullets(made.done), note(f"Source: {kind.source}.")),
+        *_risk("What the disguised table still gives away", made.risk, made.before),
+        section("What was lost", table((), lost)),
+        attacks,
+    )
+
+
+def risk_rows(risk: Risk) -> list[tuple[str, str]]:
+    """Return the figures of a risk in words."""
+    register = "" if risk.journalist is None else f"{risk.journalist:.2%}"
+    return [
+        ("rows", f"{risk.rows:,}"),
+        ("classes of rows that look alike", f"{risk.classes:,}"),
+        ("smallest class (k)", f"{risk.smallest:,}"),
+        ("average class", f"{risk.average:,.2f}"),
+        ("largest class", f"{risk.largest:,}"),
+        ("rows that nobody else looks like", f"{risk.uniques:,}"),
+        ("prosecutor risk: the target is in the table", f"{risk.prosecutor:.2%}"),
+        *([("journalist risk: by a register", register)] if register else []),
+        ("marketer risk: rows found again on average", f"{risk.marketer:.2%}"),
+    ]
+
+
+def guess_words(one: Guess) -> str:
+    """Return in a sentence what an attacker learns of a sensitive column."""
+    return (
+        f"{one.column}: who knows everybody's class guesses {one.right:.1%} right, without the table {one.blind:.1%}; "
+        f"{one.certain:.1%} of the rows are certain, and a value is up to {one.gain:.1f} times as frequent in a class. "
+        f"{one.distinct}-diverse (entropy {one.entropy:.2f}), {one.closeness:.3f}-close by the equal distance."
+    )
+
+
+def _risk(title: str, risk: Risk, before: Risk | None = None) -> tuple[Markup, ...]:
+    rows: list[tuple[str, ...]] = list(risk_rows(risk))
+    headings = ["", "now"]
+    if before is not None:
+        rows = [(*now, was[1]) for now, was in zip(rows, risk_rows(before), strict=True)]
+        headings.append("before")
+    parts: list[Markup] = [table(headings, rows)]
+    if risk.by_size:
+        labels = [f"{size}" if size == 1 else f"{size}-{2 * size - 1}" for size, _ in risk.by_size]
+        bars = [Bars("rows", tuple(float(count) for _, count in risk.by_size))]
+        chart = bar_chart("Rows by the size of their class", labels, bars, across=Axis("class size"), up=Axis("rows"))
+        parts.append(figure(chart.markup()))
+    made = [section(title, *parts)]
+    if risk.guesses:
+        made.append(section("What is learned of sensitive values", bullets(map(guess_words, risk.guesses))))
+    return tuple(made)

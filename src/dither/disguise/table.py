@@ -1,0 +1,232 @@
+"""Tables as a curator has them: columns of values, each stored once, with a number for every row.
+
+A frame of pandas, Polars or Arrow, a mapping of columns, or a file becomes a ``Table``, and goes back as what it was.
+Cells of a CSV file stay the texts that they are, so that a code such as 0471 keeps its zero. A missing value is a value
+of its own: rows without one are alike in that.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter, MissingExtra
+
+Codes = NDArray[np.int64]
+Origin = Literal["columns", "pandas", "polars", "arrow"]
+_DELIMITERS: Final = ",;\t|"
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The values of a column, each once, and which of them stands in each row.
+
+    Args:
+        values: different from each other; None stands for what is missing.
+        codes: the place of each row's value among them.
+
+    """
+
+    values: tuple[Any, ...]
+    codes: Codes
+
+    @classmethod
+    def of(cls, cells: Iterable[Any]) -> Column:
+        """Return the column of some cells."""
+        places: dict[Any, int] = {}
+        codes = []
+        for cell in map(_plain, cells):
+            if not isinstance(cell, Hashable):
+                raise InvalidParameter("cell", cell, "one value, such as a number or a text")
+            codes.append(places.setdefault(cell, len(places)))
+        return cls(tuple(places), np.array(codes, dtype=np.int64))
+
+    def cells(self) -> list[Any]:
+        """Return the value of every row."""
+        return [self.values[code] for code in self.codes.tolist()]
+
+    def taken(self, rows: NDArray[Any]) -> Column:
+        """Return the column of some of the rows."""
+        return Column(self.values, self.codes[rows])
+
+    def numbers(self) -> NDArray[np.float64] | None:
+        """Return the values as numbers, NaN where one is missing; None if they are texts or codes.
+
+        A text with a leading zero, such as 0471, is a code, and so is one of a column that has such a text.
+        """
+        found = [_number(value) for value in self.values]
+        if any(one is None for one in found) or all(value is None for value in self.values):
+            return None
+        return np.array(found, dtype=np.float64)
+
+
+def _plain(cell: Any) -> Any:
+    """Return a cell as Python has it; what is not a number is missing, and so is an empty text."""
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    # pandas has a missing value whose comparison is neither true nor false.
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, str) and not cell):
+        return None
+    return None if isinstance(cell, float) and cell != cell else cell
+
+
+def _number(value: Any) -> float | None:
+    if value is None:
+        return float("nan")
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        digits = value.strip().lstrip("+-")
+        if not digits.removeprefix(".")[:1].isdigit() or (digits[:1] == "0" and digits[1:2].isdigit()):
+            return None
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        return None
+    return found if np.isfinite(found) else None
+
+
+class Table:
+    """Columns of equal length, by name.
+
+    >>> table = Table.of({"age": [31, 35], "ward": ["a", None]})
+    >>> len(table), table.names, table["ward"].cells()
+    (2, ('age', 'ward'), ['a', None])
+
+    """
+
+    def __init__(self, columns: Mapping[str, Column], origin: Origin = "columns") -> None:
+        lengths = {len(column.codes) for column in columns.values()}
+        if len(lengths) != 1:
+            raise InvalidParameter("table", sorted(lengths), "one or more columns of equal length")
+        self._columns = dict(columns)
+        self._rows = lengths.pop()
+        self.origin: Final = origin
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self._columns:
+            raise InvalidParameter("column", name, f"one of {', '.join(self._columns)}")
+        return self._columns[name]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in their order."""
+        return tuple(self._columns)
+
+    @classmethod
+    def of(cls, given: Any) -> Table:
+        """Return the table of a frame of pandas or Polars, an Arrow table, a mapping of columns, or a table."""
+        if isinstance(given, Table):
+            return given
+        home = type(given).__module__.partition(".")[0]
+        if home == "pandas":
+            return cls({str(name): Column.of(given[name].tolist()) for name in given.columns}, "pandas")
+        if home == "polars":
+            if hasattr(given, "collect"):
+                given = given.collect()
+            return cls({name: Column.of(given[name].to_list()) for name in given.columns}, "polars")
+        if home == "pyarrow":
+            return cls({name: Column.of(given[name].to_pylist()) for name in given.column_names}, "arrow")
+        if isinstance(given, Mapping):
+            return cls({str(name): Column.of(cells) for name, cells in given.items()})
+        rule = "a frame of pandas or Polars, an Arrow table, or a mapping from names to columns"
+        raise InvalidParameter("table", type(given).__name__, rule)
+
+    @classmethod
+    def read(cls, path: Path | str) -> Table:
+        """Return the table in a .csv file with a line of names, or in a .parquet file."""
+        file = Path(path)
+        if not file.is_file():
+            raise InvalidParameter("file", str(path), "a file that is there")
+        if file.suffix.lower() == ".parquet":
+            import duckdb
+
+            try:
+                with duckdb.connect() as engine:
+                    found = engine.execute("SELECT * FROM read_parquet(?)", [str(file)])
+                    return cls._of_rows([part[0] for part in found.description or ()], found.fetchall())
+            except duckdb.Error:
+                raise InvalidParameter("file", str(path), "a Parquet file that can be read") from None
+        if file.suffix.lower() != ".csv":
+            raise InvalidParameter("file", str(path), "a file ending in .csv or .parquet")
+        try:
+            with file.open(encoding="utf-8-sig", newline="") as stream:
+                first = stream.readline()
+                stream.seek(0)
+                names, *rows = csv.reader(stream, delimiter=max(_DELIMITERS, key=first.count)) if first else ([],)
+        except (UnicodeDecodeError, csv.Error):
+            raise InvalidParameter("file", str(path), "rows of cells in UTF-8, with a line of names") from None
+        rows = [row for row in rows if row]
+        for number, row in enumerate(rows, start=1):
+            if len(row) != len(names):
+                raise InvalidParameter(f"row {number}", f"{len(row)} cells", f"{len(names)} cells wide, as the names")
+        return cls._of_rows(names, rows)
+
+    @classmethod
+    def _of_rows(cls, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+        if not names or len(set(names)) != len(names):
+            raise InvalidParameter("file", list(names), "columns with a different name each")
+        columns = zip(*rows, strict=True) if rows else ([] for _ in names)
+        return cls({name: Column.of(cells) for name, cells in zip(names, columns, strict=True)})
+
+    def replaced(self, columns: Mapping[str, Column], dropped: Iterable[str] = ()) -> Table:
+        """Return the table with other columns in place of those of the same names, and without those dropped."""
+        gone = set(dropped)
+        kept = {name: columns.get(name, column) for name, column in self._columns.items() if name not in gone}
+        return Table(kept, self.origin)
+
+    def taken(self, rows: NDArray[Any]) -> Table:
+        """Return some of the rows: a mask, or their places."""
+        return Table({name: column.taken(rows) for name, column in self._columns.items()}, self.origin)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the cells of every column, by name."""
+        return {name: column.cells() for name, column in self._columns.items()}
+
+    def frame(self) -> Any:
+        """Return what the table was made from: a frame of the same library, else a dictionary of columns."""
+        cells = self.columns()
+        if self.origin == "columns":
+            return cells
+        try:
+            if self.origin == "pandas":
+                import pandas as pd
+
+                return pd.DataFrame(cells)
+            if self.origin == "polars":
+                import polars as pl
+
+                return pl.DataFrame(cells, strict=False)
+            import pyarrow as pa
+
+            return pa.table(cells)
+        except ImportError:
+            raise MissingExtra("frames", "frames") from None
+
+    def write(self, path: Path | str) -> Path:
+        """Write the table to a .csv or .parquet file and return its path."""
+        file = Path(path)
+        if file.suffix.lower() == ".parquet":
+            try:
+                import pyarrow as pa
+                import pyarrow.parquet as pq
+            except ImportError:
+                raise MissingExtra("Parquet files", "frames") from None
+            pq.write_table(pa.table(self.columns()), file)
+            return file
+        if file.suffix.lower() != ".csv":
+            raise InvalidParameter("out", str(path), "a file ending in .csv or .parquet")
+        with file.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(self.names)
+            writer.writerows(zip(*self.columns().values(), strict=True))
+        return file

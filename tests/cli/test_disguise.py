@@ -1,0 +1,82 @@
+"""``dither disguise`` and ``dither risk``: from a file to a file and a report, and never silent about guarantees."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from dither.cli.app import app
+from dither.disguise import WARNING, k_anonymity, l_diversity
+from dither.disguise.table import Table
+from dither.errors import InvalidParameter
+
+ROWS = "name,age,zip,ill\n" + "".join(f"p{row},{20 + row},{1200 + row % 4},{'abc'[row % 3]}\n" for row in range(24))
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text(ROWS)
+    return tmp_path
+
+
+def typed(line: str) -> Any:
+    found = CliRunner().invoke(app, line.split())
+    if isinstance(found.exception, InvalidParameter):
+        raise found.exception
+    return found
+
+
+def test_a_file_becomes_a_disguised_one_with_a_report(here: Path) -> None:
+    line = "disguise t.csv --quasi age,zip --sensitive ill --identifiers name --k 4 --l 3 -o out.csv --report r.html"
+    found = typed(line)
+    assert found.exit_code == 0, found.output
+    assert WARNING in found.output.replace("\n", " ")
+    out = Table.read(here / "out.csv")
+    assert out.names == ("age", "zip", "ill")
+    assert k_anonymity(out, ("age", "zip")) >= 4
+    assert l_diversity(out, ("age", "zip"), "ill") >= 3
+    assert WARNING in (here / "r.html").read_text()
+    with pytest.raises(InvalidParameter, match="force"):
+        typed(line)
+    again = typed(f"{line} --force --json")
+    said = json.loads(again.output)
+    assert (said["warning"], said["risk"]["rows"]) == (WARNING, 24)
+    told = typed("risk out.csv --quasi age,zip --sensitive ill --population out.csv --json")
+    assert json.loads(told.output)["risk"]["smallest"] == said["risk"]["smallest"]
+    told = typed("risk out.csv --quasi age,zip --sensitive ill --report risk.json")
+    assert "prosecutor" in told.output
+    assert json.loads((here / "risk.json").read_text())["warning"] == WARNING
+
+
+def test_levels_are_chosen_from_hierarchies(here: Path) -> None:
+    (here / "levels.yaml").write_text("age: {intervals: [8, 16]}\nzip: {masks: true}\nill: {x: [a, b], y: [c]}\n")
+    found = typed(
+        "disguise t.csv --quasi age,zip --sensitive ill --k 4 --method optimal --hierarchies levels.yaml "
+        "--t 0.5 --distance hierarchical -o out.csv --keep-order"
+    )
+    assert found.exit_code == 0, found.output
+    assert Table.read(here / "out.csv")["name"].cells() == [f"p{row}" for row in range(24)]
+
+
+@pytest.mark.parametrize(
+    ("line", "match"),
+    [
+        ("disguise t.csv --quasi age --k 2 -o t.csv --force", "another file"),
+        ("disguise t.csv --quasi age --k 2 -o out.txt", "ending in"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv --method optimal --relaxed", "left out with optimal"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv --suppression 0.1", "left out with mondrian"),
+        ("disguise t.csv --quasi age --k 99 -o out.csv", "number of rows"),
+        ("disguise none.csv --quasi age --k 2 -o out.csv", "is there"),
+        ("risk t.csv --quasi town", "one of name"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_writes_nothing(here: Path, line: str, match: str) -> None:
+    with pytest.raises(InvalidParameter, match=match):
+        typed(line)
+    assert not (here / "out.csv").exists()
+    assert (here / "t.csv").read_text() == ROWS

@@ -1,0 +1,147 @@
+"""Tables come from frames and files and go back as they came; hierarchies without sense are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dither.disguise import Hierarchy, Mondrian, Roles, Rules, Table, disguises, read_hierarchies, risk_of
+from dither.disguise.contract import WARNING
+from dither.disguise.report import write_disguised, write_risk
+from dither.errors import InvalidParameter
+
+PEOPLE = {"age": [21, 25, 43, None], "zip": ["0471", "0472", "0471", ""], "ill": ["a", "b", "a", "b"]}
+
+
+def test_frames_come_back_as_they_came() -> None:
+    pd, pl, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    method = Mondrian(Roles(("age",), ("ill",)), Rules(k=2, l=2))
+    expected = method.apply(PEOPLE).frame()
+    for given in (pd.DataFrame(PEOPLE), pl.DataFrame(PEOPLE), pl.DataFrame(PEOPLE).lazy(), pa.table(PEOPLE)):
+        frame = method.apply(given).frame()
+        kind: Any = pl.DataFrame if isinstance(given, pl.LazyFrame) else type(given)
+        assert isinstance(frame, kind)
+        assert Table.of(frame).columns()["ill"] == expected["ill"]
+        # A column of numbers of pandas with a missing one is a column of reals.
+        assert risk_of(Table.of(frame), ("age",)).by_size == ((1, 0), (2, 4))
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_files_keep_codes_as_they_are(tmp_path: Path, ending: str) -> None:
+    file = Table.of(PEOPLE).write(tmp_path / f"people{ending}")
+    read = Table.read(file)
+    assert read["zip"].cells() == ["0471", "0472", "0471", None]
+    assert read["zip"].numbers() is None
+    assert read["age"].numbers() is not None
+    assert Table.of({"a": [".5", "-2", "1e3"]})["a"].numbers() is not None
+    for texts in (["1", "x"], ["nan"], [True], [""]):
+        assert Table.of({"a": texts})["a"].numbers() is None
+    assert len(read) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "match"),
+    [
+        ("short.csv", "a,b\n1,2\n1\n", "row 2"),
+        ("twice.csv", "a,a\n1,2\n", "different name"),
+        ("empty.csv", "", "different name"),
+        ("some.txt", "a\n", "ending in .csv"),
+        ("latin.csv", "a\nZ\udcfcrich\n", "UTF-8"),
+        ("some.parquet", "no Parquet", "Parquet file"),
+    ],
+)
+def test_files_that_are_no_tables_are_refused(tmp_path: Path, name: str, text: str, match: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8", errors="surrogateescape")
+    with pytest.raises(InvalidParameter, match=match):
+        Table.read(tmp_path / name)
+    with pytest.raises(InvalidParameter, match="is there"):
+        Table.read(tmp_path / "nothing.csv")
+
+
+def test_what_is_no_table_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match="one value"):
+        Table.of({"a": [[1], [2]]})
+    for wrong in ([1, 2], {"a": [1], "b": [1, 2]}, {}):
+        with pytest.raises(InvalidParameter, match="table"):
+            Table.of(wrong)
+    with pytest.raises(InvalidParameter, match=r"\.csv or \.parquet"):
+        Table.of(PEOPLE).write("people.txt")
+
+
+def test_hierarchies_of_four_kinds_are_read(tmp_path: Path) -> None:
+    (tmp_path / "wards.csv").write_text("a;front;*\nb;front;*\nc;back;*\n")
+    (tmp_path / "levels.yaml").write_text(
+        "age: {intervals: [5, 10]}\nzip: {masks: true}\nward: {file: wards.csv}\nsex: {flat: true}\n"
+        "job: {office: [clerk, lawyer], field: [farmer]}\n"
+    )
+    values: dict[str, list[object]] = {"age": [3, None], "zip": ["12"], "ward": ["a"], "sex": ["f"], "job": ["clerk"]}
+    found = read_hierarchies(tmp_path / "levels.yaml", values)
+    assert found["age"].labels == {"3": ("[0, 5)", "[0, 10)", "*"), "": ("?", "?", "*")}
+    assert found["zip"].labels == {"12": ("1*", "**")}
+    assert found["ward"].labels["c"] == ("back", "*")
+    assert found["sex"].labels == {"f": ("*",)}
+    assert found["job"].labels["lawyer"] == ("office", "*")
+    with pytest.raises(InvalidParameter, match="mapping from columns"):
+        read_hierarchies(tmp_path / "levels.yaml", {"age": []})
+    with pytest.raises(InvalidParameter, match="is there"):
+        read_hierarchies(tmp_path / "none.yaml", {})
+    with pytest.raises(InvalidParameter, match="is there"):
+        Hierarchy.read(tmp_path / "none.csv")
+    (tmp_path / "wards.csv").write_text("a;front\na;back\n")
+    with pytest.raises(InvalidParameter, match="one line"):
+        Hierarchy.read(tmp_path / "wards.csv")
+
+
+@pytest.mark.parametrize(
+    ("lines", "match"),
+    [
+        ({}, "gap"),
+        ({"a": ("x", "*"), "b": ("*",)}, "gap"),
+        ({"a": ("x", ""), "b": ("x", "")}, "without gaps"),
+        ({"a": ("x", "y"), "b": ("x", "z")}, "this one has two"),
+        # A cycle is a label that comes back with another parent.
+        ({"a": ("x", "y", "x"), "b": ("y", "x", "y"), "c": ("x", "z", "x")}, "this one has two"),
+    ],
+)
+def test_hierarchies_without_sense_are_refused(lines: dict[str, tuple[str, ...]], match: str) -> None:
+    with pytest.raises(InvalidParameter, match=match):
+        Hierarchy(lines)
+
+
+def test_makers_of_hierarchies_refuse_what_they_cannot_read() -> None:
+    for widths in ([0], [5, 7], [-1]):
+        with pytest.raises(InvalidParameter, match="widths"):
+            Hierarchy.intervals([1], widths)
+    with pytest.raises(InvalidParameter, match="'old'"):
+        Hierarchy.intervals([1, "old"], [5])
+    with pytest.raises(InvalidParameter, match="each value once"):
+        Hierarchy.tree({"x": ["a"], "y": ["a"]})
+    with pytest.raises(InvalidParameter, match="lists of values"):
+        Hierarchy.tree({"x": "a"})
+
+
+def test_reports_say_that_nothing_is_guaranteed(tmp_path: Path) -> None:
+    made = Mondrian(Roles(("age",), ("ill",)), Rules(k=2, l=2)).apply(PEOPLE)
+    for ending in (".html", ".json"):
+        first = write_disguised(tmp_path / f"made{ending}", made).read_text()
+        second = write_risk(tmp_path / f"risk{ending}", made.risk).read_text()
+        assert WARNING in first
+        assert WARNING in second
+    page = (tmp_path / "made.html").read_text()
+    assert "dither attack homogeneity" in page
+    assert made.to_dict()["warning"] == WARNING
+    assert sorted(made.shuffled().columns()["ill"]) == sorted(PEOPLE["ill"])  # type: ignore[type-var]
+
+
+def test_every_disguise_is_on_the_page_with_attacks_that_are_there() -> None:
+    from dither.attack import attacks
+
+    page = (Path(__file__).parents[2] / "docs" / "disguise.md").read_text(encoding="utf-8")
+    for name, kind in disguises().items():
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| `{name}`"))
+        assert kind.source
+        assert kind.attacks
+        assert set(kind.attacks) <= set(attacks())
+        assert all(f"`{attack}`" in row for attack in kind.attacks)
