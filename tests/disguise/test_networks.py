@@ -8,6 +8,8 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
+from dither.data import wire
+from dither.disguise.matrices import FewRanks, Perturbed, Restored
 from dither.disguise.networks import (
     AlikeWeights,
     KeptPaths,
@@ -21,8 +23,9 @@ from dither.disguise.networks import (
     paths_kept,
     weight_curve,
 )
-from dither.errors import InvalidParameter
+from dither.errors import InvalidParameter, NotSerialisable
 from dither.estimate.public_randomness import public_generator
+from dither.mechanisms.core.spec import to_spec
 
 #: Fig. 4.3 of Liu's thesis after its first two steps: nodes 1 to 6 are 0 to 5.
 FIGURE = Weighted.of(
@@ -283,6 +286,16 @@ def test_the_curves_count_what_changed() -> None:
     assert weight_curve(before, before, (0.0,)) == [1.0]
     assert paths_kept(before, before.reweighted(np.array([11.0, 10.0, 20.0])), [(0, 2), (0, 1)]) == 0.5
     assert paths_kept(before, after, []) == 1
+
+
+@pytest.mark.parametrize(
+    "made", [ScaledWeights(0.1), KeptPaths(CHOSEN), FewRanks(1), Perturbed(), Restored(FewRanks(1))]
+)
+def test_nothing_of_it_has_a_place_in_a_plan_or_a_request(made: object) -> None:
+    for write in (to_spec, wire.encode):
+        with pytest.raises((NotSerialisable, AttributeError)):
+            write(made)  # type: ignore[operator]
+    assert not any(hasattr(made, word) for word in ("loss", "plan", "release", "draw", "distance", "numerics"))
 
 
 @pytest.mark.parametrize("made", [ScaledWeights(0.1), KeptPaths(CHOSEN), AlikeWeights(2, 3.0, CHOSEN)])

@@ -23,7 +23,6 @@ from dither.attack.matrices import Matrix, angles, denoised, noise_level, rotati
 from dither.attack.outcome import Curve, Outcome, plainly
 from dither.attack.protection import noisy_numbers
 from dither.attack.registry import KENTUCKY, attack
-from dither.disguise.matrices import Perturbed
 from dither.estimate.public_randomness import Generator, public_generator
 from dither.exact import Number
 
@@ -44,7 +43,8 @@ class _Rows:
 
 def _rows(count: int, epsilon: Number, drawn: Generator) -> _Rows:
     true = drawn.uniform(size=(count, len(_LOADINGS))) @ _LOADINGS
-    careless = Perturbed(blur=_BLUR).apply(true).values
+    rotation, _ = np.linalg.qr(drawn.normal(size=(_COLUMNS, _COLUMNS)))
+    careless = true @ rotation + drawn.normal(scale=_BLUR, size=true.shape)
     # Replacing a row moves each of its numbers by 1 at most.
     return _Rows(true, careless, noisy_numbers(true, epsilon, moved=_COLUMNS))
 
