@@ -296,6 +296,7 @@ def test_the_attacks_undo_a_rotation() -> None:
     assert told.angle_pairs == 1
     assert told.known_set == pytest.approx(0, abs=1e-6)
     assert told.to_dict()["angle_pairs"] == 1
+    assert (told.known, told.span) == (6, 4)
 
 
 def test_the_attacks_take_fewer_columns_too() -> None:

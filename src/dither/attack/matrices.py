@@ -67,6 +67,7 @@ class Undone:
         one_record: the median relative error of a nearest row, told from one known row.
         known_set: the median relative error of the other rows, told from the known ones by Procrustes.
         known: how many rows were known.
+        span: how many directions they span; the rotation is known along these alone.
 
     """
 
@@ -74,6 +75,7 @@ class Undone:
     one_record: float
     known_set: float
     known: int
+    span: int
 
     def to_dict(self) -> dict[str, float]:
         """Return the figures by name."""
@@ -116,6 +118,7 @@ def undone(true: Matrix, released: Matrix, known: Collection[int]) -> Undone:
         one_record=min(one.one_record for one in tries),
         known_set=min(one.known_set for one in tries),
         known=len(places),
+        span=int(np.linalg.matrix_rank(true[places])),
     )
 
 
@@ -133,6 +136,7 @@ def _tried(true: Matrix, view: Matrix, places: NDArray[np.int64]) -> Undone:
         one_record=_median_error(copies, true[nearest]),
         known_set=_median_error(view[unknown] @ back.T, true[unknown]),
         known=len(places),
+        span=int(np.linalg.matrix_rank(true[places])),
     )
 
 
