@@ -122,6 +122,20 @@ def test_lengths_stay_current_while_edges_move(directed: bool) -> None:
             assert np.allclose(slack.lengths, floyd(graph.reweighted(slack.weights)))
 
 
+@pytest.mark.parametrize("directed", [False, True])
+def test_weights_of_all_sizes_keep_lengths_current(directed: bool) -> None:
+    """Some edges are shorter than the rounding of others."""
+    drawn = public_generator()
+    graph = some(7, 0.5, directed=directed)
+    graph = graph.reweighted(10 ** drawn.uniform(-9, 9, size=len(graph.weights)))
+    slack = Slack(graph, half_of_pairs(graph))
+    for edge in drawn.integers(0, len(graph.weights), size=25).tolist():
+        slack.move(edge, float(drawn.uniform(-0.9, 9.0)) * slack.weight(edge))
+        largest = slack.lengths.max()
+        assert np.allclose(slack.lengths, floyd(graph.reweighted(slack.weights)), rtol=1e-9, atol=1e-12 * largest)
+    assert dict(KeptPaths(half_of_pairs(graph)).apply(graph).measured)["chosen paths kept"] == 1
+
+
 def test_a_bridge_may_grow_without_end_and_a_tie_not_at_all() -> None:
     assert Slack(Weighted.of([(0, 1, 1.0), (1, 2, 1.0)]), ((0, 2),)).up(0) == math.inf
     tie = Weighted.of([(0, 1, 1.0), (1, 2, 1.0), (0, 3, 1.0), (3, 2, 1.0)])

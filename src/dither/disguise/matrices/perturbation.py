@@ -55,6 +55,8 @@ class Perturbed(MatrixDisguise):
     def __post_init__(self) -> None:
         if not 0 <= self.blur < float("inf"):
             raise InvalidParameter("blur", self.blur, "at least 0 and finite")
+        if not self.blur and not self.rotate:
+            raise InvalidParameter("blur", self.blur, "above 0 without a rotation, or nothing is changed")
         if self.columns is not None and (self.columns < 1 or not self.rotate):
             raise InvalidParameter(
                 "columns", self.columns, "at least 1, with a rotation: directions are drawn from one"

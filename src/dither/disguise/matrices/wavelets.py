@@ -93,6 +93,8 @@ class Wavelets(MatrixDisguise):
     def _shrunk(self, wavelets: Any, block: Matrix, basis: str) -> Matrix:
         axes = _AXES[self.along]
         deepest = int(np.ceil(np.log2(min(block.shape[axis] for axis in axes))))
+        if not deepest:
+            raise InvalidParameter("values", block.shape, "blocks with two or more lines along what is transformed")
         coarse, levels = block, []
         for _ in range(deepest if self.levels is None else min(self.levels, deepest)):
             shape = coarse.shape

@@ -160,6 +160,8 @@ class Slack:
         sources = np.flatnonzero(np.isfinite(there) & (there + weight <= beyond + self._equal))
         rows = lengths[sources]
         tight = np.isfinite(rows) & (there[sources, None] + weight + lengths[far] <= rows + self._equal)
+        # Nothing leads back to a source, even where an edge is too short to be told from rounding.
+        tight[np.arange(len(sources)), sources] = False
         row, node = np.nonzero(tight)
         self._matrix[near, far] = np.inf
         if not self.graph.directed:
