@@ -65,7 +65,7 @@ class Undone:
     Args:
         angle_pairs: the share of pairs of people whose angle is known to within two degrees.
         one_record: the median relative error of a nearest row, told from one known row.
-        known_set: the median relative error of the other rows, told from the known ones by Procrustes.
+        known_set: the median relative error of the other rows, told from the known ones by Procrustes or least squares.
         known: how many rows were known.
         span: how many directions they span; the rotation is known along these alone.
 
@@ -124,6 +124,8 @@ def undone(true: Matrix, released: Matrix, known: Collection[int]) -> Undone:
 
 def _tried(true: Matrix, view: Matrix, places: NDArray[np.int64]) -> Undone:
     back = rotation_between(true[places], view[places])
+    # A rotation is fitted well by few rows; a stretch or a cut to fewer columns needs a map of any kind.
+    fitted = np.linalg.lstsq(view[places], true[places], rcond=None)[0]
     unknown = np.setdiff1d(np.arange(len(true)), places)
     cosines = _cosines(view)
     np.fill_diagonal(cosines, -np.inf)
@@ -134,7 +136,7 @@ def _tried(true: Matrix, view: Matrix, places: NDArray[np.int64]) -> Undone:
     return Undone(
         angle_pairs=angle_pairs(true, view),
         one_record=_median_error(copies, true[nearest]),
-        known_set=_median_error(view[unknown] @ back.T, true[unknown]),
+        known_set=min(_median_error(view[unknown] @ map_back, true[unknown]) for map_back in (back.T, fitted)),
         known=len(places),
         span=int(np.linalg.matrix_rank(true[places])),
     )
