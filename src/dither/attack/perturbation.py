@@ -19,13 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.attack.matrices import Matrix, angles, denoised, noise_level, rotation_between, usable_rank
 from dither.attack.outcome import Curve, Outcome, plainly
 from dither.attack.protection import noisy_numbers
 from dither.attack.registry import KENTUCKY, attack
 from dither.estimate.public_randomness import Generator, public_generator
 from dither.exact import Number
 
-Matrix = NDArray[np.float64]
 _BLUR, _CLOSE, _RADIANS = 0.01, 0.1, 0.05
 #: Three numbers of a person, and the averages of any two of them: columns that depend on each other, as real ones do.
 _LOADINGS = np.array([[1, 0, 0, 0.5, 0.5, 0], [0, 1, 0, 0.5, 0, 0.5], [0, 0, 1, 0, 0.5, 0.5]])
@@ -47,41 +47,6 @@ def _rows(count: int, epsilon: Number, drawn: Generator) -> _Rows:
     careless = true @ rotation + drawn.normal(scale=_BLUR, size=true.shape)
     # Replacing a row moves each of its numbers by 1 at most.
     return _Rows(true, careless, noisy_numbers(true, epsilon, moved=_COLUMNS))
-
-
-def noise_level(released: Matrix) -> float:
-    """Return the standard deviation of the noise, if the last direction of the rows holds nothing else."""
-    return float(np.linalg.svd(released, compute_uv=False)[-1] / np.sqrt(len(released)))
-
-
-def usable_rank(released: Matrix, level: float) -> int | None:
-    """Return the largest rank whose last singular value, and the gap after it, both exceed the norm of the noise."""
-    values = np.linalg.svd(released, compute_uv=False)
-    bound = level * (np.sqrt(len(released)) + np.sqrt(released.shape[1]))
-    gaps = values - np.append(values[1:], 0.0)
-    fit = np.flatnonzero((values >= bound) & (gaps >= bound))
-    return int(fit[-1]) + 1 if fit.size else None
-
-
-def denoised(released: Matrix) -> Matrix:
-    """Return the rows without the part below the noise, if the release shows a rank above it."""
-    rank = usable_rank(released, noise_level(released))
-    if rank is None:
-        return released
-    left, values, right = np.linalg.svd(released, full_matrices=False)
-    return np.asarray((left[:, :rank] * values[:rank]) @ right[:rank])
-
-
-def angles(first: Matrix, second: Matrix) -> NDArray[np.float64]:
-    """Return the angle between each row of ``first`` and the same row of ``second``."""
-    lengths = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
-    return np.asarray(np.arccos(np.clip((first * second).sum(axis=1) / np.maximum(lengths, 1e-300), -1.0, 1.0)))
-
-
-def rotation_between(known: Matrix, released: Matrix) -> Matrix:
-    """Return the orthogonal matrix that takes the known rows nearest to the released ones (Procrustes)."""
-    left, _, right = np.linalg.svd(known.T @ released)
-    return np.asarray(left @ right)
 
 
 def _close(guesses: Matrix, truth: Matrix) -> NDArray[np.bool_]:

@@ -4,6 +4,7 @@ Belongs here: makers of anonymous tables, checkers of such tables wherever they 
 lost information. Does not belong here: anything with a loss. Nothing of this room is a mechanism, can be named in a
 plan, a request or a session, or is imported by ``curator``. To add a disguise, write a frozen class under ``@disguise``
 in a module of its own, import it here, and add its row to ``docs/disguise.md``; the checks of the room find it.
+Numbers without roles are apart: ``matrices`` distorts rows of numbers, ``networks`` changes the weights of edges.
 """
 
 from dither.disguise.checkers import (
