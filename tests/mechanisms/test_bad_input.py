@@ -369,6 +369,7 @@ def test_no_constructor_was_forgotten() -> None:
     elsewhere = {"DitherError", "Release", "Unit", "EDGE", "EVENT", "NODE", "ROW", "ROW_REPLACED"}
     elsewhere |= {"Curator", "Session", "open", "private"}  # tests/curator
     elsewhere |= {"choose", "col", "Synthesizer"}  # tests/publish
+    elsewhere |= {"connect"}  # tests/service
     elsewhere |= {"Column", "DataSet", "Kind", "Table"}  # tests/data
     elsewhere |= {name for name in dither.__all__ if name in vars(dither.errors)}
     text = inspect.getsource(inspect.getmodule(cases))  # type: ignore[arg-type]

@@ -180,7 +180,7 @@ def _tiny() -> None:
 # The mutants.
 
 
-def _drawn_first(before: Any, self: Any, request: Any, loss: Loss, run: Any, key: str | None) -> Any:
+def _drawn_first(before: Any, self: Any, request: Any, loss: Loss, run: Any, key: str | None, *_: Any) -> Any:
     return _stored(self, request, loss, run(self._open()), key)
 
 
@@ -190,7 +190,9 @@ def _stored(session: Any, request: Any, loss: Loss, answer: bytes, key: str | No
     return held.receipt if hasattr(held, "receipt") else session.curator.ledger.complete(held, answer)
 
 
-def _charged_when_it_worked(before: Any, self: Any, request: Any, loss: Loss, run: Any, key: str | None) -> Any:
+def _charged_when_it_worked(
+    before: Any, self: Any, request: Any, loss: Loss, run: Any, key: str | None, *_: Any
+) -> Any:
     if not self.curator.ledger.would_admit(self.account, loss):
         raise BudgetExceeded(loss, PureDP(0), PureDP(0))
     try:
@@ -200,12 +202,12 @@ def _charged_when_it_worked(before: Any, self: Any, request: Any, loss: Loss, ru
     return _stored(self, request, loss, answer, key)
 
 
-def _drawn_again(before: Any, self: Any, request: Any, loss: Loss, run: Any, key: str | None) -> Any:
-    receipt = before(self, request, loss, run, key)
+def _drawn_again(before: Any, self: Any, request: Any, loss: Loss, run: Any, key: str | None, *rest: Any) -> Any:
+    receipt = before(self, request, loss, run, key, *rest)
     return replace(receipt, answer=run(self._open()))
 
 
-def _told_why(before: Any, self: Any, request: Any, loss: Loss, run: Any, key: str | None) -> Any:
+def _told_why(before: Any, self: Any, request: Any, loss: Loss, run: Any, key: str | None, *rest: Any) -> Any:
     def loudly(engine: Any) -> Any:
         try:
             return run(engine)
@@ -215,7 +217,7 @@ def _told_why(before: Any, self: Any, request: Any, loss: Loss, run: Any, key: s
 
     texts: list[str] = []
     try:
-        return before(self, request, loss, loudly, key)
+        return before(self, request, loss, loudly, key, *rest)
     except EngineFailure as failure:
         failure.add_note(f"the engine said: {texts}")
         raise
@@ -264,7 +266,7 @@ LEDGER = (
         "dscc-admin-ch/lomas",
         "who dies between the two has an answer for nothing",
         "ledger",
-        lambda: mutated(f"{_SESSION}._release", _drawn_first),
+        lambda: mutated(f"{_SESSION}.charged", _drawn_first),
         _debited_first,
     ),
     Mutant(
@@ -294,7 +296,7 @@ LEDGER = (
         "dscc-admin-ch/lomas",
         "whether a release failed is told for nothing",
         "ledger",
-        lambda: mutated(f"{_SESSION}._release", _charged_when_it_worked),
+        lambda: mutated(f"{_SESSION}.charged", _charged_when_it_worked),
         _failures_cost,
     ),
     Mutant(
@@ -303,7 +305,7 @@ LEDGER = (
         "",
         "answers with fresh noise are averaged for one price",
         "ledger",
-        lambda: mutated(f"{_SESSION}._release", _drawn_again),
+        lambda: mutated(f"{_SESSION}.charged", _drawn_again),
         _retries,
     ),
     Mutant(
@@ -321,7 +323,7 @@ LEDGER = (
         "",
         "an error shows a private value",
         "ledger",
-        lambda: mutated(f"{_SESSION}._release", _told_why),
+        lambda: mutated(f"{_SESSION}.charged", _told_why),
         _failures_cost,
     ),
     Mutant(

@@ -113,7 +113,7 @@ def elsewhere() -> tuple[str, ...]:
 def found(text: str | None) -> list[Item]:
     """Return the items that say a text, in any of their fields; all without one.
 
-    >>> [item.id for item in found("cauchy NOISE")]
+    >>> [item.id for item in found("generalised CAUCHY noise")]
     ['N02']
     """
     if text is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import hmac
-import html
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import Final
 from dither.curator.keys import new_secret
 from dither.curator.people import People, Role, checked_person
 from dither.errors import InvalidParameter
+from dither.pages.page import code, page, paragraph
 
 SECONDS: Final = 600
 _DAYS: Final = 1
@@ -55,12 +55,11 @@ class Link:
 
 def link_page(token: str) -> str:
     """Return the page that shows a token."""
-    shown = html.escape(token)
-    return (
-        "<!doctype html><meta charset=utf-8><title>dither</title>"
-        "<style>body{font:16px sans-serif;margin:4em auto;max-width:44em}code{background:#eee;padding:.2em}</style>"
-        "<h1>You are signed in</h1><p>This token is yours for one day. It is shown once and kept nowhere:</p>"
-        f"<p><code>{shown}</code></p><p>Programs read it from the variable <code>DITHER_TOKEN</code>.</p>"
+    return page(
+        "You are signed in",
+        paragraph("This token is yours for one day. It is shown once and kept nowhere:"),
+        paragraph(code(token)),
+        paragraph("Programs read it from the variable ", code("DITHER_TOKEN"), "."),
     )
 
 

@@ -124,7 +124,7 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
     ...     ApproxDP(1, "1e-6"), lower=[0, 0], upper=[1, 10], bins=[32, 11], unordered=[0, 1], classes=2
     ... )
     >>> learner.loss(1) <= ApproxDP(1, "1e-6"), learner.rounds
-    (True, 48)
+    (True, 51)
 
     """
 
