@@ -123,6 +123,16 @@ def test_extreme_counts_do_not_overflow() -> None:
     assert mechanism.level(opposite) == 1
 
 
+@pytest.mark.parametrize("epsilon", ["1e-18", "1e-19", "1e-40"])
+def test_ends_of_intervals_do_not_overflow(epsilon: str) -> None:
+    """The noise of one release misses the reach of its level with a probability below 1e-12."""
+    mechanism = AccuracyFirst.calibrated(PureDP(epsilon), sensitivity=1, shape=2)
+    drawn = mechanism.draw(np.array([300, 0]), system_noise())
+    interval = mechanism.interval(drawn, 1 - Fraction(1, 10**12))
+    assert all(low <= true <= high for low, true, high in zip(interval.low, (300, 0), interval.high, strict=True))
+    assert all(int(high) - int(low) > 2**62 for low, high in zip(interval.low, interval.high, strict=True))
+
+
 @pytest.mark.parametrize(
     "change", [{"share": 2}, {"share": 0}, {"scales": (1, 2)}, {"confidence": 1}, {"confidence": "0." + "9" * 400}]
 )

@@ -24,6 +24,7 @@ from dither.mechanisms import (
     converse,
     tree_counter,
 )
+from dither.mechanisms.core.running import MOST_TICKS, RunningCounter
 from dither.noise import Noise, system_noise
 from dither.privacy import EVENT, ZCDP, PureDP
 from dither.testing.entropy import SeededEntropy
@@ -358,3 +359,25 @@ def test_a_value_is_not_taken_twice_after_an_interrupt(monkeypatch: pytest.Monke
     with pytest.raises(HandleMisuse, match="broken off"):
         handle.ask(7, call=2)
     assert [handle.ask(5, call=0), handle.ask(0, call=1)] == [first, second]
+
+
+def test_usual_numbers_are_not_cut_off_where_no_end_is_known() -> None:
+    """A sum in steps of a grid has many digits: 2^60 divided by the longest stream of all would leave it 2^28."""
+    counter = HybridCounter(epsilon=2**9)
+    values = [10**15, 10**30, -(10**14), 10**30]
+    cut = [10**15, 2**60 // 48, -(10**14), 2**60 // 96]
+    one_by_one = counter.begin(system_noise())
+    assert [fed(counter, one_by_one, value) for value in values] == np.cumsum(cut).tolist()
+    in_a_block = counter.begin(system_noise())
+    assert (
+        fed(counter, in_a_block, np.array([min(value, 2**62) for value in values])).tolist() == np.cumsum(cut).tolist()
+    )
+
+
+@pytest.mark.parametrize("counter", [HybridCounter(epsilon=1), TreeCounter(steps=6, bases=(3,), node=QUIET)])
+def test_limits_of_all_ticks_add_up_to_what_sums_hold(counter: RunningCounter) -> None:
+    """The sum of 1 / i over the ticks after n, up to m, is at most ln(m / n)."""
+    seen = counter.length_of_stream or 2**16
+    limits = np.broadcast_to(counter.limits(0, seen), (seen, 1))
+    left = 0 if counter.length_of_stream else math.log(MOST_TICKS / seen) * seen * int(limits[-1, 0] + 1)
+    assert 0 < sum(limits[:, 0].tolist()) + left <= 2**60

@@ -21,7 +21,7 @@ from dither.exact import Number, probability
 from dither.lift.stored import LARGEST_ANSWER
 from dither.mechanisms import Budget, Numerics, converse
 from dither.privacy import Loss, PureDP, stated_loss
-from dither.publish.queries.adaptive_parts import AdaptiveParts, PartQuestion, PartsConversation
+from dither.publish.queries.adaptive_parts import AdaptiveParts, PartQuestion, PartsConversation, check_fixed
 from dither.publish.queries.answer import plan_query
 from dither.publish.queries.builder import Groups, Rows
 from dither.publish.queries.parts import Partition
@@ -158,6 +158,7 @@ def opened_parts(session: Session, name: str, split: Partition, each: Loss) -> P
     request = Request(session.dataset.name, "parts in turn", {"parts": wire.encode(partition)}, each, words)
     ledger = session.curator.ledger
     with session.opened() as engine:
+        check_fixed(engine)
         held = ledger.reserve(session.account, f"parts {name}", request.digest, loss, description=words)
         if isinstance(held, Stored):
             rule = "a new one: it was opened before, and what was paid for ended with its process"

@@ -27,7 +27,7 @@ from dither.mechanisms.core.additive import FallingScales
 from dither.mechanisms.core.coupled import coupled_levels
 from dither.mechanisms.core.mechanism import Bound, Interval, Numerics, Primitive
 from dither.mechanisms.core.registry import Example, register
-from dither.mechanisms.core.values import IntegerArray, saturating_sum
+from dither.mechanisms.core.values import LARGEST_SUM, IntegerArray, saturating_sum
 from dither.noise import Noise
 from dither.privacy import L1, Loss, Metric, PureDP, laplace_scale
 
@@ -158,7 +158,9 @@ class AccuracyFirst(Primitive[Any, Any]):
         """Return the reach of the noise of the level that was reached; it allows for the choice of the level."""
         wanted = probability("confidence", confidence, open_below=True)
         reach, counts = self._reach(self.level(out), wanted), np.asarray(out)[1:].reshape(self.shape)
-        return Interval(counts - reach, counts + reach, wanted)
+        # Counts are at most 2^62 either way; with a longer reach the ends do not fit into 64 bits.
+        whole_numbers = counts if reach < LARGEST_SUM else counts.astype(object)
+        return Interval(whole_numbers - reach, whole_numbers + reach, wanted)
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[Any]:
         """Return draws: all levels of noise, fine to coarse, then the first level that the check passes."""

@@ -86,7 +86,7 @@ class BufferedCounter(RunningCounter):
     """
 
     name: ClassVar[str] = "buffered-counter"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "a stream without a known end has no largest error: see interval_at"
 

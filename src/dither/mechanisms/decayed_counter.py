@@ -203,10 +203,9 @@ class DecayedCounter(RunningCounter):
         """65,536: weights are multiples of this part of 1."""
         return _SHARES
 
-    @property
-    def limit(self) -> int:
-        """The largest absolute value of an entry of a tick: sums of faded ones stay below 2^60 shares."""
-        return LARGEST_VALUE // sum(self.lags)
+    def limits(self, first: int, ticks: int) -> NDArray[np.int64]:
+        """Return the largest absolute value of an entry of any tick: sums of faded ones stay below 2^60 shares."""
+        return np.array([[LARGEST_VALUE // sum(self.lags)]])
 
     @property
     def kept(self) -> tuple[int, ...]:

@@ -128,3 +128,16 @@ def test_declarations_are_checked() -> None:
     noise = Geometric(scale=1)
     with pytest.raises(InvalidParameter, match="room"):
         RefinedClusters(**PUBLIC, side=5, room=24, cells=noise, sub_cells=noise, part=noise)
+
+
+@pytest.mark.parametrize("count", [3, 2000])
+def test_sub_cells_of_many_columns_are_not_counted_round_the_corner(silent, count: int) -> None:
+    """32 parts along 18 columns are 2^90, of which 64 bits keep nothing: then points had no place, and it showed."""
+    narrow = Geometric(scale=Fraction(1, 10**12))
+    learner = RefinedClusters(
+        lower=[0] * 18, upper=[1] * 18, clusters=2, side=1, room=8193, cells=narrow, sub_cells=narrow, part=narrow
+    )
+    run = silent()
+    learner.release(np.full((count, 18), 0.99), run)
+    assert [value.shape for _, value, _ in run.seen] == [(1,) * 18, (8193,), (2, 19)]
+    assert run.seen[1][1].sum() == count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -182,3 +183,11 @@ def test_people_need_less_noise_where_sums_decay_than_where_they_do_not() -> Non
     far = plan_stream(query, ZCDP("1/2"), released="decayed", decay="0.9").reach(8759, 0, "0.95")
     near = plan_stream(query, ZCDP("1/2"), released="decayed", decay="0.9", horizon=50).reach(49, 0, "0.95")
     assert far == near < plan_stream(query, ZCDP("1/2")).reach(8759, 0, "0.95")
+
+
+def test_intervals_of_seizable_answers_fit_into_64_bits() -> None:
+    """More noise than that was paid for, and could not be shown afterwards."""
+    with pytest.raises(InvalidParameter, match="of noise of scale at most 1099511627776"):
+        plan_seizable(by_site(2), PureDP("1e-20"))
+    longest = plan_seizable(by_site(2, horizon=2**20), PureDP(Fraction(1, 2**40)))
+    assert 2**40 < longest.reach(2**20 - 1, 0, 1 - Fraction(1, 10**12)) < 2**61

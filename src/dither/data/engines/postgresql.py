@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from dither.data.addresses import expand
 from dither.data.engines.emit_postgresql import PostgreSQLEmitter, Source, family
@@ -55,6 +55,9 @@ class PostgreSQLEngine(Engine):
         portable: whether rows are chosen, and functions computed, such that all engines agree to the last bit.
 
     """
+
+    #: Others write to the tables meanwhile.
+    has_fixed_rows: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ import importlib
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from dither.data.addresses import redact
 from dither.data.closing import Closing
@@ -42,6 +42,9 @@ class Engine(Closing):
             than an engine's own hash, e^x, ln x and x^y.
 
     """
+
+    #: Whether all aggregations read the same rows while it is open. Else each of them reads those of its own moment.
+    has_fixed_rows: ClassVar[bool] = True
 
     def __init__(
         self,

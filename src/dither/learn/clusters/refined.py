@@ -226,8 +226,8 @@ class RefinedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         wanted = np.maximum(counts / (_OF_A_SUB_CELL * deviation(self.sub_cells)), 0.0) ** (2 / (2 + columns))
         wanted[counts <= deviation(self.cells) * math.sqrt(max(math.log(counts.size), 1.0))] = 1.0
         fine = np.clip(np.rint(wanted), 1, _FINEST).astype(np.int64)
-        # There is always room for one sub-cell a cell.
-        while (fine**columns).sum() > self.room:
+        # There is always room for one sub-cell a cell. In floats: 32 to the power of 18 wraps around in 64 bits.
+        while (fine.astype(np.float64) ** columns).sum() > self.room:
             fine = np.maximum(fine - np.maximum(fine // 4, 1), 1)
         return fine
 

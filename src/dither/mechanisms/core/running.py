@@ -29,6 +29,8 @@ from dither.privacy import Metric
 
 #: The longest stream: values saturate at 2^60 divided by its length.
 MOST_TICKS = 2**32
+#: The sum of 1 / 1, 1 / 2, ... of all ticks of the longest stream is below this: 1 + ln 2^32 is 23.2.
+_HARMONIC = 24
 #: Numbers of noise that are made together.
 _BLOCK = 2**12
 #: Of wide ticks as many are made together all the same: what is done once for a block is dear.
@@ -105,10 +107,16 @@ class RunningCounter(InteractivePrimitive[Any, Any]):
         """The number of shares of 1 in which noise is made; the answer is rounded to integers after it was added."""
         return 1
 
-    @property
-    def limit(self) -> int:
-        """The largest absolute value of an entry of a tick; numbers beyond mean this one."""
-        return LARGEST_VALUE // (self.length_of_stream or MOST_TICKS) // self.shares
+    def limits(self, first: int, ticks: int) -> NDArray[np.int64]:
+        """Return the largest absolute value of an entry at each of some ticks, a row for each; numbers beyond mean it.
+
+        All of them add up to at most 2^60 shares. Where no end is known early ticks may be large, so that a limit for
+        the longest stream of all does not cut off usual ones.
+        """
+        most, length = LARGEST_VALUE // self.shares, self.length_of_stream
+        if length is not None:
+            return np.array([[most // length]])
+        return np.asarray(most // _HARMONIC // np.arange(first + 1, first + ticks + 1)[:, None])
 
     @property
     def domain(self) -> IntegerArray:
@@ -127,7 +135,8 @@ class RunningCounter(InteractivePrimitive[Any, Any]):
         """Return the noisy sum up to this tick, or those of a block of ticks, and whether the stream is over."""
         is_block = isinstance(value, np.ndarray) and value.ndim == len(self.shape) + 1
         ticks = self._ticks(value, state.fed) if is_block else self.domain.admit(value)[None, :]
-        sums = self.summed(state, np.clip(ticks, -self.limit, self.limit))
+        limits = self.limits(state.fed, len(ticks))
+        sums = self.summed(state, np.clip(ticks, -limits, limits))
         drawn = state.next_noise(len(ticks))
         state.fed += len(ticks)
         # Sums in shares are below 2^60. What wraps around, and the cut, are functions of the exact sum.

@@ -167,7 +167,18 @@ class AdaptiveParts(Interactive[Any, "PartsConversation"]):
 
     def open(self, data: Engine, run: Runner) -> PartsConversation:
         """Return the conversation about these rows."""
+        check_fixed(data)
         return PartsConversation(self.partition, data, run.parallel(len(self.partition.parts)), self.each)
+
+
+def check_fixed(data: Engine) -> None:
+    """Refuse rows that may change from one question to the next: what was in one part may be in another by then."""
+    if not data.has_fixed_rows:
+        raise Unanswerable(
+            "rows of this engine may change between two questions, and a row that moves to another part would be lost "
+            "in both",
+            "ask about all parts in one request, or add a copy of the rows",
+        )
 
 
 class PartsConversation:

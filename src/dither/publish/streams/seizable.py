@@ -39,6 +39,8 @@ NOISY: Final = "noisy"
 #: Values of a tick come in any number of pieces; the answer is asked for when it ends.
 _PIECES: Final = 2**40
 _MOST_TICKS: Final = 2**20
+#: Noise of all ticks together stays within 64 bits, so that intervals do.
+_LARGEST_SCALE: Final = 2**40
 
 
 def _examples() -> Iterator[Example]:
@@ -92,6 +94,9 @@ class SeizableAnswer(StreamAnswer):
         for one in self.counters:
             if (one.shape, one.steps, one.every, one.announced) != ((self.cells,), _PIECES, _PIECES, 1):
                 rule = f"of {self.cells} numbers, shown once"
+                raise InvalidParameter("counters", one, rule)
+            if one.scale > _LARGEST_SCALE:
+                rule = f"of noise of scale at most {_LARGEST_SCALE}; add up values in larger units, or lose more"
                 raise InvalidParameter("counters", one, rule)
 
     @property

@@ -1,0 +1,44 @@
+"""Parts that are asked one after the other need rows that stay: those of a server change between two questions."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dither import ROW, Budget, converse
+from dither.curator.folder import Curator
+from dither.data.examples import clinic, some_visits
+from dither.data.reference import ReferenceEngine
+from dither.errors import Unanswerable
+from dither.privacy import PureDP
+from dither.publish.queries import AdaptiveParts
+from dither.publish.queries.adaptive_parts import clinic_parts
+
+
+def test_parts_of_rows_that_may_change_are_refused() -> None:
+    """A row that moves from one part to the other between two questions would be paid for once, and lost twice."""
+
+    class Live(ReferenceEngine):
+        has_fixed_rows = False
+
+    made = AdaptiveParts(partition=clinic_parts(ROW), each=PureDP(1))
+    rows = Live(made.partition.dataset, {"visits": some_visits()})
+    with pytest.raises(Unanswerable, match="may change"):
+        converse(made, rows, budget=Budget(epsilon=1, unit=ROW))
+
+
+def test_a_table_of_postgresql_is_refused_before_the_charge(tmp_path: Path, factories: dict[str, Any]) -> None:
+    engine = factories["postgresql"](clinic(ROW), {"visits": some_visits()})
+    with contextlib.closing(engine):
+        stored = replace(engine.dataset, name="stored")
+    with contextlib.closing(Curator.create(tmp_path / "home", anchors=tmp_path / "anchors")) as curator:
+        curator.add(stored, epsilon=1)
+        with contextlib.closing(curator.session("stored", analyst="ana")) as session:
+            sites = session.table("visits").partition("site", {"north": ["north"], "south": ["south"]})
+            with pytest.raises(Unanswerable, match="may change"):
+                session.parts("sites", sites, epsilon=1)
+            assert session.balance().releases == 0
