@@ -57,6 +57,9 @@ def test_a_hundred_questions_are_answered_under_one_price(
         assert curator.session("clinic", analyst="curator").balance().spent.pure == 10**5
     assert "50 [50, 50] at 0.95, from the model" in typed("clinic", "wards", "ward = 'a'", home=home)
     assert "100 asked so far" in typed("clinic", "wards", home=home)
+    refused = RUNNER.invoke(app, ["ask", "clinic", "wards", "ward = 'a'", "ward = 'd'", "--home", str(home)])
+    assert refused.exception is not None
+    assert refused.exception.__notes__ == ["that is question 2 of 2: ward = 'd'"]
     again = json.loads(typed("clinic", "wards", "--answers", "--json", home=home))
     assert again["answers"] == found["answers"]
     assert "50 [50, 50] at 0.95, from the model  ward = 'a'" in typed("clinic", "wards", "--answers", home=home)

@@ -34,7 +34,9 @@ def test_a_graph_is_quoted_asked_and_drawn(tmp_path: Path, monkeypatch: pytest.M
         return done.output
 
     run("init", "home")
-    run("--home", "home", "add", "ring.yaml", "--budget", "100000")
+    lost = CliRunner().invoke(app, ["add", "ring.yaml", "--budget", "1"])
+    assert "--home home" in str(lost.exception)
+    assert "dither graph ring edges" in run("--home", "home", "add", "ring.yaml", "--budget", "100000")
     Path("ring.csv").unlink()
     assert "would cost epsilon = 1" in run("--home", "home", "graph", "ring", "triangles", "--epsilon", "1", "--quote")
     assert "60 [60, 60]" in run("--home", "home", "graph", "ring", "edges", "--epsilon", "1000")
@@ -46,12 +48,19 @@ def test_a_graph_is_quoted_asked_and_drawn(tmp_path: Path, monkeypatch: pytest.M
     assert "30 [30, 30]" in run(
         "--home", "home", "graph", "ring", "cliques", "--k", "3", "--method", "laplace", "--epsilon", "1000"
     )
-    assert "made of released counts" in run("--home", "home", "graph", "ring", "clustering", "--epsilon", "1")
+    told = run("--home", "home", "graph", "ring", "clustering", "--epsilon", "1")
+    assert "made of released counts" in told
+    assert "1 row; epsilon = 1; edges" in told, "intervals are not announced where there are none"
     drawn = ("graph", "ring", "synthesize", "--epsilon", "1000")
     assert "would cost epsilon = 1000" in run("--home", "home", *drawn, "--quote")
     run("--home", "home", *drawn, "--method", "top-edges", "-o", "synthetic.csv", "--plot")
     assert len(Path("synthetic.csv").read_text().splitlines()) == 61
     assert "Synthetic graph" in Path("synthetic.html").read_text()
-    for wrong in (["stars"], ["synthesize", "--k", "2"]):
+    refusals = (
+        (["stars"], "k must be given for stars, such as 2, got None"),
+        (["synthesize", "--k", "2"], "k must be left out"),
+        (["loops"], "edges-between, or synthesize; with the unit weight, spanning-tree or path, got 'loops'"),
+    )
+    for wrong, words in refusals:
         refused = CliRunner().invoke(app, ["--home", "home", "graph", "ring", *wrong, "--epsilon", "1"])
-        assert refused.exit_code != 0
+        assert words in str(refused.exception)

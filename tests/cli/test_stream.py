@@ -110,6 +110,10 @@ def test_every_kind_is_typed(home: Path, tmp_path: Path, monkeypatch: pytest.Mon
     assert "--rows" in str(refused.exception)
     found = json.loads(typed("release", "clinic", "noisy", "--until", 1, "--rows", file, "--json", home=home))
     assert [row[2] for row in found["rows"]] == [1, 2]
+    goes_on = RUNNER.invoke(app, ["stream", "release", "clinic", "noisy", "--until", "1", "--home", str(home)])
+    assert goes_on.stderr == ""
+    further = ["stream", "release", "clinic", "noisy", "--rows", str(file), "--home", str(home)]
+    assert "1 tick was released without rows" in RUNNER.invoke(app, further).stderr
 
 
 def test_a_stream_without_rows_says_so(home: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from dither.curator.folder import Curator
 from dither.curator.session import Session
-from dither.errors import BudgetExceeded, HandleMisuse, InvalidParameter
+from dither.errors import BudgetExceeded, HandleMisuse, InvalidParameter, Unanswerable
 from dither.privacy import ZCDP, PureDP
 from dither.publish.queries.builder import col
 
@@ -109,6 +109,12 @@ def test_it_cannot_be_opened_twice_copied_or_asked_about_other_rows(session: Ses
 def test_what_does_not_fit_is_refused_before_anything_is_asked(session: Session) -> None:
     with pytest.raises(BudgetExceeded):
         session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=3)
+    assert session.balance().releases == 0
+
+
+def test_a_part_that_no_row_can_be_in_is_refused_before_it_is_paid_for(session: Session) -> None:
+    with pytest.raises(Unanswerable, match="'d' is not a declared category of site"):
+        session.parts("sites", session.table("visits").partition("site", {"first": ["a"], "rest": ["d"]}), epsilon=1)
     assert session.balance().releases == 0
 
 

@@ -7,7 +7,9 @@ import threading
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from dither.cli.app import app
 from dither.curator.offers import Offers
 from dither.curator.session import Session
 from dither.errors import (
@@ -187,6 +189,13 @@ def test_what_reads_rows_or_goes_on_is_not_offered_from_elsewhere(session: Remot
     for verb in ("stream", "conversation", "compare_synthetic", "compare_families"):
         with pytest.raises(InvalidParameter, match="not offered from elsewhere"):
             getattr(session, verb)("x")
+
+
+def test_a_count_is_typed_elsewhere(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DITHER_TOKEN", running.token("typist"))
+    words = ["publish", "count", "clinic", "visits", "--epsilon", "1/2", "--server", running.url]
+    typed = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert "the number of rows" in typed.stdout
 
 
 def test_every_verb_of_a_session_is_on_the_wire_or_named_as_not(session: RemoteSession) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from dither import errors
+from dither.cli.as_typed import refusal_words
 from dither.curator.people import People, Role, Scope
 from dither.errors import DitherError, InvalidParameter
 from dither.service import server as server_module
@@ -253,6 +254,13 @@ def test_an_error_comes_back_as_the_class_that_it_was(error: DitherError) -> Non
     again = error_of(record)
     assert type(again) is type(error)
     assert str(again) == str(error)
+
+
+def test_a_refused_value_is_told_to_somebody_who_typed_it() -> None:
+    for value, said in (("epsilon = 0.2", "got 'epsilon = 0.2'"), (None, "got nothing")):
+        again = error_of(problem_of(InvalidParameter("loss", value, "at most epsilon = 0.1")).to_dict())
+        assert isinstance(again, InvalidParameter)
+        assert refusal_words(again) == f"loss must be at most epsilon = 0.1, {said}"
 
 
 def test_what_nobody_foresaw_is_one_fixed_text() -> None:

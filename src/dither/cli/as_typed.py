@@ -53,8 +53,12 @@ def refusal_words(failure: InvalidParameter) -> str:
         return plain
     what, of, whose = failure.parameter.partition(" of ")
     name = f"{getattr(failure, _TYPED, what)}{of}{whose}"
-    # A flag was typed or was not: its rule says which it should have been.
-    got = "" if isinstance(failure.offender, bool) else f", got {said_value(failure.offender)}"
+    _, _, told = plain.partition(f"{failure.rule}, got ")
+    if failure.offender is None and told != repr(None):
+        got = f", got {told}"  # A refusal of a service: the value stayed there, and its words have it.
+    else:
+        # A flag was typed or was not: its rule says which it should have been.
+        got = "" if isinstance(failure.offender, bool) else f", got {said_value(failure.offender)}"
     return f"{name} must be {failure.rule}{got}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ from dither.cli.console import note, print_json, say
 from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Home, Json, Quoted, Rho
 from dither.curator.conversations import Talk
 from dither.curator.session import Session
-from dither.errors import InvalidParameter
+from dither.errors import DitherError, InvalidParameter
 from dither.publish.interactive.planning import CountAnswer
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Your name for the conversation.")]
@@ -85,7 +85,18 @@ def _answer(talk: Talk, asked: list[str], confidence: str, *, as_json: bool) -> 
         else:
             say(str(talk))
         return
-    _show(talk, (talk.ask(question, confidence=confidence) for question in asked), as_json=as_json)
+    _show(talk, _asked_in_turn(talk, asked, confidence), as_json=as_json)
+
+
+def _asked_in_turn(talk: Talk, asked: list[str], confidence: str) -> Iterator[CountAnswer]:
+    """Yield the answers; of several questions a refusal names the one that it is about."""
+    for number, question in enumerate(asked, 1):
+        try:
+            yield talk.ask(question, confidence=confidence)
+        except DitherError as failure:
+            if len(asked) > 1:
+                failure.add_note(f"that is question {number} of {len(asked)}: {question}")
+            raise
 
 
 def _show(talk: Talk, answers: Iterable[CountAnswer], *, as_json: bool) -> None:
@@ -98,7 +109,8 @@ def _show(talk: Talk, answers: Iterable[CountAnswer], *, as_json: bool) -> None:
     if as_json:
         print_json({"answers": [one.to_dict() for one in found], "receipt": talk.receipt})
     else:
-        note(f"{talk.asked} questions asked so far; {talk.loss} for all of them")
+        questions = "1 question" if talk.asked == 1 else f"{talk.asked} questions"
+        note(f"{questions} asked so far; {talk.loss} for all of them")
 
 
 def _lines(file: Path | None) -> list[str]:

@@ -39,7 +39,7 @@ from dither.data.importing.sources import is_csv, is_parquet
 from dither.data.schema import DataSet
 from dither.data.suggest import suggest
 from dither.errors import InvalidParameter
-from dither.privacy import Loss, stated_loss
+from dither.privacy import WEIGHT, Loss, stated_loss
 
 
 def init(
@@ -241,7 +241,16 @@ def _register(curator: Curator, declared: DataSet, loss: Loss, *, in_place: bool
         return
     again = f"edition {edition}; " if dataset.name in before else ""
     say(f"{called}: {again}{balance.budget} for {dataset.unit}; {balance.spent} is spent")
-    say(f"next: 'dither sql {called} QUERY --epsilon E' asks and pays")
+    say(f"next: '{_next_verb(dataset, called)} --epsilon E' asks and pays")
+
+
+def _next_verb(dataset: DataSet, called: str) -> str:
+    """Return the command that asks of such a data set: the rows of a graph are not asked with SQL."""
+    if any(table.graph is not None for table in dataset.tables):
+        return f"dither graph {called} {'spanning-tree' if dataset.unit == WEIGHT else 'edges'}"
+    if any(table.stream is not None for table in dataset.tables):
+        return f"dither stream open {called} NAME QUERY"
+    return f"dither sql {called} QUERY"
 
 
 def datasets(home: Path | None, as_json: bool) -> None:

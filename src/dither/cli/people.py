@@ -35,7 +35,7 @@ def grant(
     delta: Delta = None,
     rho: Rho = None,
     most: Annotated[str | None, typer.Option(help="The most that one release may lose, as epsilon or rho.")] = None,
-    usual: Annotated[str | None, typer.Option(help="What a release loses where nothing is stated.")] = None,
+    usual: Annotated[str | None, typer.Option(help="What a request over HTTP loses where it states nothing.")] = None,
     home: Home = None,
 ) -> None:
     """Let a person ask of a data set, within a quota of its budget."""

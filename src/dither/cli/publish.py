@@ -148,6 +148,7 @@ def count(
     key: Key = None,
     force: Force = False,
     is_quoted: Quoted = False,
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:

@@ -110,7 +110,8 @@ def release(
         datetime.datetime | None, typer.Option(help="The present in UTC, in place of this machine's clock.")
     ] = None,
     rows: Annotated[
-        Path | None, typer.Option(help="Rows of the next tick, which are fed first; for a stream that keeps none.")
+        Path | None,
+        typer.Option(help="Rows of the next tick alone, which are fed first; for a stream with --kept noisy."),
     ] = None,
     out: Out = None,
     force: Force = False,
@@ -127,10 +128,16 @@ def release(
             if not rows.is_file():
                 raise InvalidParameter("rows", str(rows), "a file that is there")
             opened.feed(rows)
-        if opened.is_without_rows:
+        is_kept = not isinstance(opened, SeizableStream)
+        if is_kept and opened.is_without_rows:
             complain("nothing was ever fed to this stream: its ticks are released as empty ones, and stay so")
+        before = opened.released
         with progress("releasing"):
             result = opened.release(until, now=now)
+        empty = 0 if is_kept else opened.released - before - (rows is not None)
+        if empty > 0:
+            said = f"{empty} tick was" if empty == 1 else f"{empty} ticks were"
+            complain(f"{said} released without rows: --rows has those of one tick, the next to be released")
         if out is not None:
             _save(result, out)
         if result.rows or as_json:

@@ -388,7 +388,9 @@ def find_folder(folder: str | Path | None) -> Path:
     for home in (here, *here.parents):
         if (home / SETTINGS).is_file():
             return home
-    raise NotFound("no curator's folder here or above: 'dither init DIR' makes one, --home or DITHER_HOME names one")
+    fix = "'dither init DIR' makes one, --home or DITHER_HOME names one"
+    below = sorted(found.parent.name for found in here.glob(f"*/{SETTINGS}"))
+    raise NotFound(f"no curator's folder here or above: {fix}{f', such as --home {below[0]}' if below else ''}")
 
 
 def _read_settings(path: Path) -> Settings:

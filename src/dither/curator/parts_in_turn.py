@@ -28,6 +28,7 @@ from dither.publish.queries.parts import Partition
 from dither.publish.queries.present import present
 from dither.publish.queries.rehearsal import rehearse
 from dither.publish.queries.result import QueryResult
+from dither.publish.queries.sense import check_sense
 
 if TYPE_CHECKING:
     from dither.curator.session import Session
@@ -150,6 +151,8 @@ def opened_parts(session: Session, name: str, split: Partition, each: Loss) -> P
         raise InvalidParameter("partition", split, "made by session.table(...).partition(...)")
     session.check_declared()
     partition = split.open(session.dataset)
+    for label, _ in partition.parts:
+        check_sense(partition.rows(label), (), ())
     mechanism = AdaptiveParts(partition=partition, each=each)
     if mechanism.numerics is Numerics.IDEALISED:
         raise NoGuarantee("the proof is over the reals only")

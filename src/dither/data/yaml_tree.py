@@ -181,7 +181,11 @@ def _document(events: Iterator[Any], yaml: Any) -> Node:
         line = event.start_mark.line + 1
         tag = getattr(event, "tag", None)
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None or tag not in (None, "!"):
-            raise InvalidSchema(f"schema (line {line})", "an anchor, alias or tag", "plain YAML without them")
+            raise InvalidSchema(
+                f"schema (line {line})",
+                "an anchor, alias or tag",
+                "YAML without anchors, aliases (& and *) and tags: write values out",
+            )
         if isinstance(event, yaml.ScalarEvent):
             node = Node(event.value, "", line, is_plain=bool(event.implicit[0]))
         else:

@@ -319,7 +319,7 @@ def _with_usual(words: Mapping[str, Any], grant: Grant) -> Mapping[str, Any]:
 
 def _check_most(grant: Grant, loss: Loss) -> None:
     if grant.most is not None and not loss <= grant.most:
-        raise InvalidParameter("loss", loss, f"at most {grant.most} for one release, as your grant says")
+        raise InvalidParameter("loss", str(loss), f"at most {grant.most} for one release, as your grant says")
 
 
 def wanted_of(dataset: str, body: Mapping[str, Any], key: str | None) -> Wanted:

@@ -67,7 +67,9 @@ class Problem:
 
 #: The same bytes for a data set that is absent and for one that is not the caller's.
 NOT_THERE: Final = Problem(404, "NotFound", "no data set of that name can be asked by you")
-NOT_KNOWN: Final = Problem(401, "NotAuthenticated", "a token is needed that holds: Authorization: Bearer ...")
+NOT_KNOWN: Final = Problem(
+    401, "NotAuthenticated", "no token was sent (Authorization: Bearer ...), or one that is unknown, revoked or expired"
+)
 NOT_ALLOWED: Final = Problem(403, "NotAllowed", "your role or your token's scope does not reach this")
 FAILED: Final = Problem(500, "EngineFailure", _FIXED)
 TOO_MANY: Final = Problem(429, "TooManyRequests", "too many requests at once; come again in a second")

@@ -92,6 +92,8 @@ def graph_answer(
         _left_out(what, k=k, group=group, since=since, until=until)
         planned = _length(dataset, edges, stated, what, start, end, method, level)
     elif what == _BETWEEN:
+        if dataset.unit != EDGE:
+            raise InvalidParameter("what", what, "left out where nodes are protected: one node may move it by too much")
         _left_out(what, k=k, start=start, end=end, method=None if method == "auto" else method)
         planned = _groups(dataset, edges, stated, group, period, level)
     else:
@@ -133,9 +135,12 @@ def _counted(
     level: Fraction,
 ) -> Planned:
     """Return a count or degrees: words, mechanism, and what makes a table of its release."""
-    from dither.publish.graphs.planning import BY_NODE, HISTOGRAM, plan_graph, source_for, words_of
+    from dither.publish.graphs.planning import BY_NODE, HISTOGRAM, WISHES, plan_graph, source_for, words_of
     from dither.publish.graphs.presenting import present_graph
 
+    if what not in WISHES:
+        rule = f"one of {', '.join((*WISHES, _BETWEEN))}, or synthesize; with the unit weight, spanning-tree or path"
+        raise InvalidParameter("what", what, rule)
     source = source_for(dataset, edges.name, what, method, since=period[0], until=period[1])
     made = plan_graph(source, loss, what, k=k, method=method)
     if what in (BY_NODE, HISTOGRAM):

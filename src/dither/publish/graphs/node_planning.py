@@ -116,4 +116,5 @@ def notes_of(method: Any, out: Any) -> tuple[str, ...]:
 
 
 def _said(what: str, bound: int) -> str:
-    return f"of a node at most {bound} {what} count: that bound was chosen privately"
+    counted = f"{what.removesuffix('s')} counts" if bound == 1 else f"{what} count"
+    return f"of a node at most {bound} {counted}: that bound was chosen privately"

@@ -24,7 +24,7 @@ from dither.publish.graphs.ladder_count import LadderCount
 from dither.publish.graphs.laplace_count import LaplaceCount
 from dither.publish.graphs.local_count import LocalCount
 from dither.publish.graphs.node_planning import check_node_wish, node_method
-from dither.publish.graphs.patterns import EDGES, PATTERNS, STARS, check_pattern, named
+from dither.publish.graphs.patterns import CLIQUES, EDGES, K_TRIANGLES, PATTERNS, STARS, check_pattern, named
 from dither.publish.graphs.smooth_count import SmoothCount
 
 #: What may be asked of a graph.
@@ -90,8 +90,10 @@ def plan_graph(source: GraphSource, loss: Loss, wish: str, *, k: int | None = No
         check_node_wish(wish, method)
     elif method not in METHODS:
         raise InvalidParameter("method", method, f"one of {', '.join(METHODS)}")
+    if wish in (STARS, K_TRIANGLES, CLIQUES) and k is None:
+        raise InvalidParameter("k", None, f"given for {wish}, such as {4 if wish == CLIQUES else 2}")
     if wish in PATTERNS:
-        check_pattern(wish, 0 if k is None else k)
+        check_pattern(wish, k or 0)
     elif k is not None or (method != "auto" and degree is None):
         raise InvalidParameter("k" if k is not None else "method", k if k is not None else method, f"left out: {wish}")
 

@@ -335,7 +335,9 @@ class QueryResult:
         share = f"{float(self.confidence) * 100:g} %"
         together = ", all at once" if self.is_simultaneous else ""
         rows = f"{len(self.rows)} {'row' if len(self.rows) == 1 else 'rows'}"
-        lines = [f"{rows}; {share} intervals{together}; {self.loss}; {self.unit}"]
+        has_ends = not self.rows or any(end is not None for row in self.low for end in row)
+        intervals = f"; {share} intervals{together}" if has_ends else ""
+        lines = [f"{rows}{intervals}; {self.loss}; {self.unit}"]
         for column in self.columns:
             if column.estimand:
                 lines.append(f"{column.name}: {column.estimand}{'; ' if column.bias else ''}{column.bias}")
