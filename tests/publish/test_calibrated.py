@@ -85,6 +85,7 @@ METHODS: dict[type[Method], dict[str, Any]] = {
     synthesis.DegreeGraph: {"nodes": 6},
     synthesis.DensityGraph: {"nodes": 6},
     synthesis.ErgmStatistics: {"nodes": 6},
+    synthesis.GrownHierarchy: {"nodes": 6},
     synthesis.HierarchicalGraph: {"nodes": 6},
     synthesis.JointDegreeGraph: {"nodes": 6},
     synthesis.KroneckerGraph: {"nodes": 6},

@@ -18,6 +18,7 @@ from dither.publish.graphs.synthesis.community_graph import CommunityGraph
 from dither.publish.graphs.synthesis.degree_graph import DegreeGraph
 from dither.publish.graphs.synthesis.density_graph import DensityGraph
 from dither.publish.graphs.synthesis.drawn import limit_of
+from dither.publish.graphs.synthesis.grown_hierarchy import GrownHierarchy
 from dither.publish.graphs.synthesis.joint_degree_graph import JointDegreeGraph
 from dither.publish.graphs.synthesis.kronecker_graph import KroneckerGraph
 from dither.publish.graphs.synthesis.top_edges_graph import TopEdgesGraph
@@ -32,9 +33,10 @@ KINDS: Final[dict[str, type[Any]]] = {
     "degrees": DegreeGraph,
     "densities": DensityGraph,
     "kronecker": KroneckerGraph,
+    "hierarchy": GrownHierarchy,
 }
 #: Which keep what a node is called: the synthetic node is like the one of that name.
-_NAMED: Final = ("top-edges", "joint-degrees", "communities", "densities")
+_NAMED: Final = ("top-edges", "joint-degrees", "communities", "densities", "hierarchy")
 #: How far epsilon must be above the logarithm of the pairs for one edge, so that 19 of 20 kept edges are true.
 _CLEAR: Final = 3.0
 _LIKE: Final = "each synthetic node is like the node of its name, as far as noise allows"
