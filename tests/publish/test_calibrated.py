@@ -73,6 +73,7 @@ METHODS: dict[type[Method], dict[str, Any]] = {
     graphs.ProjectedEdges: {"nodes": 6, "degree": 2},
     graphs.SpanningTreeCost: {"nodes": 6, "high": 4},
     graphs.WeightedLength: {"nodes": 6, "high": 4},
+    graphs.TruncatedCount: {"nodes": 6, "degree": 2},
     graphs.TruncatedEdges: {"nodes": 6, "degree": 2},
     graphs.QuickTriangles: {"nodes": 6, "bounds": (1, 2)},
     graphs.RestrictedCount: {"nodes": 6, "pattern": "triangles", "degree": 3},

@@ -27,10 +27,12 @@ from dither.publish.graphs import (
     GraphRace,
     QuickTriangles,
     RestrictedCount,
+    TruncatedCount,
     flow,
     packing,
     quick_triangles,
     restricted_count,
+    truncated_count,
     truncated_edges,
 )
 from dither.publish.graphs.chosen_degrees import knots, smooth
@@ -139,6 +141,32 @@ def test_what_deleting_nodes_moves_is_within_a_smooth_bound(bound: int) -> None:
         tight = max(tight, abs(left[here] - left[there]))
     # The twin: noise for a bounded degree alone.
     assert tight > bound
+
+
+@pytest.mark.parametrize(
+    ("pattern", "k"), [("edges", 0), ("triangles", 0), ("stars", 2), ("k-triangles", 2), ("cliques", 4)]
+)
+def test_one_node_moves_counts_of_small_degrees_and_of_truncated_graphs_as_far_as_is_said(pattern: str, k: int) -> None:
+    counted = {bits: count(graph, pattern, k) for bits, graph in _graphs().items()}
+    highest = {bits: int(graph.degrees.max()) for bits, graph in _graphs().items()}
+    places = {graph.edges.tobytes(): bits for bits, graph in _graphs().items()}
+    for bound in (1, 2, 3):
+        made = TruncatedCount.calibrated(PureDP(1), nodes=5, degree=bound, pattern=pattern, k=k)
+        left = {
+            bits: counted[places[truncated_count.without_hubs(graph, bound).edges.tobytes()]]
+            for bits, graph in _graphs().items()
+        }
+        near = {
+            bits: truncated_edges.widths(graph, bound)[0] // bound * made.moved for bits, graph in _graphs().items()
+        }
+        restricted = 0
+        for here, there in _steps():
+            if highest[here] <= bound:
+                restricted = max(restricted, counted[here] - counted[there])
+            assert abs(left[here] - left[there]) <= min(near[here], near[there], made.reach)
+        assert restricted <= made.moved
+        # Attained where five nodes are enough.
+        assert max(restricted, 1) == made.moved or (pattern, bound) in {("k-triangles", 3), ("stars", 3)}
 
 
 @pytest.mark.parametrize(("pattern", "k"), [("triangles", 0), ("stars", 2), ("k-triangles", 2)])
