@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from dither.mechanisms import Budget, Gaussian, Geometric, Laplace, Release, converse, release
     from dither.privacy import EDGE, EVENT, NODE, ROW, ROW_REPLACED, ZCDP, ApproxDP, PureDP, Unit, person
     from dither.publish.choose import choose
+    from dither.publish.choose_graph import choose_graph
     from dither.publish.queries.builder import col
     from dither.publish.synthetic.synthesizer import Synthesizer
     from dither.service.client import connect
@@ -72,6 +73,7 @@ __all__ = [
     "Unanswerable",
     "Unit",
     "choose",
+    "choose_graph",
     "col",
     "connect",
     "converse",
@@ -105,6 +107,7 @@ _LATER = {
     "Table": ("dither.data", "Table"),
     "Unit": ("dither.privacy", "Unit"),
     "choose": ("dither.publish.choose", "choose"),
+    "choose_graph": ("dither.publish.choose_graph", "choose_graph"),
     "col": ("dither.publish.queries.builder", "col"),
     "connect": ("dither.service.client", "connect"),
     "converse": ("dither.mechanisms", "converse"),

@@ -40,6 +40,7 @@ from dither.publish.graphs import (
     race,
 )
 from dither.publish.graphs.counts import star_count
+from dither.publish.graphs.degree_flow import nodes_above
 from dither.publish.graphs.flow import twice_flow
 from dither.publish.graphs.packing import PARTS, packed, triangles_of
 from dither.publish.graphs.projection import projected
@@ -79,6 +80,7 @@ class Remembered:
         self.flow = cache(lambda bound: twice_flow(graph, bound))
         self.packed = cache(lambda bound: packed(self.triangles(), graph.nodes, bound))
         self.degrees = cache(lambda bound: projected(graph, bound))
+        self.above = cache(lambda bound, degrees: nodes_above(graph, bound, degrees))
         self.triangles = cache(lambda: triangles_of(graph))
         self.graph = graph
 
@@ -93,8 +95,8 @@ class Remembered:
             self._put(module, "graph_of", lambda *_: self.graph)
         standing = cache(lambda bounds: standing_out_in_triangles(self.graph, bounds))
         self._put(quick_triangles, "standing_out_in_triangles", lambda _, bounds: standing(bounds))
-        for module in (chosen_degrees, chosen_stars):
-            self._put(module, "projected", lambda _, bound: self.degrees(bound))
+        self._put(chosen_stars, "projected", lambda _, bound: self.degrees(bound))
+        self._put(chosen_degrees, "nodes_above", lambda _, bound, degrees: self.above(bound, degrees))
         return self
 
     def _put(self, module: Any, name: str, value: Any) -> None:

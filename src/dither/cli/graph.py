@@ -51,7 +51,7 @@ def graph(
         typer.Option(
             help="Of a count: auto, ladder, smooth, laplace; with --delta also noisy-local, truncated; where nodes are "
             "protected projection, flow or race. Of a synthetic graph: auto, clustered, top-edges, joint-degrees, "
-            "communities, degrees, densities or kronecker."
+            "communities, degrees, densities, kronecker or hierarchy."
         ),
     ] = "auto",
     error: Annotated[

@@ -74,8 +74,8 @@ class GraphAnswers:
     def synthesize(self, **options: Any) -> QueryResult:
         """Release synthetic edges, as a table with the columns of the graph.
 
-        Takes ``method``: "auto", "clustered", "top-edges", "joint-degrees", "communities", "degrees", "densities" or
-        "kronecker"; and ``most``, the most edges.
+        Takes ``method``: "auto", "clustered", "top-edges", "joint-degrees", "communities", "degrees", "densities",
+        "kronecker" or "hierarchy"; and ``most``, the most edges.
         """
         return self._synthesize(**options)
 

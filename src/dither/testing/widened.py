@@ -424,6 +424,7 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("weighted-length", "spanning-tree-cost"), _weights),
     **dict.fromkeys(("degree-graph", "joint-degree-graph", "clustered-graph", "community-graph"), _graph),
     **dict.fromkeys(("kronecker-graph", "density-graph", "graph-update", "ergm-statistics", "weighted-query"), _graph),
+    **dict.fromkeys(("grown-hierarchy", "truncated-count"), _graph),
     "top-edges-graph": _pairs,
     **dict.fromkeys(("chosen-edges", "chosen-degrees", "chosen-stars", "chosen-triangles"), _graph),
     **dict.fromkeys(("flow-edges", "graph-race", "quick-triangles", "truncated-edges", "restricted-count"), _graph),

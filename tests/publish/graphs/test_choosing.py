@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 from dither.errors import InvalidParameter
 from dither.mechanisms import SmoothCauchy
 from dither.noise import system_noise
-from dither.privacy import ApproxDP, PureDP
+from dither.privacy import NODE, ROW, ApproxDP, PureDP
+from dither.publish.choose_graph import choose_graph
 from dither.publish.graphs import LadderCount, LocalCount
 from dither.publish.graphs.choosing import choose_count
+from dither.publish.graphs.node_planning import node_method
 
 
 def test_edges_and_tiny_graphs_take_noise_for_the_worst_case_and_others_a_ladder() -> None:
@@ -44,3 +47,40 @@ def test_predicted_medians_are_those_of_the_noise() -> None:
     for method, out in drawn.items():
         median = float(np.median(np.abs(np.asarray(out, dtype=np.float64))))
         assert errors[method] == pytest.approx(median, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("what", "given", "method"),
+    [
+        ("edges", {}, "laplace"),
+        ("triangles", {"moves": 50}, "ladder"),
+        ("degrees", {}, "degree-tail"),
+        ("synthesize", {"edges": 10**4}, "clustered"),
+        ("edges", {"unit": NODE, "degree": 100}, "chosen-edges"),
+        ("degrees", {"unit": NODE, "degree": 100}, "chosen-degrees"),
+        ("stars", {"unit": NODE, "degree": 100, "k": 2}, "chosen-stars"),
+        ("triangles", {"unit": NODE, "degree": 100}, "chosen-triangles"),
+    ],
+)
+def test_any_release_of_a_graph_is_chosen_by_public_facts(what: str, given: dict[str, Any], method: str) -> None:
+    found = choose_graph(what, 5000, epsilon=1, **given)
+    assert found.method == method
+    assert found.because
+
+
+def test_what_is_chosen_is_what_auto_takes() -> None:
+    for nodes, degree in ((5000, 100), (50_000, 4000)):
+        source: Any = SimpleNamespace(nodes=nodes)
+        for what in ("edges", "degrees", "triangles", "stars"):
+            k = 2 if what == "stars" else 0
+            taken = node_method(PureDP(1), source, degree, what, k, "auto")
+            assert choose_graph(what, nodes, epsilon=1, unit=NODE, degree=degree, k=k).method == taken.name
+
+
+def test_what_cannot_be_chosen_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match="what"):
+        choose_graph("cliques", 5000, epsilon=1, unit=NODE)
+    with pytest.raises(InvalidParameter, match="what"):
+        choose_graph("paths", 5000, epsilon=1)
+    with pytest.raises(InvalidParameter, match="unit"):
+        choose_graph("edges", 5000, epsilon=1, unit=ROW)

@@ -39,7 +39,8 @@ def graph_synthesis(
         delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
-        method: "clustered", "top-edges", "joint-degrees", "communities", "degrees", "densities", "kronecker", or "auto"
+        method: "clustered", "top-edges", "joint-degrees", "communities", "degrees", "densities", "kronecker",
+            "hierarchy", or "auto"
             for the one that comes closest, by public facts.
         most: the most synthetic edges, where fewer than the schema allows are wanted.
         key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.

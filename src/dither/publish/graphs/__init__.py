@@ -29,6 +29,7 @@ from dither.publish.graphs.race import GraphRace
 from dither.publish.graphs.restricted_count import RestrictedCount
 from dither.publish.graphs.smooth_count import SmoothCount
 from dither.publish.graphs.spanning_tree import SpanningTreeCost
+from dither.publish.graphs.truncated_count import TruncatedCount
 from dither.publish.graphs.truncated_edges import TruncatedEdges
 from dither.publish.graphs.weighted_length import WeightedLength
 
@@ -53,6 +54,7 @@ __all__ = [
     "RestrictedCount",
     "SmoothCount",
     "SpanningTreeCost",
+    "TruncatedCount",
     "TruncatedEdges",
     "WeightedLength",
 ]

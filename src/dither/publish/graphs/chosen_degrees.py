@@ -1,9 +1,9 @@
 """How many nodes have which degree, where nodes are protected, with a bound on degrees that is chosen privately.
 
-First a bound is chosen by how many nodes stand out above it. The graph is projected to it, and the numbers of nodes of
-degree at most j are released for few j that grow geometrically: a node crosses few of them, so that together they move
-by little more than the bound, and not by twice as much. A smooth curve through them takes most of the noise away.
-Cost: linear in the edges, after a sort.
+First a bound is chosen by how many nodes stand out above it. A convex programme cuts the degrees to it, and the numbers
+of nodes of degree at most j are released for few j that grow geometrically: a node crosses few of them, so together
+they move by little more than the bound, and not by twice as much. A smooth curve through them takes most of the noise
+away. Cost: two maximum flows for each j, on the edges of nodes above the bound.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import InOrder, Loss, Plan, Use
+from dither.publish.graphs.degree_flow import nodes_above
 from dither.publish.graphs.examples import NODES, SOME_EDGES, node_neighbours
-from dither.publish.graphs.projection import projected
 from dither.publish.graphs.simple_graph import graph_of
 from dither.publish.graphs.standing_out import STEPS, UNIT, BoundChosen, Split
 
@@ -55,8 +55,8 @@ def knots(bound: int) -> tuple[int, ...]:
 
 @register(
     examples=_examples,
-    source="Publishing Graph Degree Distribution with Node Differential Privacy (Day, Li, Lyu 2016); Differential "
-    "Privacy and Applications (Zhu et al. 2017), section 9.3.1",
+    source="Lipschitz Extensions for Node-Private Graph Statistics and the Generalized Exponential Mechanism "
+    "(Raskhodnikova, Smith 2016); Differential Privacy and Applications (Zhu et al. 2017), section 9.3.1",
 )
 @dataclass(frozen=True, kw_only=True)
 class ChosenDegrees(BoundChosen):
@@ -80,8 +80,8 @@ class ChosenDegrees(BoundChosen):
     """
 
     name: ClassVar[str] = "chosen-degrees"
-    version: ClassVar[int] = 1
-    no_error_because: ClassVar[str] = "what the projection leaves out, and how much smoothing helps, is private"
+    version: ClassVar[int] = 2
+    no_error_because: ClassVar[str] = "what is cut off, and how much smoothing helps, is private"
     no_interval_because: ClassVar[str] = no_error_because
 
     def __post_init__(self) -> None:
@@ -125,9 +125,8 @@ class ChosenDegrees(BoundChosen):
         degrees = knots(bound)
         # A whole multiple: rounding each number by itself would add to what all move together.
         times = UNIT // (bound + len(degrees))
-        below = np.cumsum(np.bincount(projected(graph, bound), minlength=bound + 1))
         asked = np.zeros(self.part.shape, dtype=np.int64)
-        asked[: len(degrees)] = times * below[list(degrees)]
+        asked[: len(degrees)] = times * (self.nodes - nodes_above(graph, bound, degrees))
         noisy = np.asarray(run(self.part, asked, stability=UNIT), dtype=np.float64)[: len(degrees)] / times
         return self._curve(noisy, np.array(degrees), bound, times)
 

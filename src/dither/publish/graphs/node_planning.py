@@ -74,8 +74,8 @@ def node_method(within: Loss, source: GraphSource, degree: int, wish: str, k: in
         bounds = triangle_bounds(nodes, degree)
         if method == "race":
             return GraphRace.calibrated(within, nodes=nodes, pattern=wish, bounds=bounds)
-        is_quick = nodes * bounds[-1] > _MOST_CORNERS if method == "auto" else method == "quick"
-        return (QuickTriangles if is_quick else ChosenTriangles).calibrated(within, nodes=nodes, bounds=bounds)
+        one = is_quick(nodes, bounds) if method == "auto" else method == "quick"
+        return (QuickTriangles if one else ChosenTriangles).calibrated(within, nodes=nodes, bounds=bounds)
     if wish == STARS:
         if degree < k:
             raise InvalidParameter("k", k, f"at most the declared degree, {degree}: no node has so many neighbours")
@@ -94,6 +94,11 @@ def triangle_bounds(nodes: int, degree: int) -> tuple[int, ...]:
     """
     most = max(min(math.comb(degree, 2), 3 * MOST_TRIANGLES // nodes, LARGEST_BOUND), 1)
     return doubling(min(_LEAST_TRIANGLES, most), most)
+
+
+def is_quick(nodes: int, bounds: tuple[int, ...]) -> bool:
+    """Whether programmes for all bounds would be too large, so that one is solved."""
+    return nodes * bounds[-1] > _MOST_CORNERS
 
 
 def count_of(method: Any, out: Any) -> Any:

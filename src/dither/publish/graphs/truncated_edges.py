@@ -116,6 +116,10 @@ class TruncatedEdges(Composed[Any, Any]):
     def release(self, data: Any, run: Runner) -> Any:
         """Return a number near that of the edges left."""
         graph = graph_of(data, self.nodes)
-        near = np.minimum(widths(graph, self.degree), self.reach).astype(np.float64)
-        bound = smooth_bound(near, most=self.reach, smoothness=self.noise.smoothness)
+        bound = self.smooth(widths(graph, self.degree))
         return run(self.noise, [truncated(graph, self.degree), bound], stability=1)
+
+    def smooth(self, wide: Ints) -> float:
+        """Return the smooth bound that follows from how far one node moves the number near by."""
+        near = np.minimum(wide, self.reach).astype(np.float64)
+        return smooth_bound(near, most=self.reach, smoothness=self.noise.smoothness)

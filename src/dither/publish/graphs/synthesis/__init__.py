@@ -10,6 +10,7 @@ from dither.publish.graphs.synthesis.degree_graph import DegreeGraph
 from dither.publish.graphs.synthesis.density_graph import DensityGraph
 from dither.publish.graphs.synthesis.ergm_statistics import ErgmStatistics
 from dither.publish.graphs.synthesis.graph_update import GraphUpdate
+from dither.publish.graphs.synthesis.grown_hierarchy import GrownHierarchy
 from dither.publish.graphs.synthesis.hierarchical_graph import HierarchicalGraph
 from dither.publish.graphs.synthesis.joint_degree_graph import JointDegreeGraph
 from dither.publish.graphs.synthesis.kronecker_graph import KroneckerGraph
@@ -23,6 +24,7 @@ __all__ = [
     "DensityGraph",
     "ErgmStatistics",
     "GraphUpdate",
+    "GrownHierarchy",
     "HierarchicalGraph",
     "JointDegreeGraph",
     "KroneckerGraph",

@@ -2,7 +2,8 @@
 
 There for reference, and for at most seven nodes: there all trees can be listed, and the choice among them is exact. The
 printed method walks through the trees of any number of nodes by a Markov chain; a chain of finite length is no
-exponential mechanism, so its promise holds for no run, and it is not offered. Cost: all trees, 10,395 of seven nodes.
+exponential mechanism, so its promise holds for no run, and it is not offered: for more nodes see ``grown_hierarchy``.
+Cost: all trees, 10,395 of seven nodes.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from dither.publish.graphs.synthesis.community_graph import CommunityGraph
 from dither.publish.graphs.synthesis.degree_graph import DegreeGraph
 from dither.publish.graphs.synthesis.density_graph import DensityGraph
 from dither.publish.graphs.synthesis.drawn import limit_of
+from dither.publish.graphs.synthesis.grown_hierarchy import GrownHierarchy
 from dither.publish.graphs.synthesis.joint_degree_graph import JointDegreeGraph
 from dither.publish.graphs.synthesis.kronecker_graph import KroneckerGraph
 from dither.publish.graphs.synthesis.top_edges_graph import TopEdgesGraph
@@ -32,9 +33,10 @@ KINDS: Final[dict[str, type[Any]]] = {
     "degrees": DegreeGraph,
     "densities": DensityGraph,
     "kronecker": KroneckerGraph,
+    "hierarchy": GrownHierarchy,
 }
 #: Which keep what a node is called: the synthetic node is like the one of that name.
-_NAMED: Final = ("top-edges", "joint-degrees", "communities", "densities")
+_NAMED: Final = ("top-edges", "joint-degrees", "communities", "densities", "hierarchy")
 #: How far epsilon must be above the logarithm of the pairs for one edge, so that 19 of 20 kept edges are true.
 _CLEAR: Final = 3.0
 _LIKE: Final = "each synthetic node is like the node of its name, as far as noise allows"
@@ -57,10 +59,17 @@ def chosen_synthesis(source: Edges, loss: Loss, method: str) -> str:
         if method not in KINDS:
             raise InvalidParameter("method", method, f"one of {', '.join((AUTO, *KINDS))}")
         return method
-    most = source.graph.most_edges(source.nodes)
-    pairs = math.comb(source.nodes, 2)
-    epsilon = float(Purse.pure_within(loss).amount / source.graph.moved_edges(source.nodes))
-    is_clear = source.graph.edges is not None and epsilon >= math.log(pairs / most) + _CLEAR
+    most = None if source.graph.edges is None else source.graph.most_edges(source.nodes)
+    return clearest(source.nodes, most, float(Purse.pure_within(loss).amount / source.graph.moved_edges(source.nodes)))
+
+
+def clearest(nodes: int, most: int | None, epsilon: float) -> str:
+    """Return which method comes closest: true edges, if epsilon is large for so few as are declared.
+
+    >>> clearest(1000, 5000, 1.0), clearest(1000, 5000, 10.0), clearest(1000, None, 10.0)
+    ('clustered', 'top-edges', 'clustered')
+    """
+    is_clear = most is not None and epsilon >= math.log(math.comb(nodes, 2) / most) + _CLEAR
     return "top-edges" if is_clear else "clustered"
 
 
