@@ -52,8 +52,10 @@ class Product:
     """
 
     def __init__(self, sides: Mapping[int, Mask]) -> None:
-        #: Columns of which all values are asked for have no condition.
-        self.sides = {axis: np.ascontiguousarray(sides[axis]) for axis in sorted(sides) if not sides[axis].all()}
+        none = [axis for axis in sorted(sides) if not sides[axis].any()]
+        # One column without a value says it all; columns of which all values are asked for say nothing.
+        told = none[:1] or [axis for axis in sorted(sides) if not sides[axis].all()]
+        self.sides = {axis: np.ascontiguousarray(sides[axis]) for axis in told}
         self.axes: Axes = tuple(self.sides)
 
     @property
