@@ -13,7 +13,7 @@ from dither.curator.offers.answers import read_query
 from dither.data import Column, DataSet, Kind, Table
 from dither.data.examples import clinic
 from dither.errors import DitherError, InvalidParameter
-from dither.lift.attributes import Attributes
+from dither.lift.attributes import Attributes, Axes
 from dither.lift.cells import cells_of
 from dither.mechanisms.core.kept import converse_with_key
 from dither.mechanisms.gap_sparse import GapSparse
@@ -25,7 +25,7 @@ from dither.publish.interactive.planning import plan_conversation
 from dither.publish.interactive.products import LocalModel, Product, WeightedRecords, product_of
 
 PEOPLE = Attributes.of({"a": 2, "b": 3, "c": 2})
-PAIRS = ((0, 1), (0, 2), (1, 2))
+PAIRS: tuple[Axes, ...] = ((0, 1), (0, 2), (1, 2))
 #: Noise that is never seen.
 NONE = Geometric(scale="1/1000")
 SPARSE = GapSparse(threshold=3, threshold_scale="1/1000", query_scale="1/1000", positives=1)
@@ -63,7 +63,7 @@ def test_every_product_is_answered_as_the_same_cells_of_a_table() -> None:
 def test_grouped_values_have_the_marginals_that_were_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns that are independent: the product of shares, whichever values are one."""
     shares = [np.array([0.25, 0.75]), np.array([0.5, 0.3, 0.2]), np.array([0.9, 0.1])]
-    noisy = {(one, two): 1000 * np.multiply.outer(shares[one], shares[two]) for one, two in PAIRS}
+    noisy = {axes: 1000 * np.multiply.outer(shares[axes[0]], shares[axes[1]]) for axes in PAIRS}
     local = LocalModel(PEOPLE, FirstModel(PEOPLE, noisy, dict.fromkeys(PAIRS, 1.0)))
     truth = 1000 * np.multiply.outer(np.multiply.outer(shares[0], shares[1]), shares[2])
     whole = {question.key: local.answer(question) for question in every_product()}
