@@ -96,6 +96,7 @@ METHODS: dict[type[Method], dict[str, Any]] = {
     interactive.IterativeConstruction: {"attributes": BITS},
     interactive.MinimisingConversation: {"cells": 4, "candidates": 3, "top": 2},
     interactive.ModelFirst: {"attributes": BITS},
+    interactive.ProductFirst: {"attributes": BITS},
     interactive.PublishedModel: {"shape": 3, "queries": PublicArray(np.eye(3, dtype=int)), "sensitivity": 1},
     retrieval.SharedVector: {"shape": (2, 3)},
     streams.DriftPublisher: {"drift": 3, "republications": 2, "steps": 9, "sensitivity": 1},

@@ -3,7 +3,8 @@
 In a trial processes open one conversation and ask it, one after the other; each is killed with SIGKILL at a named step,
 or at a random moment. The last one is left alive. Then every question has one answer, the one that anybody was sent,
 for one debit, although the table changes with every process: counts are frozen once. Noise is as large as the counts,
-so that noise that was drawn twice is seen.
+so that noise that was drawn twice is seen. Every second conversation has too many cells for a table: there the count of
+each question is frozen by itself.
 """
 
 from __future__ import annotations
@@ -25,16 +26,29 @@ from tools.faults.streams import POINTS, Tally, killed
 REACHED: Final = tuple(point for point in POINTS if not point.endswith("arrive"))
 AGES: Final = 40
 QUESTIONS: Final = tuple(f"age < {age} AND site = 'east'" for age in range(4, AGES, 6))
+FURTHER: Final = ("x", "y", "z")
+#: A folder with this file has a conversation about all columns.
+WIDE: Final = "wide"
+
+
+def asked(folder: Path) -> tuple[list[str], tuple[str, ...]]:
+    """Return the columns of a trial's conversation, and its questions."""
+    if (folder / WIDE).exists():
+        return ["age", "site", *FURTHER], tuple(f"{question} AND x < 20" for question in QUESTIONS)
+    return ["age", "site"], QUESTIONS
 
 
 def clinic(folder: Path) -> DataSet:
     """Return a data set with other rows than any time before."""
-    rows = [f"{secrets.randbelow(AGES)},{secrets.choice(('east', 'west'))}" for _ in range(20 + secrets.randbelow(60))]
+    rows = []
+    for _ in range(20 + secrets.randbelow(60)):
+        numbers = [str(secrets.randbelow(AGES)) for _ in range(1 + len(FURTHER))]
+        rows.append(",".join([*numbers, secrets.choice(("east", "west"))]))
     path = folder / f"visits-{secrets.token_hex(4)}.csv"
-    path.write_text("\n".join(["age,site", *rows]) + "\n")
-    age = Column("age", Kind.INTEGER, lower=0, upper=AGES - 1)
+    path.write_text("\n".join([",".join(["age", *FURTHER, "site"]), *rows]) + "\n")
+    ages = tuple(Column(name, Kind.INTEGER, lower=0, upper=AGES - 1) for name in ("age", *FURTHER))
     site = Column("site", Kind.TEXT, categories=("east", "west"))
-    return DataSet("clinic", (Table("visits", (age, site), str(path)),), ROW)
+    return DataSet("clinic", (Table("visits", (*ages, site), str(path)),), ROW)
 
 
 def made(folder: Path) -> None:
@@ -53,8 +67,9 @@ def work(folder: Path, notes: Path | None = None) -> list[dict[str, Any]]:
     """Open the conversation and ask it; note what was sent. Return all answers."""
     with contextlib.closing(Curator.open(folder / "home", anchors=folder / "anchors")) as curator:
         session = curator.session("clinic", analyst="ana")
-        with contextlib.closing(session.conversation("talk", "visits", ["age", "site"], epsilon=1)) as talk:
-            for question in QUESTIONS:
+        columns, questions = asked(folder)
+        with contextlib.closing(session.conversation("talk", "visits", columns, epsilon=1)) as talk:
+            for question in questions:
                 sent = talk.ask(question).to_dict()
                 if notes is not None:
                     with notes.open("a") as file:
@@ -66,7 +81,7 @@ def problems(folder: Path, notes: Path) -> list[str]:
     """Finish a conversation, and return all that is wrong with it."""
     found = []
     answers = {one["question"]: one for one in work(folder)}
-    if list(answers) != list(QUESTIONS):
+    if list(answers) != list(asked(folder)[1]):
         found.append(f"answered {list(answers)}")
     for line in notes.read_text().splitlines() if notes.exists() else ():
         question, sent = json.loads(line)
@@ -92,8 +107,10 @@ def read(folder: Path) -> tuple[Any, ...]:
             return talk.answers()
 
 
-def trial(folder: Path, points: list[tuple[str, int]], tally: Tally) -> None:
+def trial(folder: Path, points: list[tuple[str, int]], tally: Tally, *, is_wide: bool = False) -> None:
     """Kill one process after the other, with other rows for each, then finish and compare."""
+    if is_wide:
+        (folder / WIDE).touch()
     made(folder)
     notes = folder / "notes"
     for point, count in points:
@@ -115,7 +132,7 @@ def main() -> None:
         first = (REACHED[number % len(REACHED)], 1 + secrets.randbelow(3))
         others = [(secrets.choice((*REACHED, "")), 1 + secrets.randbelow(5)) for _ in range(2)]
         with tempfile.TemporaryDirectory() as folder:
-            trial(Path(folder), [first, *others], tally)
+            trial(Path(folder), [first, *others], tally, is_wide=number % 2 == 1)
         if tally.failures:
             break
     print(

@@ -3,6 +3,10 @@
 The order is that of a stream (decision 17). The exact counts are frozen durably when the conversation is opened; each
 question is written down, then its noise follows from the kept key, then the answer is stored, then it is returned.
 Whoever opens the conversation again goes on with the same counts and the same noise, whatever the tables hold by then.
+
+Beyond 2^20 cells the counts of all cells are not frozen: how many are not 0 would show in the size of the book. There
+the counts of what is measured are frozen when the conversation is opened, and the exact count of each question together
+with the question, from the rows as they are when it is asked for the first time.
 """
 
 from __future__ import annotations
@@ -11,8 +15,8 @@ import base64
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +28,18 @@ from dither.curator.streams.book import PlainBook
 from dither.curator.streams.opening import book_owner, book_paths, checked_stream_name, paid
 from dither.data import wire
 from dither.data.closing import Closing
-from dither.errors import DitherError, EngineFailure, HandleMisuse, InvalidParameter, NotFound, StreamUnavailable
+from dither.data.engines.protocol import Engine
+from dither.errors import EngineFailure, HandleMisuse, InvalidParameter, NotFound, StreamUnavailable
 from dither.exact import Number, probability
+from dither.lift.attributes import Attributes, Axes
 from dither.lift.cells import Cells
 from dither.lift.offer import Offer
 from dither.mechanisms.core.kept import converse_with_key
 from dither.privacy import Loss
-from dither.publish.interactive.construction import Answer, Conversation
+from dither.publish.interactive.construction import Answer, ModelTalk
 from dither.publish.interactive.planning import CountAnswer, PlannedConversation, plan_conversation
+from dither.publish.interactive.products import Product, WeightedRecords
+from dither.publish.interactive.updates import Mask
 
 if TYPE_CHECKING:
     from dither.curator.session import Session
@@ -43,6 +51,29 @@ KIND: Final = (
     "released."
 )
 _LONGEST: Final = 10_000
+T = TypeVar("T")
+
+
+class FrozenRecords:
+    """Records of which only what was asked for is kept: the measured marginals, and the count of each question.
+
+    Args:
+        attributes: names and sizes.
+
+    """
+
+    def __init__(self, attributes: Attributes) -> None:
+        self.attributes = attributes
+        self.marginals: dict[Axes, NDArray[np.int64]] = {}
+        self.truths: dict[bytes, int] = {}
+
+    def count(self, axes: Axes) -> NDArray[np.int64]:
+        """Return a marginal that was measured."""
+        return self.marginals[axes]
+
+    def within(self, question: Product) -> int:
+        """Return the count of a question, frozen before it was asked."""
+        return self.truths[question.key]
 
 
 class Talk(Closing):
@@ -63,8 +94,10 @@ class Talk(Closing):
         self.planned = planned
         self._session = session
         self._book = book
-        self._conversation: Conversation | None = None
+        self._conversation: ModelTalk[Any] | None = None
+        self._records: WeightedRecords | None = None
         self._known: dict[str, Answer] = {}
+        self._frozen = FrozenRecords(planned.mechanism.source.attributes)
         # How many records of the book the conversation knows: its noise is that of the next one.
         self._read = 0
         self._is_open = True
@@ -115,14 +148,19 @@ class Talk(Closing):
         if self._here().only_read:
             raise HandleMisuse(f"the conversation {self.name} was opened to be read only")
         level = probability("confidence", confidence, open_below=True)
-        cells = self._cells(question)
+        asked = self._asked(question)
         conversation = self._resumed()
         if question not in self._known:
             with self._torn_ends():
                 if self._read != self._book.frozen:
                     raise _unavailable(self.name, "its noise is at another question than its book; open it again")
-                self._book.freeze([({"question": question}, {})], first=self._read)
-                answer = conversation.ask(cells)
+                record = {"question": question}
+                if isinstance(asked, Product):
+                    truth = self._rows().within(asked)
+                    self._frozen.truths[asked.key] = truth
+                    record["truth"] = _written(np.array([truth]))
+                self._book.freeze([(record, {})], first=self._read)
+                answer = conversation.ask(asked)
                 self._book.store([_plain(answer)])
                 self._read += 1
                 self._known[question] = answer
@@ -147,19 +185,29 @@ class Talk(Closing):
         """Freeze the counts, unless they are frozen: from then on the tables are not read again."""
         if self._here().frozen:
             return
-        failure: DitherError | None = None
-        with self._session.opened() as engine:
-            try:
-                counts = self.planned.mechanism.source.read(engine)
-            except Exception:
-                # Why it fails may depend on rows: what was raised goes nowhere.
-                failure = EngineFailure()
-        if failure is not None:
-            raise failure
+        mechanism = self.planned.mechanism
+        if mechanism.is_product:
+            rows = self._rows()
+            counts = np.concatenate([rows.count(axes).ravel() for axes in mechanism.method.sets])
+        else:
+            counts = self._from_engine(mechanism.source.read)
         self._book.freeze([({"counts": _written(counts)}, {})], first=0)
 
-    def _cells(self, question: str) -> NDArray[np.bool_]:
-        """Return the cells that a question is about, or reject it before anything is written down."""
+    def _rows(self) -> WeightedRecords:
+        """Return the cells that are not empty, as they were when this process first looked; private."""
+        if self._records is None:
+            self._records = self._from_engine(self.planned.mechanism.records)
+        return self._records
+
+    def _from_engine(self, read: Callable[[Engine], T]) -> T:
+        """Return what is read from the tables, or fail in words that say nothing about rows."""
+        with self._session.opened() as engine, contextlib.suppress(Exception):
+            # Why it fails may depend on rows: what was raised goes nowhere.
+            return read(engine)
+        raise EngineFailure
+
+    def _asked(self, question: str) -> Product | Mask:
+        """Return what a question is about, or reject it before anything is written down."""
         if not isinstance(question, str) or not 0 < len(question) <= _LONGEST:
             raise InvalidParameter("question", question, f"a text of 1 to {_LONGEST} characters")
         first = question.split(None, 1)[:1]
@@ -168,15 +216,15 @@ class Talk(Closing):
             name = self.planned.table.replace('"', '""')
             # Read as any text of a caller's, and refused unless it is one count.
             text = f'SELECT COUNT(*) FROM "{name}" WHERE {question}'  # noqa: S608
-        return self.planned.questions.cells(read_query(self._session.dataset, text))
+        return self.planned.asked(read_query(self._session.dataset, text))
 
-    def _resumed(self) -> Conversation:
+    def _resumed(self) -> ModelTalk[Any]:
         """Return the conversation, asked all that was asked before; its answers must be those that were stored."""
         if self._conversation is None:
             self.begin()
             book, mechanism = self._here(), self.planned.mechanism
             records = list(book.numbers())
-            counts = _counts(records[0]["counts"]).reshape(mechanism.source.shape)
+            counts = self._thawed(_counts(records[0]["counts"]))
             conversation = converse_with_key(
                 mechanism.method, counts, key=book.seal.derived("noise"), stability=mechanism.stability
             )
@@ -185,7 +233,10 @@ class Talk(Closing):
                 book.store([{}])
                 stored = [{}]
             for place, record in enumerate(records[1:], start=1):
-                answer = conversation.ask(self._cells(record["question"]))
+                asked = self._asked(record["question"])
+                if isinstance(asked, Product):
+                    self._frozen.truths[asked.key] = int(_counts(record["truth"])[0])
+                answer = conversation.ask(asked)
                 if place >= len(stored):
                     # It was written down, and nobody has seen its answer.
                     book.store([_plain(answer)])
@@ -195,6 +246,17 @@ class Talk(Closing):
                 known[record["question"]] = answer
             self._conversation, self._known, self._read = conversation, known, len(records)
         return self._conversation
+
+    def _thawed(self, counts: NDArray[np.int64]) -> Any:
+        """Return frozen counts in the form that the method takes."""
+        mechanism = self.planned.mechanism
+        if not mechanism.is_product:
+            return counts.reshape(mechanism.source.shape)
+        attributes, sets = mechanism.source.attributes, mechanism.method.sets
+        ends = np.cumsum([attributes.cells_of(axes) for axes in sets])[:-1]
+        for axes, part in zip(sets, np.split(counts, ends), strict=True):
+            self._frozen.marginals[axes] = part.reshape(attributes.shape_of(axes))
+        return self._frozen
 
     def _here(self) -> PlainBook:
         if not self._is_open:

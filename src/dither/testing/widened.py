@@ -234,6 +234,18 @@ def _talk(mechanism: Any, data: Any) -> Made:
     return (replace(mechanism, attributes=wide), here, ((here, there, 1), (there, here, 1)))
 
 
+def _products(mechanism: Any, data: Any) -> Made:
+    """Return columns of many values, of which no table is written out; in the neighbour there is one row more."""
+    from dither.lift.attributes import Attributes
+
+    sizes = {"a": _SIDE, "b": _CELLS, "c": _POINTS}
+    rows = np.resize(data.data, (_SIDE, 3))
+    more = np.vstack([rows, [[_SIDE - 1, 1, _POINTS - 1]]])
+    script = tuple({name: np.resize(side, sizes[name]) for name, side in one.items()} for one in data.script)
+    here, there = Dialogue(rows, script), Dialogue(more, script)
+    return (replace(mechanism, attributes=Attributes.of(sizes)), here, ((here, there, 1), (there, here, 1)))
+
+
 def _distances(mechanism: Any, data: Any) -> Made:
     """Return places on a long line; in the neighbour there is one row more at its end."""
     places = np.arange(_POINTS)
@@ -291,6 +303,13 @@ def _lifted_talk(mechanism: Any, data: Any) -> Made:
     from dither.lift.cells import cells_of
 
     source = cells_of(mechanism.source.dataset, "visits", ("site", "age"), {"age": _CELLS})
+    if mechanism.is_product:
+        method = replace(mechanism.method, attributes=source.attributes)
+        script = tuple(
+            {name: np.resize(side, 2 if name == "site" else _CELLS) for name, side in one.items()}
+            for one in data.script
+        )
+        return (replace(mechanism, source=source, method=method), Dialogue(data.data, script))
     wide = type(mechanism).calibrated(mechanism.loss(1), source=source, corrections=1, questions=2)
     return (wide, Dialogue(data.data, tuple(np.resize(question, (2, _CELLS)) for question in data.script)))
 
@@ -415,6 +434,7 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     "minimising-conversation": _minimisers,
     "published-model": _published_model,
     **dict.fromkeys(("model-first", "iterative-construction"), _talk),
+    "product-first": _products,
     **dict.fromkeys(("poisson-sample", "sample-and-aggregate"), _blocks),
     "exponential-quantiles": _quantiles,
     **dict.fromkeys(("graph-laplace", "graph-ladder", "graph-smooth", "degree-vector", "degree-sequence"), _graph),

@@ -323,6 +323,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
             {
                 "lifted-conversation": "For questions in SQL about declared columns, from a session: dither ask.",
                 "model-first": "For a table of counts of your own: measures a model first, and corrects gross errors.",
+                "product-first": "For coded rows of your own whose columns have more than 2^20 cells together.",
             },
         ),
         "stream": Task(

@@ -12,6 +12,7 @@ from dither.publish.interactive.iterative_construction import IterativeConstruct
 from dither.publish.interactive.lifted_conversation import LiftedConversation
 from dither.publish.interactive.minimisers import MinimisingConversation
 from dither.publish.interactive.model_first import ModelFirst
+from dither.publish.interactive.product_first import ProductFirst
 from dither.publish.interactive.published_model import PublishedModel
 from dither.publish.interactive.query_model import QueryModel
 
@@ -25,6 +26,7 @@ __all__ = [
     "LiftedConversation",
     "MinimisingConversation",
     "ModelFirst",
+    "ProductFirst",
     "PublishedModel",
     "QueryModel",
 ]

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ from dither.mechanisms.gap_sparse import Gap, GapSparse
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import L1, InOrder, Loss, Metric, Plan, Use
 from dither.publish.histograms.common import combination_reach, variance_of
-from dither.publish.interactive.first_model import FirstModel
+from dither.publish.interactive.first_model import Estimate, FirstModel
 from dither.publish.interactive.updates import Floats, Learner, Mask
 from dither.publish.synthetic.cell_queries import MOST_COUNT
 
@@ -50,6 +50,9 @@ GAP, COMPARED, MARGINALS, NOTHING = "gap", "compared", "marginals", "nothing"
 #: The confidence at which the two kinds of interval are compared, to take the narrower; public.
 _USUAL: Final = Fraction(19, 20)
 _MOST_CORRECTIONS: Final = 2**12
+
+#: A question, once it was checked.
+Q = TypeVar("Q")
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ def compares(sparse: GapSparse) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Constructed(Interactive[Any, "Conversation"]):
+class Constructed(Interactive[Any, "ModelTalk[Any]"]):
     """Shared: a model that is measured first, and a sparse vector that compares it with the data."""
 
     attributes: Of[Attributes] = Of(Attributes)
@@ -134,7 +137,7 @@ class Constructed(Interactive[Any, "Conversation"]):
         """Measure each marginal, then compare."""
         return InOrder((*(Use(one, 1) for one in self.draws), Use(self.sparse, 1)))
 
-    def open(self, data: Any, run: Runner) -> Conversation:
+    def open(self, data: Any, run: Runner) -> ModelTalk[Any]:
         """Return the conversation about a table of counts."""
         return Conversation(self, data, run)
 
@@ -242,26 +245,55 @@ def comparing(within: Loss, corrections: int, questions: int, sensitivity: int =
     return replace(plain, threshold=min(far + 1, 2**60))
 
 
-class Conversation:
-    """The conversation of a construction. Its handle binds it to thread and process.
+class ModelTalk(ABC, Generic[Q]):
+    """The conversation of a construction, about data of any form. Its handle binds it to thread and process.
 
     A question that was answered before has its stored answer.
     """
 
     def __init__(self, construction: Constructed, data: Any, run: Runner) -> None:
         self._made = construction
-        attributes = construction.attributes
-        limit = LARGEST_VALUE // attributes.cells
-        self._counts = np.clip(IntegerArray(attributes.sizes).admit(data), -limit, limit).reshape(attributes.sizes)
+        self._hold(data)
         noisy, variances = {}, {}
         for axes, part in zip(construction.sets, construction.draws, strict=True):
-            drawn = run(part, _summed(self._counts, axes), stability=1)
+            drawn = run(part, self._marginal(axes), stability=1)
             noisy[axes] = np.clip(np.asarray(drawn, dtype=np.float64), -MOST_COUNT, MOST_COUNT)
             variances[axes] = max(variance_of(part), _LEAST_VARIANCE)
-        self._model = FirstModel(attributes, noisy, variances)
-        self._learner = construction.learner(self._model.table)
+        self._begin(FirstModel(construction.attributes, noisy, variances))
         self._handle = run.open(construction.sparse, stability=1)
         self._answers: dict[bytes, Answer] = {}
+
+    @abstractmethod
+    def _hold(self, data: Any) -> None:
+        """Keep the data in the form in which questions are answered from them; private."""
+
+    @abstractmethod
+    def _marginal(self, axes: Axes) -> Any:
+        """Return a marginal of the data, which a row moves by 1 in one cell; a number where there are no axes."""
+
+    @abstractmethod
+    def _begin(self, model: FirstModel) -> None:
+        """Begin with what was measured."""
+
+    @abstractmethod
+    def _checked(self, question: Any) -> tuple[bytes, Q]:
+        """Return what tells a question from others and what it asks, or reject what is not a question."""
+
+    @abstractmethod
+    def _truth(self, question: Q) -> int:
+        """Return the true answer, which a row moves by at most 1; private."""
+
+    @abstractmethod
+    def _estimate(self, question: Q) -> Estimate | None:
+        """Return the answer by least squares; None where no marginal has the columns."""
+
+    @abstractmethod
+    def _expected(self, question: Q) -> float:
+        """Return the model's answer."""
+
+    @abstractmethod
+    def _learn(self, question: Q, measured: float) -> None:
+        """Let the model learn a measured answer."""
 
     @property
     def corrections(self) -> int:
@@ -274,25 +306,22 @@ class Conversation:
         return not self._handle.is_over
 
     @quietly
-    def ask(self, question: Mask) -> Answer:
-        """Return the number of rows in a set of cells.
+    def ask(self, question: Any) -> Answer:
+        """Return the number of rows that a question is about.
 
         Args:
-            question: which cells, as an array of bools of the shape of the table; public.
+            question: public. For a table, an array of bools of its shape: which cells. For rows in product form, the
+                values of each column, as ``ProductFirst`` takes them.
 
         """
-        sizes = self._made.attributes.sizes
-        if not isinstance(question, np.ndarray) or question.dtype != np.bool_ or question.shape != sizes:
-            raise InvalidParameter("question", type(question).__name__, f"an array of bools of shape {sizes}")
-        asked = np.ascontiguousarray(question)
-        key = hashlib.sha256(np.packbits(asked).tobytes()).digest()
+        key, asked = self._checked(question)
         if key not in self._answers:
             self._answers[key] = self._answer(asked)
         return self._answers[key]
 
-    def _answer(self, question: Mask) -> Answer:
-        made, known = self._made, self._model.estimate(question)
-        expected = rounded(self._learner.answer(question))
+    def _answer(self, question: Q) -> Answer:
+        made, known = self._made, self._estimate(question)
+        expected = rounded(self._expected(question))
         is_over = self._handle.is_over
         if known is not None and (is_over or made.noise_reach(known.variance, _USUAL) <= made.compared_reach):
             # The model knows more than the marginals where cells are few, and errs more where they are many: it is
@@ -302,11 +331,46 @@ class Conversation:
             return Answer(max(rounded(value), 0), FROM_MODEL, MARGINALS, *known)
         if is_over:
             return Answer(max(expected, 0), FROM_MODEL, NOTHING, float(expected))
-        # One row moves the sum by 1.
-        answer = settled(made.sparse, self._handle, int(np.sum(self._counts, where=question)), expected)
+        # One row moves the truth by 1.
+        answer = settled(made.sparse, self._handle, self._truth(question), expected)
         if answer.source == MEASURED:
-            self._learner.learn(question, answer.centre)
+            self._learn(question, answer.centre)
         return answer
+
+
+class Conversation(ModelTalk[Mask]):
+    """The conversation about a table of counts. A question is an array of bools: which cells."""
+
+    def _hold(self, data: Any) -> None:
+        attributes = self._made.attributes
+        limit = LARGEST_VALUE // attributes.cells
+        self._counts = np.clip(IntegerArray(attributes.sizes).admit(data), -limit, limit).reshape(attributes.sizes)
+
+    def _marginal(self, axes: Axes) -> Any:
+        return _summed(self._counts, axes)
+
+    def _begin(self, model: FirstModel) -> None:
+        self._model = model
+        self._learner = self._made.learner(model.table)
+
+    def _checked(self, question: Any) -> tuple[bytes, Mask]:
+        sizes = self._made.attributes.sizes
+        if not isinstance(question, np.ndarray) or question.dtype != np.bool_ or question.shape != sizes:
+            raise InvalidParameter("question", type(question).__name__, f"an array of bools of shape {sizes}")
+        asked = np.ascontiguousarray(question)
+        return hashlib.sha256(np.packbits(asked).tobytes()).digest(), asked
+
+    def _truth(self, question: Mask) -> int:
+        return int(np.sum(self._counts, where=question))
+
+    def _estimate(self, question: Mask) -> Estimate | None:
+        return self._model.estimate(question)
+
+    def _expected(self, question: Mask) -> float:
+        return self._learner.answer(question)
+
+    def _learn(self, question: Mask, measured: float) -> None:
+        self._learner.learn(question, measured)
 
 
 #: The variance of noise so narrow that there is nearly none; weights stay finite.

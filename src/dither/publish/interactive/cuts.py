@@ -24,7 +24,7 @@ from dither.mechanisms.gap_sparse import GapSparse
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import EDGE, Derived, Loss, Plan, Unit
 from dither.publish.graphs.simple_graph import graph_of
-from dither.publish.interactive.construction import Answer, Conversation
+from dither.publish.interactive.construction import Answer, ModelTalk
 from dither.publish.interactive.iterative_construction import IterativeConstruction
 
 MOST_NODES: Final = 1024
@@ -142,7 +142,7 @@ class Cuts:
 
     """
 
-    def __init__(self, nodes: int, talk: Conversation) -> None:
+    def __init__(self, nodes: int, talk: ModelTalk[Any]) -> None:
         self._nodes, self._talk = nodes, talk
 
     @property

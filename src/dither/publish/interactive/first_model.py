@@ -74,21 +74,32 @@ class FirstModel:
         attributes = self._attributes
         if self._is_one and self._sets[0] == tuple(range(len(attributes.sizes))):
             return np.asarray(self._noisy[self._sets[0]], dtype=np.float64)
-        measured = self._noisy[self._sets[0]].sum() if self._is_one else self._fitted.tables[()]
-        total = max(float(measured), 1.0)
-        even = np.full(attributes.sizes, total / attributes.cells)
-        wide = sorted((axes for axes in self._sets if axes), key=lambda axes: -attributes.cells_of(axes))
-        if not wide:
+        even = np.full(attributes.sizes, self.total / attributes.cells)
+        if not self.margins:
             return even
-        held = {axes: non_negative_with_total(table, total) for axes, table in self._agreeing(total).items() if axes}
+        passes = max(3, min(_MOST_PASSES, _WORK // (attributes.cells * len(self.margins))))
+        return proportional_fit(even, self.margins, tolerance=_TOLERANCE, most_rounds=passes)
+
+    @cached_property
+    def total(self) -> float:
+        """The number of rows, at least 1."""
+        measured = self._noisy[self._sets[0]].sum() if self._is_one else self._fitted.tables[()]
+        return max(float(measured), 1.0)
+
+    @cached_property
+    def margins(self) -> Mapping[Axes, Floats]:
+        """What a table is fitted to: marginals that are at least 0 and have the same total, the most accurate last."""
+        wide = sorted((axes for axes in self._sets if axes), key=lambda axes: -self._attributes.cells_of(axes))
+        if not wide:
+            return {}
+        agreeing = self._agreeing(self.total)
         # The small ones are the most accurate, and come last; single columns as least squares has them, because taking
         # off what is below 0 moves rows from full to empty cells, which adds up along a range of values.
-        ordered = {axes: held[axes] for axes in wide}
+        ordered = {axes: non_negative_with_total(agreeing[axes], self.total) for axes in wide}
         if not self._is_one:
             for axis in sorted({axis for axes in wide for axis in axes}):
-                ordered[(axis,)] = non_negative_with_total(self._fitted.marginal((axis,)), total)
-        passes = max(3, min(_MOST_PASSES, _WORK // (attributes.cells * len(ordered))))
-        return proportional_fit(even, ordered, tolerance=_TOLERANCE, most_rounds=passes)
+                ordered[(axis,)] = non_negative_with_total(self._fitted.marginal((axis,)), self.total)
+        return ordered
 
     def _agreeing(self, total: float) -> Mapping[Axes, Floats]:
         """Return the marginals after some rounds of taking off what is below 0 and bringing them together."""
@@ -118,14 +129,26 @@ class FirstModel:
             question: the cells that are asked about.
 
         """
-        used = set(used_axes(question))
-        around = [axes for axes in self._sets if used <= set(axes)]
-        if not around:
+        axes = self.around(used_axes(question))
+        if axes is None:
             return None
-        # All measured marginals agree by now: any of them gives the same answer.
-        axes = min(around, key=self._attributes.cells_of)
         first = tuple(slice(None) if axis in axes else 0 for axis in range(question.ndim))
-        weights = question[first].astype(np.float64)
+        return self.combined(axes, question[first].astype(np.float64))
+
+    def around(self, used: Axes) -> Axes | None:
+        """Return the smallest measured marginal that has some columns; None where there is none."""
+        found = [axes for axes in self._sets if set(used) <= set(axes)]
+        # All measured marginals agree by now: any of them gives the same answer.
+        return min(found, key=self._attributes.cells_of) if found else None
+
+    def combined(self, axes: Axes, weights: Floats) -> Estimate:
+        """Return a weighted sum of the cells of a measured marginal, by least squares.
+
+        Args:
+            axes: the marginal.
+            weights: a number for each of its cells.
+
+        """
         if axes not in self._marginals:
             self._marginals[axes] = np.asarray(self._noisy[axes] if self._is_one else self._fitted.marginal(axes))
         answer = float((weights * self._marginals[axes]).sum())

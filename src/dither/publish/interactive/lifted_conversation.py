@@ -7,7 +7,7 @@ Guarantee: that of the construction, at the distance by which one unit of the da
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -26,8 +26,11 @@ from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.core.registry import Dialogue, Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.privacy import ROW_REPLACED, Derived, Loss, Plan, PureDP, Unit
-from dither.publish.interactive.construction import Conversation
+from dither.publish.interactive.construction import ModelTalk
 from dither.publish.interactive.model_first import ModelFirst
+from dither.publish.interactive.product_first import ProductFirst
+from dither.publish.interactive.products import WeightedRecords
+from dither.publish.synthetic.cell_queries import LARGEST_TABLE
 
 
 def _examples() -> Iterator[Example]:
@@ -40,6 +43,20 @@ def _examples() -> Iterator[Example]:
             (Dialogue(here, script), Dialogue(there, script), apart) for here, there, apart in neighbours_of(dataset)
         )
         yield Example(made, Dialogue(data, script), pairs)
+        products = (
+            {"site": np.array([True, False])},
+            {"site": np.array([False, True]), "age": np.array([True, False])},
+        )
+        each = Purse.within(PureDP(2)).per(source.sensitivity.l1).loss
+        singles = (("site",), ("age",))
+        method = ProductFirst.calibrated(
+            each, attributes=source.attributes, marginals=singles, corrections=1, questions=2
+        )
+        wide = LiftedConversation(source=source, method=method)
+        moved = tuple(
+            (replace(one, script=products), replace(two, script=products), apart) for one, two, apart in pairs
+        )
+        yield Example(wide, Dialogue(data, products), moved)
 
 
 @register(
@@ -47,7 +64,7 @@ def _examples() -> Iterator[Example]:
     source="Differentially Private SQL with Bounded User Contribution (Wilson et al. 2020), section 3, for the limits",
 )
 @dataclass(frozen=True, kw_only=True)
-class LiftedConversation(Interactive[Engine, Conversation]):
+class LiftedConversation(Interactive[Engine, ModelTalk[Any]]):
     """Count the cells of declared columns once, and answer any number of counting questions about them.
 
     Guarantee: data sets one unit apart lose what ``method`` loses at the L1 distance by which one unit moves the counts
@@ -55,7 +72,8 @@ class LiftedConversation(Interactive[Engine, Conversation]):
 
     Args:
         source: which rows, and into which cell each falls; public.
-        method: how questions about the counts are answered.
+        method: how questions about the counts are answered; ``ProductFirst`` answers conjunctions of conditions on
+            single columns, which may have more than 2^20 cells together.
 
     >>> from dither.privacy import ROW
     >>> sites = cells_of(clinic(ROW), "visits", ("site", "age"), {"age": 4})
@@ -75,7 +93,8 @@ class LiftedConversation(Interactive[Engine, Conversation]):
 
     def __post_init__(self) -> None:
         """Reject a method for other columns."""
-        self.source.check(self.method)
+        if not self.is_product:
+            self.source.check(self.method)
         if self.method.attributes != self.source.attributes:
             rule = f"for the columns and cells of the source: {self.source.attributes}"
             raise InvalidParameter("method", self.method.attributes, rule)
@@ -90,13 +109,18 @@ class LiftedConversation(Interactive[Engine, Conversation]):
             settings: those of ``ModelFirst.calibrated``.
 
         """
-        source.check_dense()
         each = Purse.within(within).per(source.sensitivity.l1).loss
-        method = ModelFirst.calibrated(each, attributes=source.attributes, **settings)
+        kind = ModelFirst if source.attributes.cells <= LARGEST_TABLE else ProductFirst
+        method = kind.calibrated(each, attributes=source.attributes, **settings)
         made = cls(source=source, method=method)
         if not made.loss(1) <= within:
             raise NoGuarantee(f"the conversation would lose {made.loss(1)}, which is not within {within}")
         return made
+
+    @property
+    def is_product(self) -> bool:
+        """Whether no table of all cells is written out, and questions are conditions on single columns."""
+        return isinstance(self.method, ProductFirst)
 
     @property
     def stability(self) -> Fraction:
@@ -110,7 +134,7 @@ class LiftedConversation(Interactive[Engine, Conversation]):
 
     def aggregations(self) -> tuple[Aggregation, ...]:
         """Return the statement that counts the cells; an engine may refuse it before anything is charged."""
-        return self.source.aggregations()
+        return (self.source.asked,)
 
     def check_public(self, data: Engine) -> None:
         """Reject, by public rows alone, what cannot be released: nothing."""
@@ -119,6 +143,14 @@ class LiftedConversation(Interactive[Engine, Conversation]):
         """Use the method once."""
         return Derived(self.method, self.stability)
 
-    def open(self, data: Engine, run: Runner) -> Conversation:
+    def open(self, data: Engine, run: Runner) -> ModelTalk[Any]:
         """Return the conversation about the counts as they are now."""
-        return run.converse(self.method, self.source.read(data), stability=self.stability)
+        return run.converse(self.method, self.read(data), stability=self.stability)
+
+    def read(self, data: Engine) -> Any:
+        """Return the counts in the form that the method takes: a table, or the cells that are not empty; private."""
+        return self.records(data) if self.is_product else self.source.read(data)
+
+    def records(self, data: Engine) -> WeightedRecords:
+        """Return the cells that are not empty; private."""
+        return WeightedRecords(self.source.attributes, *self.source.filled(data.aggregate(self.source.asked)))

@@ -87,12 +87,26 @@ class ModelFirst(Constructed):
         object.__setattr__(self, "marginals", named_sets(self.attributes, self.marginals))
         if len(set(self.marginals)) != len(self.marginals):
             raise InvalidParameter("marginals", self.marginals, "sets that differ")
+        self.check_size()
+        if len(self.noises) != len(self.marginals):
+            raise InvalidParameter("noises", len(self.noises), f"{len(self.marginals)}, one for each marginal")
+
+    def check_size(self) -> None:
+        """Reject what is too large, by public facts."""
         check_table(self.attributes, ())
         cells = sum(self.attributes.cells_of(axes) for axes in self.sets)
         if cells > _MOST_MEASURED:
             raise InvalidParameter("marginals", f"{cells} cells", f"at most {_MOST_MEASURED} cells together")
-        if len(self.noises) != len(self.marginals):
-            raise InvalidParameter("noises", len(self.noises), f"{len(self.marginals)}, one for each marginal")
+
+    @classmethod
+    def chosen(cls, attributes: Attributes) -> tuple[tuple[str, ...], ...]:
+        """Return what to measure first, where nothing else is said."""
+        return chosen_marginals(attributes)
+
+    @classmethod
+    def weights(cls, attributes: Attributes, sets: Sequence[Axes]) -> list[int]:
+        """Return the part of the model's share that each marginal has, in proportion."""
+        return [round(1000 * attributes.cells_of(axes) ** _POWER) for axes in sets]
 
     @classmethod
     def calibrated(
@@ -121,9 +135,9 @@ class ModelFirst(Constructed):
         part = probability("share", share, open_below=True)
         if part >= 1:
             raise InvalidParameter("share", share, "below 1: comparisons need something, too")
-        chosen = chosen_marginals(attributes) if marginals is None else marginals
+        chosen = cls.chosen(attributes) if marginals is None else marginals
         sets = [attributes.axes(names) for names in chosen]
-        weights = [round(1000 * attributes.cells_of(axes) ** _POWER) for axes in sets]
+        weights = cls.weights(attributes, sets)
         model = purse.share(part)
         made = cls(
             attributes=attributes,

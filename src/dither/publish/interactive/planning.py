@@ -8,13 +8,14 @@ from functools import cached_property
 from typing import Any, Final
 
 from dither.data import DataSet, Kind
-from dither.errors import InvalidParameter
 from dither.exact import Number
 from dither.privacy import Loss
 from dither.publish.interactive.construction import FROM_MODEL, Answer
 from dither.publish.interactive.lifted_conversation import LiftedConversation
+from dither.publish.interactive.products import Product
 from dither.publish.interactive.questions import Questions
-from dither.publish.synthetic.cell_queries import LARGEST_TABLE
+from dither.publish.interactive.updates import Mask
+from dither.publish.queries.query import Query
 from dither.publish.synthetic.columns import Coding, codings_of
 
 #: Integer columns with up to this many values have a cell for each.
@@ -78,6 +79,10 @@ class PlannedConversation:
         """The cells, as conditions speak of them."""
         return Questions(self.table, self.codings, self.mechanism.source.dataset.table(self.table).kinds)
 
+    def asked(self, query: Query) -> Product | Mask:
+        """Return what a query asks for, in the form that the mechanism takes, or reject it."""
+        return self.questions.product(query) if self.mechanism.is_product else self.questions.cells(query)
+
     @property
     def words(self) -> str:
         """What is paid for, in one line for people."""
@@ -127,8 +132,5 @@ def plan_conversation(
             if values <= _MOST_SINGLE:
                 given[name] = values
     cells, codings = codings_of(dataset, table, columns, bins=given)
-    if cells.attributes.cells > LARGEST_TABLE:
-        rule = f"with at most {LARGEST_TABLE} cells together: take fewer columns, or wider bins"
-        raise InvalidParameter("columns", f"{cells.attributes.cells} cells", rule)
     made = LiftedConversation.calibrated(loss, source=cells, corrections=corrections, questions=questions)
     return PlannedConversation(made, codings, declared.name)

@@ -23,6 +23,7 @@ from dither.data.evaluation import evaluator
 from dither.data.expressions import Value, names_in
 from dither.data.owners import table_of
 from dither.errors import InvalidParameter
+from dither.publish.interactive.products import MOST_ASKED, Product
 from dither.publish.queries.query import Query
 from dither.publish.synthetic.columns import Coding
 
@@ -73,6 +74,31 @@ class Questions:
         if condition is None:
             return np.ones(self.sizes, dtype=np.bool_)
         return np.broadcast_to(self._truth(condition).true, self.sizes).copy()
+
+    def product(self, query: Query) -> Product:
+        """Return the conditions of a query on single columns; a query that is no conjunction of these is refused.
+
+        Args:
+            query: one COUNT(*) of the table, with a condition or without.
+
+        """
+        condition = self._condition(query)
+        sides: dict[int, Mask] = {}
+        for part in () if condition is None else _conjuncts(condition):
+            used = sorted(self._axis(name) for name in names_in(part))
+            if len(used) > 1:
+                names = ", ".join(self._codings[axis].column for axis in used)
+                rule = "conditions on one column each, with AND between them: there are too many cells for others"
+                raise InvalidParameter("question", f"a condition on {names} together", rule)
+            # What names no column is the same for all rows: a condition on the first, as good as on any other.
+            axis = used[0] if used else 0
+            side = np.broadcast_to(self._truth(part).true.reshape(-1), (self.sizes[axis],))
+            sides[axis] = side & sides[axis] if axis in sides else side
+        product = Product(sides)
+        if len(product.axes) > MOST_ASKED:
+            rule = f"conditions on at most {MOST_ASKED} columns"
+            raise InvalidParameter("question", f"conditions on {len(product.axes)} columns", rule)
+        return product
 
     def _condition(self, query: Query) -> Expression | None:
         """Return the condition of a query, or reject what is not one count of the table."""
@@ -205,6 +231,17 @@ class Questions:
         shape = [1] * len(self.sizes)
         shape[axis] = coding.size
         return _Truth(*(np.array(one, dtype=np.bool_).reshape(shape) for one in (true, false)))
+
+
+def _conjuncts(condition: Expression, *, is_turned: bool = False) -> list[Expression]:
+    """Return the conditions that all hold where a condition, or its negation, holds."""
+    if isinstance(condition, Call):
+        if condition.function == "not":
+            return _conjuncts(condition.arguments[0], is_turned=not is_turned)
+        # Not (a or b) is: not a, and not b; with three values, too.
+        if condition.function == ("or" if is_turned else "and"):
+            return [one for part in condition.arguments for one in _conjuncts(part, is_turned=is_turned)]
+    return [Call("not", (condition,)) if is_turned else condition]
 
 
 def _compared(condition: Expression) -> tuple[str, Value] | None:
