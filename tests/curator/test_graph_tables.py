@@ -79,6 +79,8 @@ def test_lengths_of_private_weights(place: Path) -> None:
             {"what": "path", "start": "a", "end": "nowhere"},
             {"what": "path", "start": "a", "end": "b", "method": "ladder"},
             {"what": "spanning-tree", "start": "a", "end": "b"},
+            {"what": "spanning-tree", "start": "a"},
+            {"what": "spanning-tree", "end": "b"},
             {"what": "spanning-tree", "since": "2001-01-01"},
         ):
             with pytest.raises(InvalidParameter):

@@ -142,6 +142,17 @@ def test_counts_and_ladders_from_degrees_alone_on_all_shapes() -> None:
         by_degrees.degrees_of(degrees[:3], 5)
 
 
+def test_no_edge_and_no_odd_end_changes_whether_an_array_is_taken() -> None:
+    """What NumPy makes of a list has another shape without a row, and another type with one cell that is no integer."""
+    count = LaplaceCount.calibrated(PureDP(10**4), nodes=4, pattern="edges")
+    for rows, wanted in (([], 0), ([(0, 1)], 1), ([(0, 1), (float("nan"), 2), (1.5, 2), (9, 1), (2, 1)], 2)):
+        assert perform(count, np.array(rows)) == wanted
+        assert by_degrees.degrees_of(np.array(rows), 4).sum() == 2 * wanted
+    assert graph_of(np.array([(-1.0, 0.0), (float("inf"), 1), (-float("inf"), 1), (0, 3)]), 4).edges.tolist() == [
+        [0, 3]
+    ]
+
+
 @pytest.mark.parametrize(("pattern", "k"), [kind for kind in KINDS if kind != ("edges", 0)])
 def test_one_edge_moves_the_first_rung_by_no_more_than_is_said(pattern: str, k: int) -> None:
     """Neighbours are one step apart for the noisy local sensitivity, on all shapes of five nodes."""

@@ -41,8 +41,9 @@ def plan_weights(
     """
     if wish not in LENGTHS:
         raise InvalidParameter("what", wish, f"one of {', '.join(LENGTHS)}, where the unit is a weight")
-    if (wish == PATH) != (start is not None and end is not None):
-        raise InvalidParameter("start", start, "given with an end for a path, and for nothing else")
+    for name, given in (("start", start), ("end", end)):
+        if (wish == PATH) != (given is not None):
+            raise InvalidParameter(name, given, "given for a path, and for nothing else")
     if method not in ("auto", LAPLACE, *([LADDER] if wish == TREE else [])):
         raise InvalidParameter("method", method, "auto, laplace, or for a spanning tree ladder")
     low, high = source.bounds

@@ -69,8 +69,8 @@ def graph_of(data: Any, nodes: int) -> SimpleGraph:
     """Return the graph of a list of edges. What is no pair of two different numbers below ``nodes`` is no edge.
 
     Args:
-        data: an array of integers with two columns, a list of pairs, a sparse matrix or a NetworkX graph; refused for
-            another type or shape alone.
+        data: an array of numbers with two columns, a list of pairs, a sparse matrix or a NetworkX graph; refused for
+            another type or shape alone, and not if it is empty.
         nodes: the public number of nodes.
 
     >>> graph_of([(0, 1), (1, 0), (2, 2), (1, 9), "no edge"], 3).edges.tolist()
@@ -84,8 +84,8 @@ def ends_of(data: Any, nodes: int) -> Ints:
     """Return the ends of a list of edges as two columns, whichever way they lead; -1 or no row where it is no pair.
 
     Args:
-        data: an array of integers with two columns, a list of pairs, a sparse matrix or a NetworkX graph; refused for
-            another type or shape alone.
+        data: an array of numbers with two columns, a list of pairs, a sparse matrix or a NetworkX graph; refused for
+            another type or shape alone, and not if it is empty.
         nodes: the public number of nodes.
 
     """
@@ -93,10 +93,16 @@ def ends_of(data: Any, nodes: int) -> Ints:
     if other is not None:
         return ends_of(other, nodes)
     if isinstance(data, np.ndarray):
-        if data.ndim != 2 or data.shape[1] != 2 or data.dtype.kind not in "iu":
+        if not data.size:
+            # An array that is made of no edges has one axis, and a type that says nothing.
+            return np.empty((0, 2), dtype=np.int64)
+        if data.ndim != 2 or data.shape[1] != 2 or data.dtype.kind not in "iuf":
             raise InvalidValue(
                 "value", data, "edges: integers of shape (any, 2), a list of pairs, a sparse matrix or a graph"
             )
+        if data.dtype.kind == "f":
+            # One end that is no number makes floats of all of them: each counts by its own value.
+            data = np.where((data >= 0) & (data < nodes) & (data == np.floor(data)), data, -1)
         # What is below the number of nodes is in the range of 64 bits with a sign, of any type.
         return np.where(data < nodes, data.astype(np.int64), np.int64(-1))
     if isinstance(data, list | tuple | set | frozenset):

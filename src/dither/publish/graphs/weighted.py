@@ -35,7 +35,8 @@ def weighted_graph(data: Any, nodes: int, low: int, high: int) -> WeightedGraph:
     """Return the graph of rows of two ends and a weight.
 
     Args:
-        data: an array of integers with three columns, or a list of triples; refused for another type or shape alone.
+        data: an array of numbers with three columns, or a list of triples; refused for another type or shape alone,
+            and not if it is empty.
         nodes: their number; public.
         low: the least weight; public.
         high: the largest weight; public.
@@ -45,8 +46,15 @@ def weighted_graph(data: Any, nodes: int, low: int, high: int) -> WeightedGraph:
     ([[0, 1], [1, 2]], [5, 8])
 
     """
-    if isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == 3 and data.dtype.kind in "iu":
-        ends, weights = ends_of(data[:, :2], nodes), np.where(data[:, 2] > high, high, data[:, 2]).astype(np.int64)
+    if isinstance(data, np.ndarray) and not data.size:
+        # An array that is made of no edges has one axis, and a type that says nothing.
+        ends, weights = np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=np.int64)
+    elif isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == 3 and data.dtype.kind in "iuf":
+        given = data[:, 2]
+        if data.dtype.kind == "f":
+            # One weight that is missing makes floats of all numbers: each counts by its own value.
+            given = np.where(given == np.floor(given), np.maximum(given, low), high)
+        ends, weights = ends_of(data[:, :2], nodes), np.where(given > high, high, given).astype(np.int64)
     elif isinstance(data, list | tuple):
         rows = [entries for row in data if (entries := raw_entries(row, 4)) is not None and len(entries) == 3]
         found = [raw_number(row[2]) for row in rows]
