@@ -157,13 +157,38 @@ def test_bodies_and_headers_have_limits(running: Running) -> None:
     assert status in (400, 431)
 
 
-def test_a_client_that_sends_a_byte_at_a_time_is_cut_off(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+WHOLE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "slow"),
+    [
+        (b"", b"GET /healthz HT"),
+        (WHOLE, b"GET /healthz HT"),
+        (b"", b"POST /v1/datasets/clinic/quotes HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n%s\r\n{"),
+        (WHOLE, b"POST /v1/datasets/clinic/quotes HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n%s\r\n{"),
+    ],
+)
+@pytest.mark.parametrize("is_pipelined", [True, False])
+def test_a_client_that_sends_a_byte_at_a_time_is_cut_off(
+    running: Running, monkeypatch: pytest.MonkeyPatch, before: bytes, slow: bytes, is_pipelined: bool
+) -> None:
     monkeypatch.setattr(server_module, "HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(server_module, "BODY_SECONDS", 0.2)
+    if b"%s" in slow:
+        slow %= f"Authorization: Bearer {running.token('slow')}\r\n".encode()
     host, port = urlsplit(running.url).hostname, urlsplit(running.url).port
-    with socket.create_connection((host, port), timeout=30) as connection:
-        connection.sendall(b"GET /healthz HT")
-        # It ends by the server's deadline and not by ours: nothing is slept for.
-        assert connection.recv(100) == b""
+    with socket.create_connection((host, port), timeout=10) as connection:
+        if before and not is_pipelined:
+            connection.sendall(before)
+            told = b""
+            while b"alive" not in told:
+                told += connection.recv(10_000)
+            before = b""
+        connection.sendall(before + slow)
+        # It ends by the server's deadline and not by ours, nor by the longer one for idle connections.
+        while connection.recv(10_000):
+            pass
 
 
 def test_nothing_that_was_asked_is_written_to_the_log(running: Running) -> None:
