@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import re
+import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -30,7 +31,7 @@ from dither.publish.queries import QueryResult
 from dither.service.desk import Desk, NotYours, is_json, wanted_of
 from dither.service.limits import Limits
 from dither.service.logs import Log
-from dither.service.pace import sent_after
+from dither.service.pace import Pace, sent_after
 from dither.service.problems import (
     FAILED,
     MEDIA_TYPE,
@@ -86,7 +87,11 @@ class Service:
         self._limits = Limits(settings.requests_per_second)
         self._readers = FairPool(_READERS, "read")
         self._releasing = FairPool(settings.releasing or (os.cpu_count() or 1) + 2, "release")
-        self._is_stopping = False
+        self._stopping = threading.Event()
+
+    @property
+    def _is_stopping(self) -> bool:
+        return self._stopping.is_set()
 
     def application(self) -> Starlette:
         """Return the ASGI application."""
@@ -102,7 +107,7 @@ class Service:
 
     def begin_stop(self) -> None:
         """Take nothing more: whatever is not debited yet is told to come again."""
-        self._is_stopping = True
+        self._stopping.set()
         self._releasing.drop()
 
     async def stop(self) -> None:
@@ -224,7 +229,7 @@ class Service:
         return JSONResponse(await self._read(bearer.person.name, lambda: work(bearer, name, *more)))
 
     async def _release(self, request: Request, bearer: Bearer, body: Any) -> Response:
-        begun = time.monotonic()
+        pace = Pace(time.monotonic(), self.settings.timing, self._stopping)
         wanted = wanted_of(str(request.path_params["dataset"]), body, _key_of(request))
         person = bearer.person.name
         stored: Receipt | None = await self._read(person, lambda: self.desk.stored(bearer, wanted))
@@ -234,12 +239,11 @@ class Service:
             raise Refused(STOPPING, {"Retry-After": "5"})
         try:
             # Shielded: what was begun ends, and is stored, even where nobody waits for it any more.
-            future = self._releasing.submit(person, lambda: self.desk.release(bearer, wanted))
+            future = self._releasing.submit(person, lambda: self.desk.release(bearer, wanted, pace.wait))
             receipt: Receipt = await asyncio.shield(asyncio.wrap_future(future))
         finally:
             # Answer or failure: neither is told before its time.
-            elapsed = time.monotonic() - begun
-            await asyncio.sleep(max(0, sent_after(elapsed, self.settings.timing) - elapsed))
+            await asyncio.sleep(pace.left())
         return await self._answered(request, bearer, wanted.dataset, receipt)
 
     async def _releases(self, request: Request, bearer: Bearer, _body: Any) -> Response:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from dither.curator.delivering import VERBS, asked_of, quoted, usual_key
 from dither.curator.folder import Curator
+from dither.curator.held_back import Wait, held_back
 from dither.curator.history import history_of
 from dither.curator.ledger import Balance, Receipt
 from dither.curator.people import Bearer, Grant, People, Role
@@ -157,18 +158,20 @@ class Desk:
                 return receipt
         return None
 
-    def release(self, bearer: Bearer, wanted: Wanted) -> Receipt:
+    def release(self, bearer: Bearer, wanted: Wanted, wait: Wait | None = None) -> Receipt:
         """Debit, run and store a release, or find what is stored for its key.
 
         Args:
             bearer: who asks.
             wanted: what.
+            wait: holds back the steps that others could see; None for at once.
 
         """
         session, grant = self._session(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
         planned = asked_of(session, wanted.verb, _with_usual(wanted.words, grant))
         _check_most(grant, planned.loss)
-        return planned.carry_out(wanted.key or usual_key(session, planned.request))
+        with held_back(wait):
+            return planned.carry_out(wanted.key or usual_key(session, planned.request))
 
     def answer(self, bearer: Bearer, name: str, entry: str) -> Receipt:
         """Return a stored answer of this person, by the number of its entry, its key or its place."""
