@@ -6,6 +6,7 @@ import http.client
 import itertools
 import json
 import socket
+import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -297,8 +298,6 @@ def test_settings_are_read_from_file_and_environment_and_refused_by_name() -> No
 
 def test_lines_are_served_in_turn_and_have_a_limit() -> None:
     pool = FairPool(1, "test")
-    import threading
-
     gate, order = threading.Event(), []
     pool.submit("a", gate.wait)
     futures = [pool.submit("a", lambda: order.append("a")) for _ in range(3)]
@@ -318,6 +317,18 @@ def test_lines_are_served_in_turn_and_have_a_limit() -> None:
     assert pool.close(30)
     with pytest.raises(LineFull):
         pool.submit("e", lambda: None)
+
+
+def test_whoever_asks_what_takes_long_leaves_workers_to_others() -> None:
+    pool, gate = FairPool(4, "test"), threading.Event()
+    try:
+        slow = [pool.submit("a", gate.wait) for _ in range(20)]
+        assert pool.submit("b", lambda: "at once").result(30) == "at once"
+        assert sum(one.running() for one in slow) <= 2
+    finally:
+        gate.set()
+    assert all(one.result(30) for one in slow)
+    assert FairPool(1, "test").submit("a", lambda: 1).result(30) == 1
 
 
 def test_the_page_of_the_wire_is_made_of_the_table() -> None:

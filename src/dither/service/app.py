@@ -51,6 +51,7 @@ from dither.service.sign_in import Link, link_page
 LARGEST_BODY: Final = 2**20
 LONGEST_HEADERS: Final = 2**14
 LONGEST_KEY: Final = 200
+_DOORS: Final = 2
 _READERS: Final = 4
 _HEADERS: Final = {
     "Cache-Control": "no-store",
@@ -85,6 +86,8 @@ class Service:
         self.desk, self.settings, self.log = desk, settings, log
         self._link = link
         self._limits = Limits(settings.requests_per_second)
+        # Whoever shows a token does not wait for what others have planned.
+        self._doors = FairPool(_DOORS, "door")
         self._readers = FairPool(_READERS, "read")
         self._releasing = FairPool(settings.releasing or (os.cpu_count() or 1) + 2, "release")
         self._stopping = threading.Event()
@@ -115,6 +118,7 @@ class Service:
         self.begin_stop()
         await asyncio.to_thread(self._releasing.close, self.settings.patience)
         await asyncio.to_thread(self._readers.close, 1)
+        await asyncio.to_thread(self._doors.close, 1)
         self.desk.close()
 
     # One request.
@@ -166,8 +170,8 @@ class Service:
             raise Refused(STOPPING, {"Retry-After": "5"})
         address = request.client.host if request.client else _NOBODY
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        found = await self._read(address, lambda: self.desk.people.authenticate(token.strip()))
-        bearer: Bearer | None = found
+        work = self._doors.submit(address, lambda: self.desk.people.authenticate(token.strip()))
+        bearer = await asyncio.wrap_future(work)
         if bearer is None or scheme.lower() != "bearer":
             # Who shows a token that holds is let in whatever others at the same address do.
             if not self._limits.admits_stranger(address):

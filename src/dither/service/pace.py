@@ -3,8 +3,8 @@
 ``buckets`` sends what a new release gives, an answer or a failure, at the next of 50, 100, 200, ... milliseconds after
 its request came. So that whoever polls the books learns no more, noise is drawn at the next of 30, 60, 120, ... and the
 answer is stored at the next of 40, 80, 160, ...: those are the steps that are written down and depend on rows. ``off``
-does everything when it is there. What depends on public facts alone, refusals before a debit, quotes and stored answers,
-is never held back.
+does everything when it can. What depends on public facts alone, refusals before a debit, quotes and stored answers, is
+never held back.
 """
 
 from __future__ import annotations
