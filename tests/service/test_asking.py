@@ -187,6 +187,9 @@ def test_what_reads_rows_or_goes_on_is_not_offered_from_elsewhere(session: Remot
     for verb in ("stream", "conversation", "compare_synthetic", "compare_families"):
         with pytest.raises(InvalidParameter, match="not offered from elsewhere"):
             getattr(session, verb)("x")
+    for verb in ("spending", "streams"):
+        with pytest.raises(InvalidParameter, match="not offered from elsewhere"):
+            getattr(session, verb)()
 
 
 def test_every_verb_of_a_session_is_on_the_wire_or_named_as_not(session: RemoteSession) -> None:
@@ -195,6 +198,38 @@ def test_every_verb_of_a_session_is_on_the_wire_or_named_as_not(session: RemoteS
     verbs = {name for name in vars(Offers) if not name.startswith("_")} - {"has_made"}
     assert verbs - set(VERBS) == {"stream", "conversation"}
     assert all(inspect.isfunction(getattr(Session, verb)) for verb in verbs - {"method"})
+
+
+def test_ranges_that_are_found_first_are_free_the_second_time_too(running: Running) -> None:
+    session = running.connect("ranges").session("clinic")
+    text = "SELECT SUM(CLAMP(waited, AUTO)) AS waited FROM visits"
+    assert session.sql(text, epsilon=1).to_json() == session.sql(text, epsilon=1).to_json()
+    assert session.balance().spent <= PureDP(1)
+    assert session.sql(text, epsilon=1, key="fresh").receipt
+    assert not session.balance().spent <= PureDP(1)
+
+
+@pytest.mark.parametrize("key", ["\u043a\u043b\u044e\u0447", '"k"', "k", "a b", '"'])
+def test_a_key_is_the_same_here_and_elsewhere(running: Running, key: str) -> None:
+    session = running.connect("named", quota=100).session("clinic")
+    found = session.sql(COUNT, epsilon=1, key=key)
+    assert running.curator.session("clinic", analyst="named").sql(COUNT, epsilon=1, key=key).receipt == found.receipt
+
+
+@pytest.mark.parametrize("key", ["", " k", "a\nb", "k" * 201, 5])
+def test_a_key_that_is_refused_here_is_refused_elsewhere(running: Running, key: Any) -> None:
+    session = running.connect("unnamed").session("clinic")
+    local = running.curator.session("clinic", analyst="unnamed")
+    told = []
+    for one in (session, local):
+        with pytest.raises(InvalidParameter) as refused:
+            one.sql(COUNT, epsilon=1, key=key)
+        told.append(str(refused.value))
+    assert told[0] == told[1]
+
+
+def test_a_session_elsewhere_is_shown_in_a_notebook(session: RemoteSession) -> None:
+    assert "ward" in session._repr_html_()
 
 
 def test_a_budget_that_is_too_small_is_said_as_here(running: Running) -> None:

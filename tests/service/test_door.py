@@ -144,6 +144,29 @@ def test_a_bad_body_is_refused_in_words_and_nothing_is_debited(running: Running,
     assert running.curator.ledger.balance("clinic", "clumsy").releases == 0
 
 
+@pytest.mark.parametrize(
+    ("verb", "words"),
+    [
+        ("sql", {"text": COUNT, "epsilon": 1, "colour": "red"}),
+        ("sql", {"text": {"map": []}, "epsilon": 1}),
+        ("sql", {"text": "SELECT SUM(CLAMP(waited, AUTO)) AS w FROM visits", "epsilon": 1, "colour": "red"}),
+        ("histogram", {"table": "visits", "columns": "ward", "epsilon": 1, "non_negative": {"number": "1/3"}}),
+        ("ask", {"epsilon": 1}),
+        ("ask", {"query": 5, "epsilon": 1}),
+    ],
+)
+@pytest.mark.parametrize("route", ["releases", "quotes"])
+def test_words_of_other_kinds_are_refused_before_anything_is_debited(
+    running: Running, route: str, verb: str, words: Any
+) -> None:
+    body = {"verb": verb, "words": words}
+    token = running.token("wordy")
+    status, _, content = ask(running, "POST", f"/v1/datasets/clinic/{route}", body, bearer(token))
+    # A price needs no digest, and may be told of what cannot be asked.
+    assert status == 400 or (route, verb, status) == ("quotes", "histogram", 200)
+    assert status == 200 or json.loads(content)["title"] == "InvalidParameter"
+
+
 def test_bodies_and_headers_have_limits(running: Running) -> None:
     token = running.token("large")
     path = "/v1/datasets/clinic/releases"

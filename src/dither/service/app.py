@@ -348,7 +348,13 @@ def _key_of(request: Request) -> str | None:
     key = request.headers.get("idempotency-key")
     if key is None:
         return None
-    key = key.strip('"')
+    try:
+        # What HTTP hands over byte by byte is read as UTF-8.
+        key = key.encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError:
+        key = ""
+    if len(key) > 1 and key[0] == key[-1] == '"':
+        key = key[1:-1]
     if not 1 <= len(key) <= LONGEST_KEY or not key.isprintable() or key.startswith("same-"):
         raise InvalidParameter("Idempotency-Key", key, f"1 to {LONGEST_KEY} printable characters, not 'same-...'")
     return key

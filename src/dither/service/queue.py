@@ -1,8 +1,8 @@
 """A bounded pool of workers with a fair queue: whoever asks much waits behind whoever asks little.
 
-Each person has a line of their own, lines are served in turn, and nobody has more than half of the workers at once, so
-that no person can keep the others waiting, however long what they ask takes. A line has a limit; whoever comes to a full
-one is told to come again.
+Each person has a line of their own, lines are served in turn, and nobody has more than half of the workers at once: no
+person can keep the others waiting, however long what they ask takes. A line has a limit; whoever comes to a full one is
+told to come again.
 """
 
 from __future__ import annotations
