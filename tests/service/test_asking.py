@@ -26,6 +26,7 @@ from dither.privacy import PureDP
 from dither.publish.queries.builder import col
 from dither.publish.workloads import Workload
 from dither.service.client import RemoteSession
+from dither.service.desk import Desk, Wanted
 from tests.service.conftest import Running
 
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
@@ -230,6 +231,30 @@ def test_a_key_that_is_refused_here_is_refused_elsewhere(running: Running, key: 
 
 def test_a_session_elsewhere_is_shown_in_a_notebook(session: RemoteSession) -> None:
     assert "ward" in session._repr_html_()
+
+
+def test_a_team_shares_what_nobody_has_named_and_nothing_else(running: Running) -> None:
+    desk = Desk(running.curator, shares_answers=True)
+    one, other = (running.people.authenticate(running.token(name)) for name in ("teammate one", "teammate two"))
+    assert one is not None
+    assert other is not None
+    words = {"text": COUNT, "epsilon": 1}
+    shared = desk.release(one, Wanted("clinic", "sql", words, None))
+    assert desk.stored(other, Wanted("clinic", "sql", words, None)) == shared
+    assert desk.answer(other, "clinic", str(shared.entry)) == shared
+    own = desk.release(one, Wanted("clinic", "sql", words, "a project of mine"))
+    for name in (str(own.entry), "a project of mine", f"{own.ledger}:{own.entry}:{own.hash}"):
+        assert desk.answer(one, "clinic", name) == own
+        with pytest.raises(NotFound):
+            desk.answer(other, "clinic", name)
+    desk.close()
+
+
+def test_what_is_usual_holds_for_verbs_that_name_a_method(running: Running) -> None:
+    client = running.connect("usual", usual=PureDP("1/4"))
+    body = {"verb": "histogram", "words": {"table": "visits", "columns": "ward", "method": "auto"}}
+    client._transport.post("v1", "datasets", "clinic", "releases", body=body)
+    assert client.session("clinic").balance().spent == PureDP("1/4")
 
 
 def test_a_budget_that_is_too_small_is_said_as_here(running: Running) -> None:

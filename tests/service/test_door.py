@@ -240,6 +240,25 @@ def test_an_answer_comes_as_it_was_stored_or_as_a_table(running: Running) -> Non
     assert ask(running, "GET", f"{where}999", None, bearer(token))[0] == 404
 
 
+def test_no_cell_of_a_table_is_a_formula(running: Running) -> None:
+    token = running.token("sheets")
+    body = {"verb": "sql", "words": {"text": 'SELECT COUNT(*) AS "=f()" FROM visits', "epsilon": 1}}
+    where = ask(running, "POST", "/v1/datasets/clinic/releases", body, bearer(token))[1]["location"]
+    head, row, *_ = ask(running, "GET", f"{where}.csv", None, bearer(token))[2].decode().splitlines()
+    assert head == "'=f(),'=f()_low,'=f()_high"
+    assert len(row.split(",")) == 3
+
+
+def test_what_is_not_in_the_table_of_routes_cannot_be_reached(running: Running) -> None:
+    token = running.token("paths")
+    assert ask(running, "HEAD", f"/sign-in/{running.link.code}")[0] == 404
+    assert ask(running, "HEAD", "/v1/me", None, bearer(token))[0] == 404
+    assert ask(running, "GET", "/v1/me/", None, bearer(token))[0] == 404
+    for route in ("room", "quotes", "releases"):
+        body = {"verb": "sql", "words": {"text": COUNT, "epsilon": 1}, "loss": {"kind": "pure", "epsilon": "1"}, "x": 1}
+        assert ask(running, "POST", f"/v1/datasets/clinic/{route}", body, bearer(token))[0] == 400
+
+
 def test_the_link_works_once_and_for_ten_minutes(running: Running) -> None:
     now = [0.0]
     late = Link(running.people, clock=lambda: now[0])

@@ -32,6 +32,8 @@ VERBS: Final = (
     *("marginals", "synthesize", "synthesize_families", "anonymize", "fit", "graph_answer", "graph_synthesis"),
     "method",
 )
+#: How a key begins that nobody has chosen; none that is chosen may.
+USUAL: Final = "same-"
 _AUTO: Final = ("auto_share",)
 #: What changes nothing about the price of a query.
 _NOT_QUOTED: Final = ("confidence", "description")
@@ -106,7 +108,12 @@ def usual_key(session: Session, request: Request) -> str:
         request: what is asked.
 
     """
-    return f"same-{request.digest}-{session.curator.standing(session.dataset.name).edition}"
+    return f"{USUAL}{request.digest}-{session.curator.standing(session.dataset.name).edition}"
+
+
+def is_usual(key: str) -> bool:
+    """Whether a key is one that nobody has chosen."""
+    return key.startswith(USUAL)
 
 
 def _checked(session: Session, verb: str, written: Any) -> dict[str, Any]:

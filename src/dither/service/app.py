@@ -24,6 +24,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route as Path
 
 import dither
+from dither.curator.delivering import is_usual
 from dither.curator.ledger import Receipt
 from dither.curator.people import Bearer
 from dither.errors import DitherError, InvalidParameter, NotFound
@@ -60,7 +61,7 @@ _HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
 }
 _NOBODY: Final = ""
-_FORMULA: Final = re.compile(r"^[=+\-@\t\r]")
+_FORMULA: Final = re.compile(r"^[=+\-@\t\r\n]")
 
 
 class Refused(Exception):
@@ -106,7 +107,12 @@ class Service:
 
         paths = [Path(route.path, self._endpoint(route), methods=[route.method]) for route in ROUTES]
         handlers = {404: self._no_such_path, 405: self._no_such_path}
-        return Starlette(routes=paths, lifespan=lifespan, exception_handlers=handlers)
+        for path in paths:
+            # What the table does not have cannot be reached: nobody uses up a link by asking for its head.
+            path.methods = {method for method in path.methods or () if method != "HEAD"}
+        application = Starlette(routes=paths, lifespan=lifespan, exception_handlers=handlers)
+        application.router.redirect_slashes = False
+        return application
 
     def begin_stop(self) -> None:
         """Take nothing more: whatever is not debited yet is told to come again."""
@@ -355,7 +361,7 @@ def _key_of(request: Request) -> str | None:
         key = ""
     if len(key) > 1 and key[0] == key[-1] == '"':
         key = key[1:-1]
-    if not 1 <= len(key) <= LONGEST_KEY or not key.isprintable() or key.startswith("same-"):
+    if not 1 <= len(key) <= LONGEST_KEY or not key.isprintable() or is_usual(key):
         raise InvalidParameter("Idempotency-Key", key, f"1 to {LONGEST_KEY} printable characters, not 'same-...'")
     return key
 
@@ -388,10 +394,9 @@ def _csv(receipt: Receipt) -> str:
         raise NotFound("this answer is no table; ask for it as JSON") from None
     out = io.StringIO()
     rows = result.to_rows()
-    writer = csv.DictWriter(out, list(rows[0]) if rows else list(result.names))
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({name: _safe(value) for name, value in row.items()})
+    writer = csv.writer(out)
+    writer.writerow([_safe(name) for name in (rows[0] if rows else result.names)])
+    writer.writerows([_safe(value) for value in row.values()] for row in rows)
     return out.getvalue()
 
 
