@@ -107,6 +107,15 @@ def test_a_receipt_with_any_bit_flipped_proves_nothing(receipt: tuple[Curator, L
             verify_receipt(read_receipt(bytes(flipped).decode("utf-8", "replace")), key)
 
 
+@pytest.mark.parametrize("version", [True, 1.0, "1", 2])
+def test_a_receipt_of_another_version_proves_nothing(
+    receipt: tuple[Curator, Log, dict[str, Any], bytes], version: Any
+) -> None:
+    _, log, found, _ = receipt
+    with pytest.raises(InvalidParameter):
+        verify_receipt({**found, "receipt": version}, log.public_key)
+
+
 def test_a_receipt_tells_nothing_of_its_neighbours(receipt: tuple[Curator, Log, dict[str, Any], bytes]) -> None:
     curator, _, made, _ = receipt
     shown = set(made["answer"]["path"]) | set(made["debit"]["path"]) | set(made["registered"]["path"])

@@ -28,6 +28,7 @@ from dither.privacy import PureDP
 from dither.publish.queries.builder import col
 from dither.publish.workloads import Workload
 from dither.service.client import RemoteSession
+from dither.service.desk import Desk, Wanted
 from tests.service.conftest import Running
 
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
@@ -189,6 +190,9 @@ def test_what_reads_rows_or_goes_on_is_not_offered_from_elsewhere(session: Remot
     for verb in ("stream", "conversation", "compare_synthetic", "compare_families"):
         with pytest.raises(InvalidParameter, match="not offered from elsewhere"):
             getattr(session, verb)("x")
+    for verb in ("spending", "streams"):
+        with pytest.raises(InvalidParameter, match="not offered from elsewhere"):
+            getattr(session, verb)()
 
 
 def test_a_count_is_typed_elsewhere(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,6 +208,62 @@ def test_every_verb_of_a_session_is_on_the_wire_or_named_as_not(session: RemoteS
     verbs = {name for name in vars(Offers) if not name.startswith("_")} - {"has_made"}
     assert verbs - set(VERBS) == {"stream", "conversation"}
     assert all(inspect.isfunction(getattr(Session, verb)) for verb in verbs - {"method"})
+
+
+def test_ranges_that_are_found_first_are_free_the_second_time_too(running: Running) -> None:
+    session = running.connect("ranges").session("clinic")
+    text = "SELECT SUM(CLAMP(waited, AUTO)) AS waited FROM visits"
+    assert session.sql(text, epsilon=1).to_json() == session.sql(text, epsilon=1).to_json()
+    assert session.balance().spent <= PureDP(1)
+    assert session.sql(text, epsilon=1, key="fresh").receipt
+    assert not session.balance().spent <= PureDP(1)
+
+
+@pytest.mark.parametrize("key", ["\u043a\u043b\u044e\u0447", '"k"', "k", "a b", '"'])
+def test_a_key_is_the_same_here_and_elsewhere(running: Running, key: str) -> None:
+    session = running.connect("named", quota=100).session("clinic")
+    found = session.sql(COUNT, epsilon=1, key=key)
+    assert running.curator.session("clinic", analyst="named").sql(COUNT, epsilon=1, key=key).receipt == found.receipt
+
+
+@pytest.mark.parametrize("key", ["", " k", "a\nb", "k" * 201, 5])
+def test_a_key_that_is_refused_here_is_refused_elsewhere(running: Running, key: Any) -> None:
+    session = running.connect("unnamed").session("clinic")
+    local = running.curator.session("clinic", analyst="unnamed")
+    told = []
+    for one in (session, local):
+        with pytest.raises(InvalidParameter) as refused:
+            one.sql(COUNT, epsilon=1, key=key)
+        told.append(str(refused.value))
+    assert told[0] == told[1]
+
+
+def test_a_session_elsewhere_is_shown_in_a_notebook(session: RemoteSession) -> None:
+    assert "ward" in session._repr_html_()
+
+
+def test_a_team_shares_what_nobody_has_named_and_nothing_else(running: Running) -> None:
+    desk = Desk(running.curator, shares_answers=True)
+    one, other = (running.people.authenticate(running.token(name)) for name in ("teammate one", "teammate two"))
+    assert one is not None
+    assert other is not None
+    words = {"text": COUNT, "epsilon": 1}
+    shared = desk.release(one, Wanted("clinic", "sql", words, None))
+    assert desk.stored(other, Wanted("clinic", "sql", words, None)) == shared
+    assert desk.answer(other, "clinic", str(shared.entry)) == shared
+    own = desk.release(one, Wanted("clinic", "sql", words, "a project of mine"))
+    for name in (str(own.entry), "a project of mine", f"{own.ledger}:{own.entry}:{own.hash}"):
+        assert desk.answer(one, "clinic", name) == own
+        with pytest.raises(NotFound):
+            desk.answer(other, "clinic", name)
+    desk.close()
+
+
+def test_what_is_usual_holds_for_verbs_that_name_a_method(running: Running) -> None:
+    client = running.connect("usual", usual=PureDP("1/4"))
+    body = {"verb": "histogram", "words": {"table": "visits", "columns": "ward", "method": "auto"}}
+    client._transport.post("v1", "datasets", "clinic", "releases", body=body)
+    assert client.session("clinic").balance().spent == PureDP("1/4")
 
 
 def test_a_budget_that_is_too_small_is_said_as_here(running: Running) -> None:

@@ -6,6 +6,7 @@ import http.client
 import itertools
 import json
 import socket
+import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -144,6 +145,29 @@ def test_a_bad_body_is_refused_in_words_and_nothing_is_debited(running: Running,
     assert running.curator.ledger.balance("clinic", "clumsy").releases == 0
 
 
+@pytest.mark.parametrize(
+    ("verb", "words"),
+    [
+        ("sql", {"text": COUNT, "epsilon": 1, "colour": "red"}),
+        ("sql", {"text": {"map": []}, "epsilon": 1}),
+        ("sql", {"text": "SELECT SUM(CLAMP(waited, AUTO)) AS w FROM visits", "epsilon": 1, "colour": "red"}),
+        ("histogram", {"table": "visits", "columns": "ward", "epsilon": 1, "non_negative": {"number": "1/3"}}),
+        ("ask", {"epsilon": 1}),
+        ("ask", {"query": 5, "epsilon": 1}),
+    ],
+)
+@pytest.mark.parametrize("route", ["releases", "quotes"])
+def test_words_of_other_kinds_are_refused_before_anything_is_debited(
+    running: Running, route: str, verb: str, words: Any
+) -> None:
+    body = {"verb": verb, "words": words}
+    token = running.token("wordy")
+    status, _, content = ask(running, "POST", f"/v1/datasets/clinic/{route}", body, bearer(token))
+    # A price needs no digest, and may be told of what cannot be asked.
+    assert status == 400 or (route, verb, status) == ("quotes", "histogram", 200)
+    assert status == 200 or json.loads(content)["title"] == "InvalidParameter"
+
+
 def test_bodies_and_headers_have_limits(running: Running) -> None:
     token = running.token("large")
     path = "/v1/datasets/clinic/releases"
@@ -158,13 +182,38 @@ def test_bodies_and_headers_have_limits(running: Running) -> None:
     assert status in (400, 431)
 
 
-def test_a_client_that_sends_a_byte_at_a_time_is_cut_off(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+WHOLE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "slow"),
+    [
+        (b"", b"GET /healthz HT"),
+        (WHOLE, b"GET /healthz HT"),
+        (b"", b"POST /v1/datasets/clinic/quotes HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n%s\r\n{"),
+        (WHOLE, b"POST /v1/datasets/clinic/quotes HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n%s\r\n{"),
+    ],
+)
+@pytest.mark.parametrize("is_pipelined", [True, False])
+def test_a_client_that_sends_a_byte_at_a_time_is_cut_off(
+    running: Running, monkeypatch: pytest.MonkeyPatch, before: bytes, slow: bytes, is_pipelined: bool
+) -> None:
     monkeypatch.setattr(server_module, "HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(server_module, "BODY_SECONDS", 0.2)
+    if b"%s" in slow:
+        slow %= f"Authorization: Bearer {running.token('slow')}\r\n".encode()
     host, port = urlsplit(running.url).hostname, urlsplit(running.url).port
-    with socket.create_connection((host, port), timeout=30) as connection:
-        connection.sendall(b"GET /healthz HT")
-        # It ends by the server's deadline and not by ours: nothing is slept for.
-        assert connection.recv(100) == b""
+    with socket.create_connection((host, port), timeout=10) as connection:
+        if before and not is_pipelined:
+            connection.sendall(before)
+            told = b""
+            while b"alive" not in told:
+                told += connection.recv(10_000)
+            before = b""
+        connection.sendall(before + slow)
+        # It ends by the server's deadline and not by ours, nor by the longer one for idle connections.
+        while connection.recv(10_000):
+            pass
 
 
 def test_nothing_that_was_asked_is_written_to_the_log(running: Running) -> None:
@@ -190,6 +239,25 @@ def test_an_answer_comes_as_it_was_stored_or_as_a_table(running: Running) -> Non
     assert (status, headers["content-type"]) == (200, "text/csv; charset=utf-8")
     assert table.decode().splitlines()[0].startswith("ward,visits")
     assert ask(running, "GET", f"{where}999", None, bearer(token))[0] == 404
+
+
+def test_no_cell_of_a_table_is_a_formula(running: Running) -> None:
+    token = running.token("sheets")
+    body = {"verb": "sql", "words": {"text": 'SELECT COUNT(*) AS "=f()" FROM visits', "epsilon": 1}}
+    where = ask(running, "POST", "/v1/datasets/clinic/releases", body, bearer(token))[1]["location"]
+    head, row, *_ = ask(running, "GET", f"{where}.csv", None, bearer(token))[2].decode().splitlines()
+    assert head == "'=f(),'=f()_low,'=f()_high"
+    assert len(row.split(",")) == 3
+
+
+def test_what_is_not_in_the_table_of_routes_cannot_be_reached(running: Running) -> None:
+    token = running.token("paths")
+    assert ask(running, "HEAD", f"/sign-in/{running.link.code}")[0] == 404
+    assert ask(running, "HEAD", "/v1/me", None, bearer(token))[0] == 404
+    assert ask(running, "GET", "/v1/me/", None, bearer(token))[0] == 404
+    for route in ("room", "quotes", "releases"):
+        body = {"verb": "sql", "words": {"text": COUNT, "epsilon": 1}, "loss": {"kind": "pure", "epsilon": "1"}, "x": 1}
+        assert ask(running, "POST", f"/v1/datasets/clinic/{route}", body, bearer(token))[0] == 400
 
 
 def test_the_link_works_once_and_for_ten_minutes(running: Running) -> None:
@@ -280,8 +348,6 @@ def test_settings_are_read_from_file_and_environment_and_refused_by_name() -> No
 
 def test_lines_are_served_in_turn_and_have_a_limit() -> None:
     pool = FairPool(1, "test")
-    import threading
-
     gate, order = threading.Event(), []
     pool.submit("a", gate.wait)
     futures = [pool.submit("a", lambda: order.append("a")) for _ in range(3)]
@@ -301,6 +367,18 @@ def test_lines_are_served_in_turn_and_have_a_limit() -> None:
     assert pool.close(30)
     with pytest.raises(LineFull):
         pool.submit("e", lambda: None)
+
+
+def test_whoever_asks_what_takes_long_leaves_workers_to_others() -> None:
+    pool, gate = FairPool(4, "test"), threading.Event()
+    try:
+        slow = [pool.submit("a", gate.wait) for _ in range(20)]
+        assert pool.submit("b", lambda: "at once").result(30) == "at once"
+        assert sum(one.running() for one in slow) <= 2
+    finally:
+        gate.set()
+    assert all(one.result(30) for one in slow)
+    assert FairPool(1, "test").submit("a", lambda: 1).result(30) == 1
 
 
 def test_the_page_of_the_wire_is_made_of_the_table() -> None:

@@ -7,7 +7,8 @@ needs a key of one's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from dither.curator.price import Price, saying_what_is_left
 from dither.curator.request import Request
 from dither.curator.session import Session
 from dither.curator.words import read_words
-from dither.errors import InvalidParameter
+from dither.errors import DitherError, InvalidParameter
 from dither.lift.offer import Offer
 from dither.privacy import Loss
 from dither.publish.queries import Quote
@@ -31,7 +32,11 @@ VERBS: Final = (
     *("marginals", "synthesize", "synthesize_families", "anonymize", "fit", "graph_answer", "graph_synthesis"),
     "method",
 )
+#: How a key begins that nobody has chosen; none that is chosen may.
+USUAL: Final = "same-"
 _AUTO: Final = ("auto_share",)
+#: What changes nothing about the price of a query.
+_NOT_QUOTED: Final = ("confidence", "description")
 
 
 @dataclass(frozen=True)
@@ -60,17 +65,17 @@ def asked_of(session: Session, verb: str, written: Any) -> Asked:
 
     """
     words = _checked(session, verb, written)
-    if verb == "sql":
-        in_turn = _in_turn(session, words)
-        if in_turn is not None:
-            turns = in_turn(None)
-            return Asked(
-                session.request_in_turn(turns), turns.loss, lambda key: session.receipt_in_turn(in_turn(key))[0]
-            )
-        words.pop("auto_share", None)
-    with saying_what_is_left(session.balance):
-        offer = getattr(session.offer, verb)(**words)
-    return Asked(session.request_of(offer), offer.loss, lambda key: session.receipt(offer, key=key))
+    with _naming_words(verb):
+        if verb == "sql":
+            in_turn = _in_turn(session, words)
+            if in_turn is not None:
+                turns = in_turn(None)
+                request = _writable(session.request_in_turn(turns))
+                return Asked(request, turns.loss, lambda key: session.receipt_in_turn(in_turn(key))[0])
+            words.pop("auto_share", None)
+        with saying_what_is_left(session.balance):
+            offer = getattr(session.offer, verb)(**words)
+        return Asked(_writable(session.request_of(offer)), offer.loss, lambda key: session.receipt(offer, key=key))
 
 
 def quoted(session: Session, verb: str, written: Any) -> Quote | Price:
@@ -83,14 +88,16 @@ def quoted(session: Session, verb: str, written: Any) -> Quote | Price:
 
     """
     words = _checked(session, verb, written)
-    if verb in ("sql", "ask"):
-        words.pop("confidence", None)
-        what = words.pop("text" if verb == "sql" else "query", None)
-        quote: Quote = session.quote(what, **words)
-        return quote
-    with saying_what_is_left(session.balance):
-        offer: Offer[Any] = getattr(session.offer, verb)(**words)
-    return session.quote(offer)
+    with _naming_words(verb):
+        if verb in ("sql", "ask"):
+            for name in _NOT_QUOTED:
+                words.pop(name, None)
+            what = words.pop("text" if verb == "sql" else "query", None)
+            quote: Quote = session.quote(what, **words)
+            return quote
+        with saying_what_is_left(session.balance):
+            offer: Offer[Any] = getattr(session.offer, verb)(**words)
+        return session.quote(offer)
 
 
 def usual_key(session: Session, request: Request) -> str:
@@ -101,7 +108,12 @@ def usual_key(session: Session, request: Request) -> str:
         request: what is asked.
 
     """
-    return f"same-{request.digest}-{session.curator.standing(session.dataset.name).edition}"
+    return f"{USUAL}{request.digest}-{session.curator.standing(session.dataset.name).edition}"
+
+
+def is_usual(key: str) -> bool:
+    """Whether a key is one that nobody has chosen."""
+    return key.startswith(USUAL)
 
 
 def _checked(session: Session, verb: str, written: Any) -> dict[str, Any]:
@@ -111,6 +123,25 @@ def _checked(session: Session, verb: str, written: Any) -> dict[str, Any]:
     if "key" in words:
         raise InvalidParameter("words.key", words["key"], "left out: the name of a request is given beside its words")
     return words
+
+
+def _writable(request: Request) -> Request:
+    """Return a request that has a digest: what cannot be written down has none."""
+    _ = request.digest
+    return request
+
+
+@contextlib.contextmanager
+def _naming_words(verb: str) -> Iterator[None]:
+    """Refuse words of kinds that a verb does not know; all of it is planned from public words."""
+    try:
+        yield
+        return
+    except DitherError:
+        raise
+    except (TypeError, AttributeError, ValueError, LookupError, ArithmeticError) as error:
+        said = type(error).__name__
+    raise InvalidParameter("words", said, f"words that {verb} has, each of a kind that it takes")
 
 
 def _in_turn(session: Session, words: Mapping[str, Any]) -> Callable[[str | None], InTurn] | None:

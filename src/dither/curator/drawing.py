@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dither.curator.held_back import wait_for
 from dither.curator.ledger import Ledger, Receipt
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Reservation
 from dither.errors import DitherError, EngineFailure, LedgerUnavailable, ReleaseFailed
@@ -18,6 +19,7 @@ class Drawing:
 
     def begin(self) -> None:
         """Tell the ledger that noise is drawn; called before the first random bit, which is not drawn if this fails."""
+        wait_for("draw")
         try:
             self._ledger.begin_draw(self._held)
         except DitherError as refusal:

@@ -21,6 +21,7 @@ from dither.curator.card import Card, release_card
 from dither.curator.continuing import Continuing
 from dither.curator.drawing import Drawing
 from dither.curator.for_owner import ForOwner
+from dither.curator.held_back import wait_for
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Account, Balance, Receipt, Stored
 from dither.curator.ledger.interface import Reservation
@@ -568,6 +569,7 @@ class Session(Continuing, ForOwner, Closing):
             with contextlib.suppress(Exception), self._alone, before_first_draw(drawing.begin):
                 answer = run(engine)
                 lost = None if spent is None else spent(answer)
+            wait_for("store")
             if answer is not None and len(answer) <= LARGEST_ANSWER:
                 return drawing.complete(answer, lost)
             failure = drawing.failure()

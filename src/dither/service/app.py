@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import re
+import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -23,6 +24,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route as Path
 
 import dither
+from dither.curator.delivering import is_usual
 from dither.curator.ledger import Receipt
 from dither.curator.people import Bearer
 from dither.errors import DitherError, InvalidParameter, NotFound
@@ -30,7 +32,7 @@ from dither.publish.queries import QueryResult
 from dither.service.desk import Desk, NotYours, is_json, wanted_of
 from dither.service.limits import Limits
 from dither.service.logs import Log
-from dither.service.pace import sent_after
+from dither.service.pace import Pace, sent_after
 from dither.service.problems import (
     FAILED,
     MEDIA_TYPE,
@@ -50,6 +52,7 @@ from dither.service.sign_in import Link, link_page
 LARGEST_BODY: Final = 2**20
 LONGEST_HEADERS: Final = 2**14
 LONGEST_KEY: Final = 200
+_DOORS: Final = 2
 _READERS: Final = 4
 _HEADERS: Final = {
     "Cache-Control": "no-store",
@@ -58,7 +61,7 @@ _HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
 }
 _NOBODY: Final = ""
-_FORMULA: Final = re.compile(r"^[=+\-@\t\r]")
+_FORMULA: Final = re.compile(r"^[=+\-@\t\r\n]")
 
 
 class Refused(Exception):
@@ -84,9 +87,15 @@ class Service:
         self.desk, self.settings, self.log = desk, settings, log
         self._link = link
         self._limits = Limits(settings.requests_per_second)
+        # Whoever shows a token does not wait for what others have planned.
+        self._doors = FairPool(_DOORS, "door")
         self._readers = FairPool(_READERS, "read")
         self._releasing = FairPool(settings.releasing or (os.cpu_count() or 1) + 2, "release")
-        self._is_stopping = False
+        self._stopping = threading.Event()
+
+    @property
+    def _is_stopping(self) -> bool:
+        return self._stopping.is_set()
 
     def application(self) -> Starlette:
         """Return the ASGI application."""
@@ -98,11 +107,16 @@ class Service:
 
         paths = [Path(route.path, self._endpoint(route), methods=[route.method]) for route in ROUTES]
         handlers = {404: self._no_such_path, 405: self._no_such_path}
-        return Starlette(routes=paths, lifespan=lifespan, exception_handlers=handlers)
+        for path in paths:
+            # What the table does not have cannot be reached: nobody uses up a link by asking for its head.
+            path.methods = {method for method in path.methods or () if method != "HEAD"}
+        application = Starlette(routes=paths, lifespan=lifespan, exception_handlers=handlers)
+        application.router.redirect_slashes = False
+        return application
 
     def begin_stop(self) -> None:
         """Take nothing more: whatever is not debited yet is told to come again."""
-        self._is_stopping = True
+        self._stopping.set()
         self._releasing.drop()
 
     async def stop(self) -> None:
@@ -110,6 +124,7 @@ class Service:
         self.begin_stop()
         await asyncio.to_thread(self._releasing.close, self.settings.patience)
         await asyncio.to_thread(self._readers.close, 1)
+        await asyncio.to_thread(self._doors.close, 1)
         self.desk.close()
 
     # One request.
@@ -161,8 +176,8 @@ class Service:
             raise Refused(STOPPING, {"Retry-After": "5"})
         address = request.client.host if request.client else _NOBODY
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        found = await self._read(address, lambda: self.desk.people.authenticate(token.strip()))
-        bearer: Bearer | None = found
+        work = self._doors.submit(address, lambda: self.desk.people.authenticate(token.strip()))
+        bearer = await asyncio.wrap_future(work)
         if bearer is None or scheme.lower() != "bearer":
             # Who shows a token that holds is let in whatever others at the same address do.
             if not self._limits.admits_stranger(address):
@@ -224,7 +239,7 @@ class Service:
         return JSONResponse(await self._read(bearer.person.name, lambda: work(bearer, name, *more)))
 
     async def _release(self, request: Request, bearer: Bearer, body: Any) -> Response:
-        begun = time.monotonic()
+        pace = Pace(time.monotonic(), self.settings.timing, self._stopping)
         wanted = wanted_of(str(request.path_params["dataset"]), body, _key_of(request))
         person = bearer.person.name
         stored: Receipt | None = await self._read(person, lambda: self.desk.stored(bearer, wanted))
@@ -234,12 +249,11 @@ class Service:
             raise Refused(STOPPING, {"Retry-After": "5"})
         try:
             # Shielded: what was begun ends, and is stored, even where nobody waits for it any more.
-            future = self._releasing.submit(person, lambda: self.desk.release(bearer, wanted))
+            future = self._releasing.submit(person, lambda: self.desk.release(bearer, wanted, pace.wait))
             receipt: Receipt = await asyncio.shield(asyncio.wrap_future(future))
         finally:
             # Answer or failure: neither is told before its time.
-            elapsed = time.monotonic() - begun
-            await asyncio.sleep(max(0, sent_after(elapsed, self.settings.timing) - elapsed))
+            await asyncio.sleep(pace.left())
         return await self._answered(request, bearer, wanted.dataset, receipt)
 
     async def _releases(self, request: Request, bearer: Bearer, _body: Any) -> Response:
@@ -340,8 +354,14 @@ def _key_of(request: Request) -> str | None:
     key = request.headers.get("idempotency-key")
     if key is None:
         return None
-    key = key.strip('"')
-    if not 1 <= len(key) <= LONGEST_KEY or not key.isprintable() or key.startswith("same-"):
+    try:
+        # What HTTP hands over byte by byte is read as UTF-8.
+        key = key.encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError:
+        key = ""
+    if len(key) > 1 and key[0] == key[-1] == '"':
+        key = key[1:-1]
+    if not 1 <= len(key) <= LONGEST_KEY or not key.isprintable() or is_usual(key):
         raise InvalidParameter("Idempotency-Key", key, f"1 to {LONGEST_KEY} printable characters, not 'same-...'")
     return key
 
@@ -374,10 +394,9 @@ def _csv(receipt: Receipt) -> str:
         raise NotFound("this answer is no table; ask for it as JSON") from None
     out = io.StringIO()
     rows = result.to_rows()
-    writer = csv.DictWriter(out, list(rows[0]) if rows else list(result.names))
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({name: _safe(value) for name, value in row.items()})
+    writer = csv.writer(out)
+    writer.writerow([_safe(name) for name in (rows[0] if rows else result.names)])
+    writer.writerows([_safe(value) for value in row.values()] for row in rows)
     return out.getvalue()
 
 

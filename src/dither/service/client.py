@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any, Final
 from dither.curator.card import Card
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Account, Balance, Receipt
+from dither.curator.ledger.interface import checked_name
 from dither.curator.offers import call_of
 from dither.curator.price import Room
 from dither.curator.receipts import PublicKey, read_receipt, verify_receipt
@@ -42,16 +42,20 @@ class _Settings:
     allow_idealised: bool
 
 
+class _Ledger:
+    """A ledger that is where the rows are."""
+
+    is_durable = True
+
+    def __getattr__(self, name: str) -> Any:
+        raise InvalidParameter("ledger", name, _ELSEWHERE)
+
+
 class _Curator:
     """What a session asks of its curator, where that one is elsewhere."""
 
     def __init__(self, record: Mapping[str, Any]) -> None:
-        self.settings = _Settings(bool(record["allows_idealised"]))
-
-    @property
-    def ledger(self) -> Any:
-        """Nothing: the ledger is where the rows are."""
-        raise InvalidParameter("ledger", "here", _ELSEWHERE)
+        self.settings, self.ledger = _Settings(bool(record["allows_idealised"])), _Ledger()
 
 
 class RemoteSession(Session):
@@ -106,7 +110,8 @@ class RemoteSession(Session):
         statement = parse_statement(text)
         if statement.is_explained or found_clamps(statement.sql, self.dataset) is None:
             return super().sql(text, **options)
-        key = options.pop("key", None) or uuid.uuid4().hex
+        # As ever without a key of one's own: the same again is the same answer, and free.
+        key = options.pop("key", None)
         price = self.quote(text, **{name: value for name, value in options.items() if name != "confidence"})
         receipt = self._released("sql", {"text": text, **options}, key, price.loss)
         return QueryResult.stored(receipt.answer, self.place(receipt))
@@ -116,6 +121,8 @@ class RemoteSession(Session):
         return f"{receipt.ledger}:{receipt.entry}:{receipt.hash}"
 
     def _released(self, verb: str, words: Mapping[str, Any], key: str | None, loss: Loss) -> Receipt:
+        if key is not None:
+            checked_name("key", key)
         told = {name: value for name, value in words.items() if name != "key" and value is not None}
         body = {"verb": verb, "words": write_words(told, self.dataset)}
         reply = self._transport.post(*self._path, "releases", body=body, key=key)
@@ -136,6 +143,14 @@ class RemoteSession(Session):
     def compare_families(self, *_: Any, **__: Any) -> Any:
         """Refuse: real rows are compared where they are."""
         raise InvalidParameter("compare_families", "from elsewhere", _ELSEWHERE)
+
+    def spending(self) -> Any:
+        """Refuse: the whole ledger is looked at where it is."""
+        raise InvalidParameter("spending", "from elsewhere", _ELSEWHERE)
+
+    def streams(self) -> Any:
+        """Refuse: streams are kept where their rows are."""
+        raise InvalidParameter("streams", "from elsewhere", _ELSEWHERE)
 
     def stream(self, *_: Any, **__: Any) -> Any:
         """Refuse: a stream is opened where its rows arrive."""

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dither.curator.delivering import VERBS, asked_of, quoted, usual_key
+from dither.curator.delivering import VERBS, asked_of, is_usual, quoted, usual_key
 from dither.curator.folder import Curator
+from dither.curator.held_back import Wait, held_back
 from dither.curator.history import history_of
 from dither.curator.ledger import Balance, Receipt
 from dither.curator.people import Bearer, Grant, People, Role
@@ -28,6 +29,8 @@ from dither.privacy import Loss
 #: How many sessions a thread keeps open.
 _KEPT: Final = 16
 _STATED: Final = ("epsilon", "rho", "loss")
+#: Verbs whose loss is that of the estimator, or of the mechanism, which they are given.
+_STATED_WITHIN: Final = ("fit", "method")
 MOST_LOSSES: Final = 64
 PAGE: Final = 100
 
@@ -119,16 +122,18 @@ class Desk:
     def room(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return whether a release of a loss would fit, and how many would."""
         session = self._session(bearer, name)
+        _check_fields(body, ("loss", "counted"))
         room = session.room_for(_loss(body.get("loss")), is_counted=body.get("counted") is True)
         return vars(room)
 
     def quote(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a release would cost, and how far it would err; for a list of losses, one quote each."""
         session, grant = self._session(bearer, name), self._grant(bearer, name)
+        _check_fields(body, ("verb", "words", "losses"))
         verb, words = _verb(body), _words(body)
         losses = body.get("losses")
         if losses is None:
-            return {"quote": quoted(session, verb, _with_usual(words, grant)).to_dict()}
+            return {"quote": quoted(session, verb, _with_usual(verb, words, grant)).to_dict()}
         if not isinstance(losses, list) or not 1 <= len(losses) <= MOST_LOSSES or set(words) & set(_STATED):
             rule = f"a list of 1 to {MOST_LOSSES} losses, where the words state none"
             raise InvalidParameter("losses", type(losses).__name__, rule)
@@ -146,37 +151,43 @@ class Desk:
 
         """
         session, grant = self._session(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
-        planned = asked_of(session, wanted.verb, _with_usual(wanted.words, grant))
+        planned = asked_of(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
         _check_most(grant, planned.loss)
         key = wanted.key or usual_key(session, planned.request)
         ledger = self.curator.ledger
         for receipt in ledger.find_answers(key, session.dataset.name):
             is_mine = receipt.account.analyst == bearer.person.name
-            is_shared = self._shares and wanted.key is None
-            if receipt.key == key and receipt.request_digest == planned.request.digest and (is_mine or is_shared):
+            is_the_same = receipt.key == key and receipt.request_digest == planned.request.digest
+            if is_the_same and (is_mine or self._is_shared(receipt)):
                 return receipt
         return None
 
-    def release(self, bearer: Bearer, wanted: Wanted) -> Receipt:
+    def release(self, bearer: Bearer, wanted: Wanted, wait: Wait | None = None) -> Receipt:
         """Debit, run and store a release, or find what is stored for its key.
 
         Args:
             bearer: who asks.
             wanted: what.
+            wait: holds back the steps that others could see; None for at once.
 
         """
         session, grant = self._session(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
-        planned = asked_of(session, wanted.verb, _with_usual(wanted.words, grant))
+        planned = asked_of(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
         _check_most(grant, planned.loss)
-        return planned.carry_out(wanted.key or usual_key(session, planned.request))
+        with held_back(wait):
+            return planned.carry_out(wanted.key or usual_key(session, planned.request))
 
     def answer(self, bearer: Bearer, name: str, entry: str) -> Receipt:
         """Return a stored answer of this person, by the number of its entry, its key or its place."""
         dataset = self._session(bearer, name).dataset.name
         for receipt in self.curator.ledger.find_answers(entry, dataset):
-            if receipt.account.analyst == bearer.person.name or self._shares:
+            if receipt.account.analyst == bearer.person.name or self._is_shared(receipt):
                 return receipt
         raise NotFound(f"no stored answer of yours is called {entry[:64]!r}")
+
+    def _is_shared(self, receipt: Receipt) -> bool:
+        """Whether an answer is given to others of its data set: one that has a name of its own is its owner's."""
+        return self._shares and is_usual(receipt.key)
 
     def releases(self, bearer: Bearer, name: str, after: int) -> dict[str, Any]:
         """Return what a person was answered about a data set, a page of it, from the oldest."""
@@ -305,15 +316,21 @@ def _words(body: Mapping[str, Any]) -> Mapping[str, Any]:
     return words
 
 
+def _check_fields(body: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    unknown = sorted(set(body) - set(known))
+    if unknown:
+        raise InvalidParameter("body", unknown[0][:80], f"an object of {', '.join(known)}")
+
+
 def _loss(record: Any) -> Loss:
     if not isinstance(record, dict):
         raise InvalidParameter("loss", type(record).__name__, 'an object such as {"kind": "pure", "epsilon": "1/10"}')
     return Loss.from_dict(record)
 
 
-def _with_usual(words: Mapping[str, Any], grant: Grant) -> Mapping[str, Any]:
+def _with_usual(verb: str, words: Mapping[str, Any], grant: Grant) -> Mapping[str, Any]:
     """Return the words with the loss that the grant has for requests that state none."""
-    is_stated = any(words.get(name) is not None for name in _STATED) or "estimator" in words or "method" in words
+    is_stated = any(words.get(name) is not None for name in _STATED) or verb in _STATED_WITHIN
     return words if grant.usual is None or is_stated else {**words, "loss": {"loss": grant.usual.to_dict()}}
 
 
@@ -324,7 +341,5 @@ def _check_most(grant: Grant, loss: Loss) -> None:
 
 def wanted_of(dataset: str, body: Mapping[str, Any], key: str | None) -> Wanted:
     """Return a release as a body asks for it."""
-    unknown = sorted(set(body) - {"verb", "words"})
-    if unknown:
-        raise InvalidParameter("body", unknown[0], "an object of verb and words")
+    _check_fields(body, ("verb", "words"))
     return Wanted(dataset, _verb(body), _words(body), key)

@@ -1,13 +1,14 @@
 """A bounded pool of workers with a fair queue: whoever asks much waits behind whoever asks little.
 
-Each person has a line of their own, and lines are served in turn, so that no person can keep the others waiting. A line
-has a limit; whoever comes to a full one is told to come again.
+Each person has a line of their own, lines are served in turn, and nobody has more than half of the workers at once: no
+person can keep the others waiting, however long what they ask takes. A line has a limit; whoever comes to a full one is
+told to come again.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
@@ -34,7 +35,8 @@ class FairPool:
         self._lines: OrderedDict[str, deque[tuple[Future[Any], Callable[[], Any]]]] = OrderedDict()
         self._changed = threading.Condition()
         self._is_open = True
-        self._busy = 0
+        self._busy: Counter[str] = Counter()
+        self._most = max(1, workers // 2)
         self._threads = [
             threading.Thread(target=self._serve, name=f"{name}-{number}", daemon=True) for number in range(workers)
         ]
@@ -83,19 +85,20 @@ class FairPool:
         """Take nothing more, drop what waits, and let what is begun end; return whether it did in time."""
         self.drop()
         with self._changed:
-            return self._changed.wait_for(lambda: self._busy == 0, timeout=seconds)
+            return self._changed.wait_for(lambda: not self._busy, timeout=seconds)
 
     def _serve(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: bool(self._lines) or not self._is_open)
-                if not self._lines:
+                self._changed.wait_for(lambda: self._next() is not None or not self._is_open)
+                person = self._next()
+                if person is None:
                     return
-                person, line = self._lines.popitem(last=False)
+                line = self._lines.pop(person)
                 future, work = line.popleft()
                 if line:
                     self._lines[person] = line  # behind everybody else
-                self._busy += 1
+                self._busy[person] += 1
             try:
                 if future.set_running_or_notify_cancel():
                     try:
@@ -107,5 +110,11 @@ class FairPool:
             finally:
                 del future, work
                 with self._changed:
-                    self._busy -= 1
+                    self._busy[person] -= 1
+                    if not self._busy[person]:
+                        del self._busy[person]
                     self._changed.notify_all()
+
+    def _next(self) -> str | None:
+        """Return whose turn it is: the first who waits and has not as many workers as anybody may have."""
+        return next((person for person in self._lines if self._busy[person] < self._most), None)

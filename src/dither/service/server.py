@@ -28,36 +28,48 @@ _MOST_CONNECTIONS: Final = 4000
 class Deadlined(H11Protocol):
     """A connection that is closed where its headers take more than 5 seconds, or its body more than 20.
 
-    The deadline counts from the first byte of a request on, and no further byte puts it off.
+    The deadline counts from the first byte of a request on, and no further byte puts it off: on a connection that is
+    used again and for requests that are sent before the answer to those before them, too.
     """
 
     _timer: asyncio.TimerHandle | None = None
+    #: What is waited for: the request whose body is, or None for the headers of the next.
+    _awaited: Any = None
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for headers."""
         super().connection_made(transport)
-        self._begin(HEADER_SECONDS)
+        self._begin(HEADER_SECONDS, None)
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; the first of a request begins its deadline."""
-        if self._timer is None and (self.cycle is None or self.cycle.response_complete):
-            self._begin(HEADER_SECONDS)
-        before = self.cycle
         super().data_received(data)
-        if self.cycle is not None and self.cycle is not before:
-            self._end()
-            if self.cycle.more_body:
-                self._begin(BODY_SECONDS)
-        elif self.cycle is not None and not self.cycle.more_body:
-            self._end()
+        self._look()
+
+    def on_response_complete(self) -> None:
+        """Go on to a request that is here already, whose deadline begins now."""
+        super().on_response_complete()
+        self._look()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the deadline."""
         self._end()
         super().connection_lost(exc)
 
-    def _begin(self, seconds: float) -> None:
-        self._timer = self.loop.call_later(seconds, self._close)
+    def _look(self) -> None:
+        """Begin, keep or end the deadline, by what is here of a request."""
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            if not cycle.more_body:
+                self._end()
+            elif self._timer is None or self._awaited is not cycle:
+                self._begin(BODY_SECONDS, cycle)
+        elif self.conn.trailing_data[0] and (self._timer is None or self._awaited is not None):
+            self._begin(HEADER_SECONDS, None)
+
+    def _begin(self, seconds: float, awaited: Any) -> None:
+        self._end()
+        self._timer, self._awaited = self.loop.call_later(seconds, self._close), awaited
 
     def _end(self) -> None:
         if self._timer is not None:

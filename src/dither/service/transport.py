@@ -66,7 +66,7 @@ class Transport:
 
     def post(self, *path: str, body: Any, key: str | None = None) -> Reply:
         """Send a body, under a key where it may be asked again."""
-        headers = {} if key is None else {"Idempotency-Key": key}
+        headers = {} if key is None else {"Idempotency-Key": f'"{key}"'.encode()}
         return self._ask("POST", _joined(path), json.dumps(body).encode(), headers)
 
     def close(self) -> None:
@@ -87,8 +87,8 @@ class Transport:
             if connection in self._open:
                 self._open.remove(connection)
 
-    def _ask(self, method: str, path: str, body: bytes | None, more: Mapping[str, str]) -> Reply:
-        headers = {"Accept": f"application/json, {MEDIA_TYPE}", **more}
+    def _ask(self, method: str, path: str, body: bytes | None, more: Mapping[str, str | bytes]) -> Reply:
+        headers: dict[str, str | bytes] = {"Accept": f"application/json, {MEDIA_TYPE}", **more}
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
         if body is not None:
@@ -112,7 +112,7 @@ class Transport:
             raise _error(reply)
         return reply
 
-    def _once(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> Reply:
+    def _once(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str | bytes]) -> Reply:
         connection: http.client.HTTPConnection | None = getattr(self._here, "connection", None)
         if connection is None:
             host, port = self._parts.hostname or "", self._parts.port

@@ -94,7 +94,7 @@ def verify_receipt(receipt: Any, key: PublicKey, answer: bytes | None = None) ->
         InvalidParameter: it proves nothing: the message says which part does not hold.
 
     """
-    if not isinstance(receipt, Mapping) or set(receipt) != _FIELDS or receipt["receipt"] != 1:
+    if not isinstance(receipt, Mapping) or set(receipt) != _FIELDS or not _is_one(receipt["receipt"]):
         raise InvalidParameter("receipt", type(receipt).__name__, f"an object of {', '.join(sorted(_FIELDS))}")
     head = read_checkpoint(receipt["checkpoint"], key)
     answered, debited, registered = (_proved(name, receipt[name], head) for name in ("answer", "debit", "registered"))
@@ -121,6 +121,11 @@ def verify_receipt(receipt: Any, key: PublicKey, answer: bytes | None = None) ->
         time=answered["time"],
         size=head.size,
     )
+
+
+def _is_one(version: Any) -> bool:
+    """Whether a version is the number 1, and neither true nor 1.0, which Python holds for equal."""
+    return type(version) is int and version == 1
 
 
 def _charged(record: Mapping[str, Any]) -> Loss:
