@@ -70,7 +70,7 @@ class SeizableAnswer(StreamAnswer):
     >>> from dither.publish.streams.examples import COUNT, clinic_stream, stream_query
     >>> visits = plan_seizable(stream_query(clinic_stream(persons=False), COUNT), PureDP(1), released="tick")
     >>> visits.loss(1), visits.reach(3, 0, "0.95")
-    (PureDP('1'), 5)
+    (PureDP('1'), 7)
 
     """
 
