@@ -566,7 +566,12 @@ class Session(Continuing, ForOwner, Closing):
             answer: bytes | None = None
             lost: Loss | None = None
             # Why it fails may depend on private rows: what was raised goes nowhere.
-            with contextlib.suppress(Exception), self._alone, before_first_draw(drawing.begin):
+            with (
+                contextlib.suppress(Exception),
+                self._alone,
+                engine.at_one_moment(),
+                before_first_draw(drawing.begin),
+            ):
                 answer = run(engine)
                 lost = None if spent is None else spent(answer)
             wait_for("store")

@@ -42,3 +42,33 @@ def test_a_table_of_postgresql_is_refused_before_the_charge(tmp_path: Path, fact
             with pytest.raises(Unanswerable, match="may change"):
                 session.parts("sites", sites, epsilon=1)
             assert session.balance().releases == 0
+
+
+def test_parts_of_one_release_read_one_moment_of_a_server(tmp_path: Path, factories: dict[str, Any]) -> None:
+    """A row that is moved to the other part between two statements counts once."""
+    import psycopg
+
+    engine = factories["postgresql"](clinic(ROW), {"visits": some_visits()})
+    with contextlib.closing(engine):
+        stored = replace(engine.dataset, name="moved")
+        source = stored.table("visits").source
+    with contextlib.closing(Curator.create(tmp_path / "home", anchors=tmp_path / "anchors")) as curator:
+        curator.add(stored, epsilon=10**6)
+        with contextlib.closing(curator.session("moved", analyst="ana")) as session:
+            parts = session.table("visits").partition("site", {"north": ["north"], "south": ["south"]})
+            asked = parts.ask(north=lambda rows: rows.count("n"), south=lambda rows: rows.count("n"))
+            before = session.ask_parts(asked, epsilon=10**5)
+            with session.opened() as opened:
+                plain = opened.aggregate
+
+            def moving(aggregation: Any) -> Any:
+                found = plain(aggregation)
+                with psycopg.connect(stored.engine, autocommit=True) as other:
+                    other.execute(f"UPDATE {source} SET site = CASE site WHEN 'north' THEN 'south' ELSE 'north' END")  # noqa: S608 - a table of the test
+                return found
+
+            opened.aggregate = moving  # type: ignore[method-assign]
+            after = session.ask_parts(asked, epsilon=10**5, key="again")
+            assert {label: one.rows for label, one in after.items()} == {
+                label: one.rows for label, one in before.items()
+            }

@@ -12,7 +12,7 @@ up, or sooner where the role's or the URL's ``statement_timeout`` is shorter.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -73,6 +73,8 @@ class PostgreSQLEngine(Engine):
             raise EngineUnavailable(f"frames cannot be given to PostgreSQL; {fix}")
         self._connection: Connection[Any] | None = None
         self._sources: dict[str, Source] = {}
+        #: Whether several aggregations share a transaction.
+        self._is_held = False
 
     def check(self) -> None:
         """Find every table and compare the declared columns with those that exist; no row is read."""
@@ -97,10 +99,22 @@ class PostgreSQLEngine(Engine):
             try:
                 answer = statement.read(connection.execute(statement.text).fetchall())
             finally:
-                self._end(connection)
+                if not self._is_held:
+                    self._end(connection)
         if answer is None:
             raise EngineFailure
         return answer
+
+    @contextlib.contextmanager
+    def at_one_moment(self) -> Iterator[None]:
+        """Keep one transaction for all aggregations, which sees the rows of its first statement."""
+        self._is_held = True
+        try:
+            yield
+        finally:
+            self._is_held = False
+            if self._connection is not None:
+                self._end(self._connection)
 
     def places(self, table: Table) -> tuple[str, ...]:
         """Return the server's own numbers for the table and for all relations that it reads."""

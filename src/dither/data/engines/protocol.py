@@ -6,9 +6,10 @@ charged), and ``EngineFailure``, one fixed text, when a query dies midway (after
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -72,6 +73,15 @@ class Engine(Closing):
     @abstractmethod
     def aggregate(self, aggregation: Aggregation) -> Aggregated:
         """Return the exact measures; raise EngineFailure, with one fixed text, if the engine fails midway."""
+
+    @contextlib.contextmanager
+    def at_one_moment(self) -> Iterator[None]:
+        """Let all aggregations of one release read the same rows, whatever others write meanwhile.
+
+        A release of several parts is priced as if they were parts of one table: a row that moved from one to the other
+        between two statements would count in both.
+        """
+        yield
 
     def prepare(self, aggregation: Aggregation) -> None:
         """Refuse, with InvalidParameter, a request that this engine could not run: before anything is charged.
