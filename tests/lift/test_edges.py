@@ -18,7 +18,7 @@ from dither.lift.cells import cells_of
 from dither.lift.edges import EdgeDegrees, Edges, edge_hash
 from dither.lift.rows import Rows
 from dither.mechanisms import Geometric
-from dither.privacy import EDGE
+from dither.privacy import EDGE, NODE
 from dither.publish.graphs import DegreeSequence, LadderCount, LaplaceCount
 
 
@@ -46,6 +46,20 @@ def test_loops_repeats_and_undeclared_nodes_are_no_edges(directed: bool) -> None
     wanted = [[0, 1], [1, 0], [2, 3], [4, 0]] if directed else [[0, 1], [0, 4], [2, 3]]
     assert source.read(ReferenceEngine(dataset, {"friends": ODD})).tolist() == wanted
     assert wire.decode(wire.encode(source)) == source
+
+
+def test_a_name_that_is_too_long_is_not_cut_to_that_of_another_node(tmp_path: Any) -> None:
+    """Else all rows of the one would be some rows of the other: not one node more, or less."""
+    ends = tuple(Column(name, Kind.TEXT, categories=("a", "b", "c"), length=1) for name in ("one", "other"))
+    dataset = DataSet(
+        "friends", (Table("friends", ends, "friends.csv", graph=Graph(("one", "other"), degree=2)),), NODE
+    )
+    source = Edges(dataset, "friends")
+    given = (("a", "b"), ("ax", "c"), ("c", "bx"))
+    (tmp_path / "friends.csv").write_text("one,other\n" + "\n".join(map(",".join, given)))
+    assert source.read(ReferenceEngine(dataset, {"friends": rows(*given)})).tolist() == [[0, 1]]
+    with DuckDBEngine(dataset, folder=tmp_path) as engine:
+        assert source.read(engine).tolist() == [[0, 1]]
 
 
 def test_an_engine_reads_what_the_reference_reads(tmp_path: Any) -> None:

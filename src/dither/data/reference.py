@@ -258,7 +258,7 @@ def _typed(table: Table, reading: _Reading, keys: tuple[str, ...] = ()) -> list[
             text = row[name]
             if isinstance(text, str) and len(text) > longest:
                 # Two privacy ids that differ later on would become one person's, and keys of two people one key.
-                row[name] = None if name in (*table.identifying, *keys) else text[:longest]
+                row[name] = None if name in (*table.uncut, *keys) else text[:longest]
     return typed
 
 

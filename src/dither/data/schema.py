@@ -57,7 +57,8 @@ class Column:
         nullable: whether NULL is a value that may be published.
         description: one line for people.
         length: of a text, the number of characters (code points) that are read: the rest is cut off. By default
-            1,024. A privacy id that is longer is NULL instead, because two people's could become one.
+            1,024. A privacy id, or an end of an edge, that is longer is NULL instead, because two people's could become
+            one.
         source: the exact name of the column in the file, the frame or the database's table, where that
             is not ``name``. Any text without NUL.
 
@@ -320,6 +321,11 @@ class Table:
         if self.owner is not None:
             return self.owner.columns
         return () if self.person is None else (self.person,)
+
+    @property
+    def uncut(self) -> tuple[str, ...]:
+        """The columns of which a text that is too long is NULL: cut, two people's, or two nodes', could become one."""
+        return self.identifying if self.graph is None else (*self.identifying, *self.graph.ends)
 
     def column(self, name: str) -> Column:
         """Return the column of that name."""

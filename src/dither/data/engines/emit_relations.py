@@ -227,7 +227,7 @@ class RelationEmitter(ExpressionEmitter):
 
         """
         names = {name: self.fresh("c") for name in table.kinds}
-        whole = {*table.identifying, *keys}
+        whole = {*table.uncut, *keys}
         outputs = [
             f"{self._entering_cell(table, column, column.name in whole)} AS {names[column.name]}"
             for column in table.columns
