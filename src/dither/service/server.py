@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any, Final
@@ -171,6 +172,9 @@ class Server(uvicorn.Server):
         """Stop taking requests; what is debited ends."""
         self._begin_stop()
         super().handle_exit(sig, frame)
+        if sig == signal.SIGTERM:
+            # It is done as it was told: the process ends by itself, and its folder is closed.
+            self._captured_signals.clear()
 
     async def startup(self, sockets: Any = None) -> None:
         """Bind, and tell."""
