@@ -90,7 +90,9 @@ class Service:
         # Whoever shows a token does not wait for what others have planned.
         self._doors = FairPool(_DOORS, "door")
         self._readers = FairPool(_READERS, "read")
-        self._releasing = FairPool(settings.releasing or (os.cpu_count() or 1) + 2, "release")
+        many = settings.releasing or (os.cpu_count() or 1) + 2
+        # Those that are held back do nothing meanwhile.
+        self._releasing = FairPool(many if settings.timing == "off" else 2 * many, "release")
         self._stopping = threading.Event()
 
     @property
@@ -194,6 +196,10 @@ class Service:
     async def _read(self, person: str, work: Callable[[], Any]) -> Any:
         return await asyncio.wrap_future(self._readers.submit(person, work))
 
+    def _pace(self) -> Pace:
+        """Return when what begins now may be seen."""
+        return Pace(time.monotonic(), self.settings.timing, self._stopping)
+
     # Routes.
 
     async def _health(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
@@ -239,7 +245,7 @@ class Service:
         return JSONResponse(await self._read(bearer.person.name, lambda: work(bearer, name, *more)))
 
     async def _release(self, request: Request, bearer: Bearer, body: Any) -> Response:
-        pace = Pace(time.monotonic(), self.settings.timing, self._stopping)
+        pace = self._pace()
         wanted = wanted_of(str(request.path_params["dataset"]), body, _key_of(request))
         person = bearer.person.name
         stored: Receipt | None = await self._read(person, lambda: self.desk.stored(bearer, wanted))
@@ -249,7 +255,7 @@ class Service:
             raise Refused(STOPPING, {"Retry-After": "5"})
         try:
             # Shielded: what was begun ends, and is stored, even where nobody waits for it any more.
-            future = self._releasing.submit(person, lambda: self.desk.release(bearer, wanted, pace.wait))
+            future = self._releasing.submit(person, lambda: self.desk.release(bearer, wanted, self._pace().wait))
             receipt: Receipt = await asyncio.shield(asyncio.wrap_future(future))
         finally:
             # Answer or failure: neither is told before its time.

@@ -1,10 +1,10 @@
 """When an answer is sent: its time tells no more than a few bits about the rows.
 
 ``buckets`` sends what a new release gives, an answer or a failure, at the next of 50, 100, 200, ... milliseconds after
-its request came. So that whoever polls the books learns no more, noise is drawn at the next of 30, 60, 120, ... and the
-answer is stored at the next of 40, 80, 160, ...: those are the steps that are written down and depend on rows. ``off``
-does everything when it can. What depends on public facts alone, refusals before a debit, quotes and stored answers, is
-never held back.
+its request came. So that whoever polls the books learns no more, noise is drawn at the next of 30, 60, 120, ... after
+its turn has come, and the answer is stored at the next of 40, 80, 160, ...: those are the steps that are written down
+and depend on rows. ``off`` does everything when it can. What depends on public facts alone, refusals before a debit,
+quotes and stored answers, is never held back.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Pace:
     """When the steps of one release are written down.
 
     Args:
-        begun: when its request came, by ``time.monotonic``.
+        begun: when its request came, or its turn, by ``time.monotonic``.
         way: one of ``WAYS``.
         stopping: set where the service stops, and nothing waits any more.
 
