@@ -202,6 +202,13 @@ def test_a_count_is_typed_elsewhere(running: Running, monkeypatch: pytest.Monkey
     assert "the number of rows" in typed.stdout
 
 
+def test_the_list_of_people_says_what_one_release_may_lose(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    running.token("bounded", most=PureDP("1/5"))
+    listed = CliRunner().invoke(app, ["people", "list", "--home", str(running.curator.folder)], catch_exceptions=False)
+    assert "(at most epsilon = 0.2 a release)" in listed.stdout
+
+
 def test_every_verb_of_a_session_is_on_the_wire_or_named_as_not(session: RemoteSession) -> None:
     from dither.curator.delivering import VERBS
 

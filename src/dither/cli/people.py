@@ -83,12 +83,14 @@ def show(home: Home = None, as_json: Json = False) -> None:
             }
             for one in people.all()
         ]
+        most = {(each.person, curator.called(each.dataset)): each.most for each in granted if each.most is not None}
     if as_json:
         print_json(rows)
         return
+    bounds = {place: f" (at most {bound} a release)" for place, bound in most.items()}
     table = new_table("person", "role", "may still spend")
     for row in rows:
-        left = ", ".join(f"{name}: {left}" for name, left in row["grants"].items())
+        left = ", ".join(f"{name}: {left}{bounds.get((row['name'], name), '')}" for name, left in row["grants"].items())
         table.add_row(str(row["name"]), str(row["role"]), left if row["active"] else "let in no more")
     print_table(table)
 
