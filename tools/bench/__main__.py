@@ -43,6 +43,7 @@ from tools.bench.noise import (
 )
 from tools.bench.primitives import measure_primitives
 from tools.rivals import histograms as rival_histograms
+from tools.rivals import streams as rival_streams
 from tools.rivals.environments import environment
 
 
@@ -175,6 +176,12 @@ def show_rival_histograms(console: Console, given: argparse.Namespace, rival: Pa
         console.print(line, highlight=False, markup=False)
 
 
+def show_rival_streams(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure sums so far beside others, each in its own environment."""
+    for line in rival_streams.lines(given.rivals):
+        console.print(line, highlight=False, markup=False)
+
+
 def show_histograms(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
     """Measure releases of histograms."""
     for line in histograms.lines():
@@ -247,6 +254,7 @@ SECTIONS = {
     "marginals": show_marginals,
     "conversations": show_conversations,
     "rival-histograms": show_rival_histograms,
+    "rival-streams": show_rival_streams,
     "synthetic": show_synthetic,
     "microdata": show_microdata,
     "itemsets": show_itemsets,
