@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from dither.curator.delivering import asked_of, usual_key
-from dither.curator.folder import Curator
 from dither.curator.offers import Offers, call_of
 from dither.curator.session import Session
 from dither.curator.words import public_view, read_words, write_words
@@ -131,14 +130,13 @@ def test_a_query_about_another_declaration_is_refused(session: Session) -> None:
         asked_of(session, "ask", written)
 
 
-def test_the_usual_key_follows_question_and_edition(curator: Curator, session: Session) -> None:
+def test_the_usual_key_follows_question_and_edition(session: Session) -> None:
     written = {"text": "SELECT COUNT(*) AS n FROM visits", "epsilon": 1}
     planned = asked_of(session, "sql", written)
-    key = usual_key(session, planned.request)
-    assert key == usual_key(session, asked_of(session, "sql", dict(written)).request)
-    assert key != usual_key(session, asked_of(session, "sql", {**written, "epsilon": 2}).request)
-    curator.ledger.begin_edition("clinic")
-    assert key != usual_key(session, planned.request)
+    key = usual_key(planned.request, 1)
+    assert key == usual_key(asked_of(session, "sql", dict(written)).request, 1)
+    assert key != usual_key(asked_of(session, "sql", {**written, "epsilon": 2}).request, 1)
+    assert key != usual_key(planned.request, 2)
     with pytest.raises(InvalidParameter, match="verb"):
         asked_of(session, "open", {})
     with pytest.raises(InvalidParameter, match="key"):

@@ -100,15 +100,15 @@ def quoted(session: Session, verb: str, written: Any) -> Quote | Price:
         return session.quote(offer)
 
 
-def usual_key(session: Session, request: Request) -> str:
+def usual_key(request: Request, edition: int) -> str:
     """Return the key of a request for which nobody has chosen one: the same for the same question about the same rows.
 
     Args:
-        session: which asks.
         request: what is asked.
+        edition: of the rows, as it was before they were opened.
 
     """
-    return f"{USUAL}{request.digest}-{session.curator.standing(session.dataset.name).edition}"
+    return f"{USUAL}{request.digest}-{edition}"
 
 
 def is_usual(key: str) -> bool:

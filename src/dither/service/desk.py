@@ -153,7 +153,7 @@ class Desk:
         session, grant = self._session(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
         planned = asked_of(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
         _check_most(grant, planned.loss)
-        key = wanted.key or usual_key(session, planned.request)
+        key = wanted.key or usual_key(planned.request, self._here.edition)
         ledger = self.curator.ledger
         for receipt in ledger.find_answers(key, session.dataset.name):
             is_mine = receipt.account.analyst == bearer.person.name
@@ -175,7 +175,7 @@ class Desk:
         planned = asked_of(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
         _check_most(grant, planned.loss)
         with held_back(wait):
-            return planned.carry_out(wanted.key or usual_key(session, planned.request))
+            return planned.carry_out(wanted.key or usual_key(planned.request, self._here.edition))
 
     def answer(self, bearer: Bearer, name: str, entry: str) -> Receipt:
         """Return a stored answer of this person, by the number of its entry, its key or its place."""
@@ -261,7 +261,10 @@ class Desk:
             kept = self._here.sessions = OrderedDict()
             self._kept.append(kept)
         # Other rows, or another declaration, need another session.
-        mark = (grant.dataset, name, bearer.person.name, *self._state(grant.dataset))
+        edition, changed = self._state(grant.dataset)
+        mark = (grant.dataset, name, bearer.person.name, edition, changed)
+        # Read before the rows are opened: an answer is never kept for an edition that came later.
+        self._here.edition = edition
         session = kept.pop(mark, None) or self.curator.session(name, analyst=bearer.person.name)
         kept[mark] = session
         while len(kept) > _KEPT:
