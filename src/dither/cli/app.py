@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final
 import typer
 
 import dither
+from dither.cli.elsewhere import use
 from dither.cli.lazy import Verb, group
 from dither.errors import DitherError, EarlierEdition
 
@@ -278,6 +279,8 @@ def _root(
     home: _AnyHome = None,
 ) -> None:
     """Differential privacy that is exact, priced before it looks, and checked by trial."""
+    # What a command of before was told in this process does not hold for this one.
+    use(None)
 
 
 #: As shells have it; the parser makes it of an interruption.

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dither.curator.folder import Curator
-from dither.data.schema import DataSet
-
 if TYPE_CHECKING:
+    from dither.data.schema import DataSet
     from dither.service.client import Connection
 
 #: The address that this command was given, if it was.
@@ -47,5 +45,7 @@ def declared(home: Path | None, dataset: str) -> DataSet:
     if asked is not None:
         with asked:
             return asked.session(dataset).dataset
+    from dither.curator.folder import Curator
+
     with Curator.open(home) as curator:
         return curator.dataset(dataset)
