@@ -10,10 +10,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from dither.cli.app import BENCH, DATASETS, LEDGER, PUBLISH, VERBS, app
+from dither.cli.app import BENCH, DATASETS, LEDGER, PEOPLE, PUBLISH, RECEIPT, TOKEN, VERBS, app
 from dither.cli.lazy import Verb, function_of, group
 
-EVERY = [(name, verb) for verbs in (VERBS, PUBLISH, BENCH, DATASETS, LEDGER) for name, verb in verbs.items()]
+EVERY = [(name, verb) for verbs in (VERBS, PUBLISH, BENCH, DATASETS, LEDGER, PEOPLE, TOKEN, RECEIPT) for name, verb in verbs.items()]
 
 
 @pytest.mark.parametrize(("name", "verb"), EVERY)
@@ -35,6 +35,7 @@ def test_help_imports_no_verb() -> None:
     loaded = set(done.rpartition("loaded:")[2].split())
     assert {name for name in loaded if name.startswith("dither.cli.")} == {
         "dither.cli.app",
+        "dither.cli.elsewhere",
         "dither.cli.examples",
         "dither.cli.lazy",
         "dither.cli.leaving",
