@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 from dither.cli.app import BENCH, DATASETS, LEDGER, PEOPLE, PUBLISH, RECEIPT, TOKEN, VERBS, app
 from dither.cli.lazy import Verb, function_of, group
 
-EVERY = [(name, verb) for verbs in (VERBS, PUBLISH, BENCH, DATASETS, LEDGER, PEOPLE, TOKEN, RECEIPT) for name, verb in verbs.items()]
+LISTS = (VERBS, PUBLISH, BENCH, DATASETS, LEDGER, PEOPLE, TOKEN, RECEIPT)
+EVERY = [(name, verb) for verbs in LISTS for name, verb in verbs.items()]
 
 
 @pytest.mark.parametrize(("name", "verb"), EVERY)
