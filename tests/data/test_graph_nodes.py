@@ -73,7 +73,7 @@ def test_a_public_file_of_nodes_is_read_when_the_schema_is(tmp_path: Path) -> No
         (edges("members") + members("./x/../friends.csv"), "nodes read off the edges would publish who has one"),
         (edges("members") + members("nowhere.csv"), "a CSV file that can be read"),
         (edges("members") + members("other.csv"), "a file with the column id"),
-        (edges("members") + members("members.parquet"), "written out as categories of the key"),
+        (edges("members") + members("members.parquet"), "categories declared for the key"),
         (edges("members") + members().replace("public: true, ", ""), "they are the public nodes"),
         (edges("[ann, ann]"), "ann"),
         (edges("[ann]"), "friends"),
@@ -92,5 +92,5 @@ def test_what_does_not_declare_public_nodes_is_refused(tmp_path: Path, text: str
 
 
 def test_a_file_is_not_looked_for_where_the_schema_is_none() -> None:
-    with pytest.raises(InvalidSchema, match="beside a schema that is a file itself"):
+    with pytest.raises(InvalidSchema, match="its whole path unless the schema is a file"):
         loads(edges("members") + members())

@@ -121,8 +121,8 @@ def add(
     and asks what is public; what comes from the data you confirm one by one. Where nobody can be asked it gives a
     draft and the open questions, and exits with 3. Nothing is registered until everything is right.
 
-    The wizard takes one table. Several that belong together are one schema: draft each with --suggest, and put their
-    tables into one file.
+    The wizard takes one table: of people, of rows, or of edges, which are a graph. Several that belong
+    together are one schema: draft each with --suggest, and put their tables into one file.
     """
     if is_draft:
         _draft(schema, out, name, as_json=as_json)

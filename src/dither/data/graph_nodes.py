@@ -14,7 +14,7 @@ from dither.errors import EngineUnavailable
 
 #: What says which values a column has.
 _VALUES: Final = ("bounds", "categories")
-_WRITTEN_OUT: Final = "written out as categories of the key, or a CSV file beside a schema that is a file itself"
+_WRITTEN_OUT: Final = "a CSV file, with its whole path unless the schema is a file, or categories declared for the key"
 
 
 def with_nodes(tables: dict[str, Node], folder: Path | None) -> dict[str, Node]:
@@ -64,10 +64,12 @@ def _of_key(said: Node, edges: Node, nodes: Node, folder: Path | None) -> tuple[
     source, private = _below(nodes, "source"), _below(edges, "source")
     if source is None or private is None:
         return None
-    if folder is None or not str(source.value).lower().endswith(".csv"):
+    path = Path(str(source.value))
+    if path.suffix.lower() != ".csv" or (folder is None and not path.is_absolute()):
         raise source.refuse(source.value, _WRITTEN_OUT)
-    place = (folder / str(source.value)).resolve()
-    if place == (folder / str(private.value)).resolve():
+    base = Path() if folder is None else folder
+    place = (base / path).resolve()
+    if place == (base / str(private.value)).resolve():
         raise said.refuse(said.value, "a table of its own file: nodes read off the edges would publish who has one")
     return "categories", Node([Node(one, said.place, said.line) for one in _cells(place, header, source)], *_at(said))
 
