@@ -6,6 +6,7 @@ list made of the edges would publish who has one.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -76,24 +77,31 @@ def _of_key(said: Node, edges: Node, nodes: Node, folder: Path | None) -> tuple[
 
 def _cells(place: Path, header: str, source: Node) -> list[str]:
     """Return the values of a column of a public file, in their order, each once."""
-    from dither.data.importing.csv_reader import CsvReader
-
-    try:
+    found: list[str] | None = None
+    with suppress(OSError, EngineUnavailable):
         if place.stat().st_size > LARGEST_TEXT:
             raise source.refuse(source.value, f"at most {LARGEST_TEXT} bytes long, to be read as the list of nodes")
-        found: dict[str, None] = {}
-        with CsvReader(place, [header]) as reader:
-            names = reader.header.names
-            if header not in names:
-                raise source.refuse(source.value, f"a file with the column {header}")
-            for rows in reader:
-                content, lengths = rows.column(names.index(header))
-                ends = lengths.cumsum().tolist()
-                text = content.tobytes()
-                cells = (text[end - many : end] for end, many in zip(ends, lengths.tolist(), strict=True) if many)
-                found.update(dict.fromkeys(cell.decode().removeprefix('"') for cell in cells))
-    except (OSError, EngineUnavailable):
-        raise source.refuse(source.value, "a CSV file that can be read: its key is the list of nodes") from None
+        found = _read(place, header)
+    if found is None:
+        raise source.refuse(source.value, f"a CSV file that can be read, whose column {header} is the list of nodes")
+    return found
+
+
+def _read(place: Path, header: str) -> list[str] | None:
+    """Return the values of a column; None where there is no such column."""
+    from dither.data.importing.csv_reader import CsvReader
+
+    found: dict[str, None] = {}
+    with CsvReader(place, [header]) as reader:
+        names = reader.header.names
+        if header not in names:
+            return None
+        for rows in reader:
+            content, lengths = rows.column(names.index(header))
+            text, ends = content.tobytes(), lengths.cumsum().tolist()
+            cells = (text[end - many : end] for end, many in zip(ends, lengths.tolist(), strict=True) if many)
+            # A quoted field keeps its opening quote, and no other begins with one.
+            found.update(dict.fromkeys(cell.decode().removeprefix('"') for cell in cells))
     return list(found)
 
 
