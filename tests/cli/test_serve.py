@@ -14,6 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 from dither.cli.app import app
+from dither.curator.folder import Curator
+from dither.curator.people import People
+from dither.errors import NotFound
+from dither.privacy import PureDP
 from tests.curator.conftest import ROWS, SCHEMA
 
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
@@ -88,6 +92,32 @@ def test_a_receipt_is_checked_without_the_folder(home: Path, monkeypatch: pytest
     run("receipt", "verify", "receipt.json", "--key", "curator.pub", "--answer", "answer", code=1)
 
 
+def test_a_new_quota_lifts_no_limit_of_a_release(home: Path) -> None:
+    run("people", "add", "ana", "--role", "analyst")
+    run("people", "grant", "ana", "clinic", "--quota", "0.5", "--most", "0.1", "--usual", "0.05")
+    assert "at most epsilon = 0.1 a release" in run("people", "grant", "ana", "clinic", "--quota", "1")
+    assert "at most epsilon = 0.1 a release" in run("people", "list")
+    assert "0.2 a release" in run("people", "grant", "ana", "clinic", "--quota", "1", "--most", "0.2")
+    assert "a release" not in run("people", "grant", "ana", "clinic", "--quota", "1", "--most", "none")
+    with Curator.open(home / "home") as curator:
+        (grant,) = People(curator).grants("ana")
+    assert (grant.most, grant.usual) == (None, PureDP("0.05"))
+
+
+def test_a_demonstration_whose_folder_was_deleted_says_what_to_do(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the place of the process that makes it: one that says why it could not."""
+    code = "raise SystemExit('Traceback:\\n  a line\\ndither.errors.LedgerBehindAnchor: remove x.anchor to begin anew')"
+    original = subprocess.run
+
+    def broken(_command: list[str], **how: Any) -> Any:
+        return original([sys.executable, "-S", "-c", code], **how)
+
+    monkeypatch.setattr("dither.cli.serve.subprocess.run", broken)
+    found = CliRunner().invoke(app, ["serve", "--demo", "--check"])
+    assert isinstance(found.exception, NotFound)
+    assert str(found.exception) == "dither-demo-service could not be made: remove x.anchor to begin anew"
+
+
 def test_a_served_folder_is_asked_from_elsewhere_and_stops_when_told(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +137,9 @@ def test_a_served_folder_is_asked_from_elsewhere_and_stops_when_told(
         monkeypatch.delenv("DITHER_HOME")
         monkeypatch.setenv("DITHER_TOKEN", token)
         server = ("--server", told["address"])
+        (listed,) = json.loads(run("datasets", *server, "--json"))
+        assert (listed["dataset"], listed["tables"], listed["is_granted"]) == ("clinic", ["visits"], True)
+        assert "you may ask" in run("datasets", *server)
         first = run("sql", "clinic", COUNT, "--epsilon", "1", *server)
         assert first == run("sql", "clinic", COUNT, "--epsilon", "1", *server)
         assert "would cost" in run("publish", "histogram", "clinic", "ward", "--epsilon", "1", "--quote", *server)

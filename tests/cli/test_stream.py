@@ -116,6 +116,30 @@ def test_every_kind_is_typed(home: Path, tmp_path: Path, monkeypatch: pytest.Mon
     assert "1 tick was released without rows" in RUNNER.invoke(app, further).stderr
 
 
+def test_the_latest_rows_are_printed_and_all_are_counted(home: Path, tmp_path: Path) -> None:
+    long = SCHEMA.replace("horizon: 3", "horizon: 30").replace("clinic", "ward").replace("visits", "stays")
+    (tmp_path / "ward.yaml").write_text(long)
+    with Curator.open(home, anchors=tmp_path / "anchors") as curator:
+        curator.add(tmp_path / "ward.yaml", epsilon=1)
+    typed("open", "ward", "hourly", QUERY.replace("visits", "stays"), "--epsilon", 1, home=home)
+    for shown in (typed("release", "ward", "hourly", home=home), typed("show", "ward", "hourly", home=home)):
+        assert "the latest 40 of 60 rows" in shown
+        assert "2025-01-02 05:00:00" in shown
+        assert "2025-01-01 09:00:00" not in shown
+    assert len(json.loads(typed("show", "ward", "hourly", "--json", home=home))["rows"]) == 60
+    assert "2025-01-01 09:00:00" in typed("show", "ward", "hourly", "--end", 20, home=home)
+
+
+def test_a_list_that_was_not_chosen_yet_says_so(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "first.csv"
+    file.write_text("at,ward\n2025-01-01 01:10:00,b\n2025-01-01 01:20:00,b\n")
+    typed("open", "clinic", "top", QUERY, "--epsilon", 10**5, "--released", "top", "--top", 1, home=home)
+    typed("feed", "clinic", "top", file, home=home)
+    assert "NOT CHOSEN YET" in typed("release", "clinic", "top", "--until", 1, home=home)
+    assert "NOT CHOSEN" not in typed("release", "clinic", "top", home=home)
+    assert "NOT CHOSEN before 2025-01-01 01:00:00" in typed("show", "clinic", "top", home=home)
+
+
 def test_a_stream_without_rows_says_so(home: Path) -> None:
     typed("open", "clinic", "empty", QUERY, "--epsilon", 1, home=home)
     words = ["stream", "release", "clinic", "empty", "--until", "1", "--home", str(home)]

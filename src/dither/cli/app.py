@@ -248,13 +248,23 @@ def _with_home(home: _AnyHome = None) -> None:
 def _datasets(
     ctx: typer.Context,
     home: _AnyHome = None,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            envvar="DITHER_SERVER",
+            help="List those that you may see at this address, with the token in DITHER_TOKEN.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """List the data sets, or decide about one: budget, quotas, name, end."""
     if ctx.invoked_subcommand is None:
         from dither.cli.curate import datasets as listed
+        from dither.cli.elsewhere import use
         from dither.cli.options import home_above
 
+        use(server)
         listed(home_above(ctx, home), as_json)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.markup import escape
 
 from dither.cli.check import kept_words, problems, referring
 from dither.cli.console import console, is_screen, print_json, say, tell_owner
+from dither.cli.elsewhere import connection
 from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, Rho
 from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, keep_sources, write_whole
 from dither.cli.progress import reading
@@ -121,8 +122,8 @@ def add(
     and asks what is public; what comes from the data you confirm one by one. Where nobody can be asked it gives a
     draft and the open questions, and exits with 3. Nothing is registered until everything is right.
 
-    The wizard takes one table. Several that belong together are one schema: draft each with --suggest, and put their
-    tables into one file.
+    The wizard takes one table: of people, of rows, or of edges, which are a graph. Several that belong
+    together are one schema: draft each with --suggest, and put their tables into one file.
     """
     if is_draft:
         _draft(schema, out, name, as_json=as_json)
@@ -254,7 +255,12 @@ def _next_verb(dataset: DataSet, called: str) -> str:
 
 
 def datasets(home: Path | None, as_json: bool) -> None:
-    """List the data sets, their units, tables and budgets."""
+    """List the data sets, their units, tables and budgets; of a service those that you may see."""
+    asked = connection()
+    if asked is not None:
+        with asked:
+            _datasets_elsewhere(asked.listed(), as_json=as_json)
+        return
     with Curator.open(home) as curator:
         rows = [(dataset, curator.ledger.balance(dataset.name)) for dataset in curator.datasets()]
         standings = curator.ledger.standings()
@@ -288,6 +294,18 @@ def datasets(home: Path | None, as_json: bool) -> None:
                 str(balance.spent), str(balance.releases),
             )  # fmt: skip
         print_table(table, or_list=True)
+
+
+def _datasets_elsewhere(found: list[dict[str, Any]], *, as_json: bool) -> None:
+    """List what a service tells of its data sets; budgets are the curator's."""
+    if as_json:
+        print_json([{"dataset": one["name"], **{k: v for k, v in one.items() if k != "name"}} for one in found])
+        return
+    table = new_table("data set", "unit", "tables", "you may ask")
+    for one in found:
+        may = "yes" if one["is_granted"] else "no"
+        table.add_row(str(one["name"]), str(one["unit"]), ", ".join(map(str, one["tables"])), may)
+    print_table(table, or_list=True)
 
 
 def card(dataset: DataSetName, out: Out = None, force: Force = False, home: Home = None, as_json: Json = False) -> None:

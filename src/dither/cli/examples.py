@@ -42,7 +42,11 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         ),
         "check": ("dither check clinic                       # exit code 1 if the rows do not fit the schema",),
         "answer": ("dither answer 12", "dither answer 12 -o answer.csv"),
-        "datasets": ("dither datasets", "dither datasets --home dither-demo/home --json"),
+        "datasets": (
+            "dither datasets",
+            "dither datasets --home dither-demo/home --json",
+            "dither datasets --server http://127.0.0.1:8077",
+        ),
         "datasets raise-budget": (
             'dither datasets raise-budget clinic --epsilon 3 --reason "the ethics board agreed to a second study"',
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -14,6 +14,8 @@ from dither.curator.people import USUAL_DAYS, People, Scope
 from dither.errors import InvalidParameter
 from dither.privacy import Loss, stated_loss
 
+#: What is typed to lift a limit.
+_NONE: Final = "none"
 Who = Annotated[str, typer.Argument(metavar="PERSON", help="What the books call them.")]
 
 
@@ -34,19 +36,32 @@ def grant(
     quota: Annotated[str | None, typer.Option("--quota", help="The epsilon of all their releases together.")] = None,
     delta: Delta = None,
     rho: Rho = None,
-    most: Annotated[str | None, typer.Option(help="The most that one release may lose, as epsilon or rho.")] = None,
-    usual: Annotated[str | None, typer.Option(help="What a request over HTTP loses where it states nothing.")] = None,
+    most: Annotated[
+        str | None,
+        typer.Option(help="The most that one release may lose, as epsilon or rho; else as before, 'none' for any."),
+    ] = None,
+    usual: Annotated[
+        str | None,
+        typer.Option(help="What a request over HTTP loses where it states nothing; else as before, 'none' to end it."),
+    ] = None,
     home: Home = None,
 ) -> None:
     """Let a person ask of a data set, within a quota of its budget."""
     if (quota is None) == (rho is None):
         raise InvalidParameter("quota", quota, "given, or replaced by --rho")
     kind = "epsilon" if rho is None else "rho"
-    limits: dict[str, Loss | None] = {"most": _loss(kind, most), "usual": _loss(kind, usual)}
+    said = {"most": most, "usual": usual}
+    limits: dict[str, Loss | None] = {name: _loss(kind, text) for name, text in said.items()}
     with Curator.open(home) as curator:
+        registered = curator.registered(dataset)
+        for before in People(curator).grants(person):
+            if before.dataset == registered:
+                # A new quota alone lifts no limit that was set before.
+                limits |= {name: getattr(before, name) for name, text in said.items() if text is None}
         People(curator).grant(person, dataset, stated_loss(epsilon=quota, delta=delta, rho=rho), **limits)
-        balance = curator.ledger.balance(curator.registered(dataset), person)
-    say(str(balance))
+        balance = curator.ledger.balance(registered, person)
+    bound = "" if limits["most"] is None else f"; at most {limits['most']} a release"
+    say(f"{balance}{bound}")
 
 
 def revoke(
@@ -140,6 +155,6 @@ def revoke_token(
 
 
 def _loss(kind: str, text: str | None) -> Loss | None:
-    if text is None:
+    if text is None or text == _NONE:
         return None
     return stated_loss(epsilon=text) if kind == "epsilon" else stated_loss(rho=text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from dither.data.expressions import Kind
 from dither.data.facts import FROM_DATA, FROM_NAME, FROM_TYPE, ColumnFacts, Facts, round_range
@@ -22,6 +22,8 @@ YES, NO, HELP = ("y", "yes"), ("n", "no"), ("?", "help")
 #: Where nothing is proposed.
 NOWHERE: Final = "nothing"
 ROW: Final = "row"
+#: What is typed where rows are edges.
+GRAPH: Final = "graph"
 DECIMAL: Final = "decimal"
 KINDS: Final = ", ".join(kind.value for kind in Kind)
 
@@ -98,7 +100,8 @@ def questions_of(facts: Facts, dataset: str) -> list[Question]:
     found += [
         Question(
             "privacy id",
-            f"whose is a row? the name of a column, or '{ROW}' where no person has several rows",
+            f"whose is a row? the name of a column; '{ROW}' where no person has several rows; or '{GRAPH}' where a row "
+            "joins two, as friends or as sender and receiver",
             likely[0] if likely else "",
             FROM_NAME if likely else NOWHERE,
             "the column whose value is the same in all rows of one person, and another for everybody else",
@@ -157,6 +160,28 @@ def _listed(values: tuple[str, ...]) -> str:
     return "" if any("," in value or value != value.strip() for value in values) else ", ".join(values)
 
 
+def meant(facts: Facts, typed: str) -> str | None:
+    """Return the column that somebody means who types its name, its header, or either in another case."""
+    for found in (
+        [one.name for one in facts.columns if one.name == typed],
+        [one.name for one in facts.columns if one.stored_name == typed],
+        [one.name for one in facts.columns if typed.lower() in (one.name.lower(), one.stored_name.lower())],
+    ):
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+class Deciding(Protocol):
+    """What takes answers to questions."""
+
+    def leave_out(self, question: Question) -> str:
+        """Decide that something is not declared; return why that cannot be, if it cannot."""
+
+    def decide(self, question: Question, typed: str) -> str:
+        """Take what was typed; return what is wrong with it, if anything is."""
+
+
 class Answers:
     """What the owner has decided so far, as the tree of a schema."""
 
@@ -164,6 +189,7 @@ class Answers:
         self._facts = facts
         self._dataset = dataset
         self._person: str | None = None
+        self._is_graph = False
         self._rows = 1
         self._columns: dict[str, dict[str, Any]] = {}
         for one in facts.columns:
@@ -174,6 +200,11 @@ class Answers:
     def person(self) -> str | None:
         """The column that says whose a row is; None where every row is a person."""
         return self._person
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether the rows are edges: then other things are asked."""
+        return self._is_graph
 
     def applies(self, question: Question) -> bool:
         """Return whether a question is still open, by what was decided before."""
@@ -212,9 +243,12 @@ class Answers:
         if question.place == DECIMAL:
             return "" if typed.lower() in YES else "not 'y' or 'n'"
         if question.place == "privacy id":
-            column = self._meant(typed)
+            column = meant(self._facts, typed)
+            self._is_graph = typed == GRAPH and column is None
+            if self._is_graph:
+                return ""
             if typed != ROW and column is None:
-                return f"not a column; there are {', '.join(self._columns)}, or '{ROW}'"
+                return f"not a column; there are {', '.join(self._columns)}, or '{ROW}', or '{GRAPH}'"
             self._person = None if typed == ROW else column
             return ""
         if question.place == "contribution.rows":
@@ -239,17 +273,6 @@ class Answers:
             self._columns[name] = before
             return str(problem)
         return ""
-
-    def _meant(self, typed: str) -> str | None:
-        """Return the column that somebody means who types its name, its header, or either in another case."""
-        if typed in self._columns:
-            return typed
-        headers = [one.name for one in self._facts.columns if one.stored_name == typed]
-        alike = [
-            one.name for one in self._facts.columns if typed.lower() in (one.name.lower(), one.stored_name.lower())
-        ]
-        found = headers or alike
-        return found[0] if len(found) == 1 else None
 
     def tree(self) -> Mapping[str, Any]:
         """Return the whole schema."""

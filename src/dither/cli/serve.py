@@ -14,7 +14,7 @@ import typer
 from dither.cli.console import print_json, say
 from dither.cli.options import Home, Json
 from dither.curator.folder import Curator
-from dither.errors import MissingExtra
+from dither.errors import MissingExtra, NotFound
 
 DEMO: Final = Path("dither-demo-service")
 _BUDGET: Final = 10
@@ -61,7 +61,13 @@ def demo_folder() -> Path:
     home = DEMO / "home"
     if not (home / "dither.yaml").exists():
         code = "import sys, pathlib; from dither.cli.serve import make_demo; make_demo(pathlib.Path(sys.argv[1]))"
-        subprocess.run([sys.executable, "-c", code, str(DEMO)], check=True)  # noqa: S603 - this very program
+        made = subprocess.run(  # noqa: S603 - this very program
+            [sys.executable, "-c", code, str(DEMO)], check=False, stderr=subprocess.PIPE, text=True
+        )
+        if made.returncode:
+            # Of the trace its last line alone, which says why.
+            why = (made.stderr.strip().splitlines() or ["it says nothing"])[-1]
+            raise NotFound(f"{DEMO} could not be made: {why.removeprefix('dither.errors.').partition(': ')[2] or why}")
     return home
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +26,8 @@ from dither.publish.streams.pictures import stream_page
 
 #: Up to which tick errors are said where no end is known.
 _LONG = 10_000
+#: How many rows are printed; more are in a file.
+_MOST = 40
 _SUFFIXES = (".csv", ".parquet", ".json", ".html")
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Your name for the stream.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Also write CSV, Parquet, JSON or HTML (a plot).")]
@@ -53,7 +56,9 @@ def open_stream(
         typer.Option(help="Shares of rows, with commas; 1 is the maximum: quantiles. Else the quartiles, 1."),
     ] = None,
     top: Annotated[int | None, typer.Option(help="How many of the largest groups: top.", min=1)] = None,
-    changes: Annotated[int | None, typer.Option(help="How often that list may change; else 10 times.", min=1)] = None,
+    changes: Annotated[
+        int | None, typer.Option(help="How often that list is chosen; else by the number of ticks.", min=1)
+    ] = None,
     kept: Annotated[
         str | None, typer.Option(help="exact: survives a crash; noisy: nothing exact is kept, a crash loses a tick.")
     ] = None,
@@ -141,7 +146,7 @@ def release(
         if out is not None:
             _save(result, out)
         if result.rows or as_json:
-            ask.show(result, as_json=as_json)
+            _show_latest(result, as_json=as_json)
         else:
             say(f"nothing new: {_done(opened)} are released; {shown} shows them")
         if out is not None:
@@ -175,7 +180,7 @@ def show(
             _show(opened, as_json=False)
         if out is not None:
             _save(result, out)
-        ask.show(result, as_json=as_json)
+        _show_latest(result, as_json=as_json)
         if out is not None:
             note(f"wrote {out}")
 
@@ -236,6 +241,15 @@ def _save(result: QueryResult, out: Path) -> None:
         ask.save(result, out)
         return
     write_whole(out, lambda draft: draft.write_text(stream_page(result), encoding="utf-8"))
+
+
+def _show_latest(result: QueryResult, *, as_json: bool) -> None:
+    """Print the latest rows, and say how many there are; a program gets all."""
+    before = 0 if as_json else max(0, len(result.rows) - _MOST)
+    if before:
+        say(f"the latest {_MOST} of {len(result.rows)} rows; --out FILE writes all, --first and --end of show others")
+    parts = {name: getattr(result, name)[before:] for name in ("rows", "low", "high", "raw")}
+    ask.show(replace(result, **parts) if before else result, as_json=as_json)
 
 
 def _show(opened: Stream, *, as_json: bool) -> None:

@@ -16,7 +16,8 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from dither.cli.console import console, print_json, say, tell_owner
-from dither.cli.questions import DECIMAL, HELP, NO, YES, Answers, Question, questions_of
+from dither.cli.graph_questions import GraphAnswers, graph_questions
+from dither.cli.questions import DECIMAL, HELP, NO, YES, Answers, Deciding, Question, questions_of
 from dither.data.expressions import Kind
 from dither.data.facts import ColumnFacts, Facts
 from dither.data.files import schema_from
@@ -198,6 +199,8 @@ def ask_all(facts: Facts, dataset: str) -> DataSet | None:
         typed = _asked(question, answers)
         if typed is None:
             return None
+        if answers.is_graph:
+            return _ask_graph(facts, dataset)
         if question.place == DECIMAL and facts.decimal is None:
             # What was shown and asked followed from the comma.
             questions, answers = questions_of(facts, dataset), Answers(facts, dataset)
@@ -208,7 +211,17 @@ def ask_all(facts: Facts, dataset: str) -> DataSet | None:
     return schema_from(answers.tree())
 
 
-def _asked(question: Question, answers: Answers) -> str | None:
+def _ask_graph(facts: Facts, dataset: str) -> DataSet | None:
+    """Ask what a table of edges needs; None where the owner has gone."""
+    say("rows are edges. Which nodes there may be is public and declared; it is never read off the edges.")
+    answers = GraphAnswers(facts, dataset)
+    for question in graph_questions(facts):
+        if answers.applies(question) and _asked(question, answers) is None:
+            return None
+    return answers.dataset()
+
+
+def _asked(question: Question, answers: Deciding) -> str | None:
     """Ask until the answer can be taken; return it, or None where the owner has gone."""
     while True:
         line = _line(f"{question}\n> ")

@@ -64,7 +64,7 @@ class Continuing:
             decay: how much of a tick is left after one more, for decayed sums.
             ranks: the shares of rows at or below each quantile; 1 is the maximum. By default the quartiles and 1.
             top: how many of the largest groups are listed.
-            changes: how often that list is chosen at most; by default 10 times.
+            changes: how often that list is chosen at most; by default by the number of ticks.
             threshold: by how much a group has to lead before it is; by default as the noise needs.
             kept: "exact", by default: a stream outlives its process, and whoever has its book and its key can take the
                 noise off. "noisy": only noisy numbers are kept, in memory and on disk, and a crash loses the rows of

@@ -17,6 +17,7 @@ from dither.data.addresses import has_secret, redact
 from dither.data.evaluation import cast
 from dither.data.expressions import LARGEST_INTEGER, Kind, Value
 from dither.data.graph_files import graph_from, graph_lines
+from dither.data.graph_nodes import with_nodes
 from dither.data.schema import Column, DataSet, Owner, Table, person_unit
 from dither.data.tick_files import ticks_from, ticks_lines
 from dither.data.yaml_tree import LARGEST_TEXT, Node, from_plain, read
@@ -51,7 +52,7 @@ def load_schema(path: str | Path) -> DataSet:
         raise InvalidSchema("schema", str(path), "a file in UTF-8") from None
     except OSError as error:
         raise InvalidSchema("schema", str(path), f"a file that can be read ({error.strerror})") from None
-    return loads(text)
+    return _loaded(text, place.expanduser().resolve().parent)
 
 
 def loads(text: str) -> DataSet:
@@ -68,12 +69,16 @@ def loads(text: str) -> DataSet:
     >>> loads(text).table("visits").column("age").upper
     120
     """
+    return _loaded(text, None)
+
+
+def _loaded(text: str, folder: Path | None) -> DataSet:
     root = read(text)
     if isinstance(root.value, str):
         # What stands there is not shown: it may be a data file.
         rule = "a mapping; for a file of data draft one with 'dither add --suggest FILE -o SCHEMA.yaml'"
         raise InvalidSchema("schema", "one text", rule)
-    return _dataset(root)
+    return _dataset(root, folder)
 
 
 def schema_from(tree: Mapping[str, Any]) -> DataSet:
@@ -100,12 +105,12 @@ timestamp, got 'whole'
     return _dataset(from_plain(tree))
 
 
-def _dataset(root: Node) -> DataSet:
+def _dataset(root: Node, folder: Path | None = None) -> DataSet:
     parts = root.mapping("a mapping", ("dataset", "unit", "contribution", "engine", "time limit", "tables"))
     for key in ("dataset", "unit", "tables"):
         _need(root, parts, key)
     name = parts["dataset"].text("the name of the data set")
-    declared = parts["tables"].mapping("tables by name")
+    declared = with_nodes(parts["tables"].mapping("tables by name"), folder)
     tables = tuple(_table(key, node) for key, node in declared.items())
     unit = _unit(parts["unit"], tables)
     limits = {}

@@ -178,7 +178,11 @@ class Connection(Closing):
 
     def datasets(self) -> tuple[str, ...]:
         """Return the names of the data sets that you may see."""
-        return tuple(one["name"] for one in self._transport.get("v1", "datasets").json()["datasets"])
+        return tuple(one["name"] for one in self.listed())
+
+    def listed(self) -> list[dict[str, Any]]:
+        """Return the data sets that you may see: name, unit, tables, and whether you may ask."""
+        return list(self._transport.get("v1", "datasets").json()["datasets"])
 
     def session(self, dataset: str) -> RemoteSession:
         """Return a session about a data set, with the verbs of any session.

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dither.curator.offers.streams import offer_again, ticked_of
+from dither.curator.offers.streams import stream as offer_stream
 from dither.errors import HandleMisuse, InvalidParameter
 from dither.mechanisms.core.kept import converse_anew
 from dither.privacy import ZCDP, PureDP
@@ -102,6 +105,35 @@ def test_a_list_follows_the_largest_groups_and_stays_in_the_end() -> None:
     assert fed(answer, script)[:, 0, 0].tolist() == [0, 1, 2, 2]
     whole = plan_leading(by_site(3), HUGE, top=3)
     assert fed(whole, script)[-1, :, 0].tolist() == [0, 1, 2]
+
+
+def test_by_default_a_list_is_chosen_at_leads_that_the_noise_of_a_choice_does_not_make() -> None:
+    """By public facts: ticks, groups, and how far one unit moves a count."""
+    few, many = (plan_leading(by_site(sites, persons=True, horizon=46), PureDP(1), top=1) for sites in (2, 20))
+    assert (few.test.positives, many.test.positives) == (3, 3)
+    # Two wards at 1 to 2 with 60 visits an hour are 920 visits apart at the end; ten changes waited for 822.
+    assert few.test.threshold < 230
+    assert many.test.threshold > float(many.choice.scale) * math.log(20)
+    assert plan_leading(by_site(2), PureDP(1), top=1, changes=7).test.positives == 7
+
+
+def test_an_open_list_goes_on_by_the_terms_with_which_it_began() -> None:
+    """Other terms with the same noise would be another release than the one that was paid for."""
+    query = by_site(3)
+    new = offer_stream(query.dataset, query, epsilon=1, released="top", top=1)
+    assert new.asked["kind"].keys() == {"changes", "threshold", "top"}
+    again = offer_again(query.dataset, new.asked, PureDP(1))
+    assert (again.mechanism, again.asked) == (new.mechanism, new.asked)
+    for kind, terms in (
+        ({"top": 1}, (10, 95)),
+        ({"top": 1, "threshold": 5}, (10, 5)),
+        ({"top": 1, "changes": 2}, (2, 24)),
+    ):
+        former = {**new.asked, "kind": kind}
+        offered = offer_again(query.dataset, former, PureDP(1))
+        assert offered.asked == former
+        test: Any = ticked_of(offered)
+        assert (test.test.positives, test.test.threshold) == terms
 
 
 def test_a_list_costs_the_test_and_every_choice() -> None:

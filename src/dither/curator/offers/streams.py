@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from dither.curator.offers.answers import read_query
@@ -16,6 +17,7 @@ from dither.publish.queries import Query
 from dither.publish.queries.builder import Groups
 from dither.publish.streams.asked import StreamAnswer
 from dither.publish.streams.kinds import plan_released
+from dither.publish.streams.leading import FORMER_CHANGES, TOP, LeadingGroups, former_terms
 
 
 def stream(
@@ -76,7 +78,14 @@ def offer_again(dataset: DataSet, asked: Mapping[str, Any], loss: Loss) -> Offer
     query = wire.decode(asked["query"])
     if not isinstance(query, Query) or query.dataset.name != dataset.name:
         raise InvalidParameter("asked", type(query).__name__, f"a query on {dataset.name}")
-    return _offer(query, loss, asked["released"], asked["horizon"], asked["shares"], asked.get("kind", {}))
+    kind = asked.get("kind", {})
+    is_former = asked["released"] == TOP and not {"changes", "threshold"} <= kind.keys()
+    if is_former:
+        # Its noise goes on only with the terms by which it began.
+        times = kind.get("changes", FORMER_CHANGES)
+        kind = former_terms(query, loss, top=kind["top"], changes=times, horizon=asked["horizon"]) | dict(kind)
+    offer = _offer(query, loss, asked["released"], asked["horizon"], asked["shares"], kind)
+    return replace(offer, asked=dict(asked)) if is_former else offer
 
 
 def _offer(
@@ -90,6 +99,9 @@ def _offer(
     said = {name: value for name, value in kind.items() if value is not None}
     mechanism: Any = plan_released(query, stated, released=released, horizon=horizon, shares=shares, **said)
     request = {"query": wire.encode(query), "released": released, "horizon": mechanism.steps}
+    if isinstance(mechanism, LeadingGroups):
+        # Kept with what was asked, so that other defaults never change a list that is open.
+        said |= {"changes": mechanism.test.positives, "threshold": mechanism.test.threshold}
     request["shares"] = None if shares is None else {name: str(share) for name, share in sorted(shares.items())}
     if said:
         request["kind"] = {name: _plain(value) for name, value in sorted(said.items())}

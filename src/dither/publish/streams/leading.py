@@ -38,6 +38,8 @@ from dither.publish.streams.present import TICK
 TOP: Final = "top"
 #: For how many ticks the threshold is wide enough, where no end is known.
 _LONG: Final = 10_000
+#: How often a list is chosen of which that was not kept.
+FORMER_CHANGES: Final = 10
 
 
 def _examples() -> Iterator[Example]:
@@ -157,10 +159,23 @@ class LeadingGroups(StreamAnswer):
             is_simultaneous=False,
             loss=self.loss(1),
             unit=str(self.distance),
-            notes=self.notes,
+            notes=(*self.notes, *self._never_chosen(noisy, first)),
             receipt=receipt,
             raw=rows,
         )
+
+    def _never_chosen(self, noisy: NDArray[np.int64], first: int) -> Iterator[str]:
+        """Say up to when a list is that of the start, as far as the released lists tell."""
+        is_first = (noisy[:, :, 0] == np.arange(self.top)).all(axis=1)
+        many = len(is_first) if is_first.all() else int(np.argmin(is_first))
+        if not many or self.top == self.cells:
+            return
+        start = "the first groups in declared order, whatever their counts"
+        if many == len(is_first):
+            lead = f"a group has to lead by about {self.test.threshold} rows"
+            yield f"NOT CHOSEN YET: no other list than that of the start was chosen so far: {start}; {lead}"
+        else:
+            yield f"NOT CHOSEN before {self.arrivals.ticks.begin(first + many)}: up to then {start}"
 
 
 class LeadingConversation:
@@ -192,7 +207,7 @@ def plan_leading(
     loss: Loss,
     *,
     top: int,
-    changes: int = 10,
+    changes: int | None = None,
     threshold: int | None = None,
     horizon: int | None = None,
 ) -> LeadingGroups:
@@ -204,9 +219,10 @@ def plan_leading(
         query: a count of rows, grouped.
         loss: the most that one unit may lose over all ticks; its epsilon is spent.
         top: how many groups are on the list.
-        changes: how often the list is chosen at most.
-        threshold: by how much a group has to lead before the list is chosen anew; by default so much that noise alone
-            hardly ever makes it.
+        changes: how often the list is chosen at most; by default half the number of times that one tick is doubled to
+            make all of them: lists settle as counts grow.
+        threshold: by how much a group has to lead before the list is chosen anew; by default so much that the noise of
+            the comparison alone takes a quarter of the changes, and that of a choice seldom the next one.
         horizon: how many ticks there are; by default as the schema declares.
 
     """
@@ -217,15 +233,35 @@ def plan_leading(
         arrivals.measured[0], arrivals.ticks, is_running=True, cells=cells, is_replaced=query.dataset.is_replaced
     )
     far = Fraction(moved.most * moved.units * moved.ticks)
-    chosen, times = whole("top", top, least=1, most=cells), whole("changes", changes, least=1, most=2**16)
+    chosen, long = whole("top", top, least=1, most=cells), steps or _LONG
+    usual = max(1, long.bit_length() // 2)
+    times = whole("changes", usual if changes is None else changes, least=1, most=2**16)
     epsilon = Purse.pure_within(loss).amount
     half = PureDP(epsilon / 2)
-    draft = AboveThreshold.calibrated(half, threshold=0, sensitivity=far, positives=times)
+    # The last candidate left costs nothing.
+    scale = 2 * far * max(1, min(chosen, cells - 1)) * times / (epsilon / 2)
     if threshold is None:
-        threshold = math.ceil(float(draft.query_scale) * math.log(2 * (steps or _LONG)))
+        draft = AboveThreshold.calibrated(half, threshold=0, sensitivity=far, positives=times)
+        # A list that the noise of its choice has made wrong would be chosen anew at once, and so until none is left.
+        by_choice = float(scale) * (1 + math.log(cells))
+        threshold = math.ceil(max(by_choice, float(draft.query_scale) * math.log(max(1.0, 2 * long / times))))
     test = AboveThreshold.calibrated(
         half, threshold=whole("threshold", threshold, least=0), sensitivity=far, positives=times
     )
-    # The last candidate left costs nothing.
-    scale = 2 * far * max(1, min(chosen, cells - 1)) * times / (epsilon / 2)
     return LeadingGroups(query=query, steps=steps, test=test, choice=TopK(candidates=cells, chosen=chosen, scale=scale))
+
+
+def former_terms(query: Query, loss: Loss, *, top: int, changes: int, horizon: int | None) -> dict[str, int]:
+    """Return the terms of a list that were not kept when it was opened: such a list goes on by these.
+
+    Args:
+        query: a count of rows, grouped.
+        loss: the most that one unit may lose over all ticks.
+        top: how many groups are on the list.
+        changes: how often the list is chosen at most.
+        horizon: how many ticks there are.
+
+    """
+    draft = plan_leading(query, loss, top=top, changes=changes, threshold=0, horizon=horizon)
+    threshold = math.ceil(float(draft.test.query_scale) * math.log(2 * (draft.steps or _LONG)))
+    return {"top": top, "changes": changes, "threshold": threshold}
