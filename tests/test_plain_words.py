@@ -44,6 +44,7 @@ ELSEWHERE = {
     "FamilyTable": "publish/synthetic/test_counted_families.py",
     "Model": "learn/test_bayes.py",
     "dither.bench.comparison:Outcome": "bench/test_comparison.py",
+    "PerturbedTable": "disguise/test_perturbation.py",
     "PrivateEstimator": "learn/test_estimators.py",
     "PrivateSearch": "learn/selection/test_private_search.py",
     "PublicTransformer": "learn/preparing/test_preparing.py",

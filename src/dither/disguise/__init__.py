@@ -5,8 +5,10 @@ lost information. Does not belong here: anything with a loss. Nothing of this ro
 plan, a request or a session, or is imported by ``curator``. To add a disguise, write a frozen class under ``@disguise``
 in a module of its own, import it here, and add its row to ``docs/disguise.md``; the checks of the room find it.
 Numbers without roles are apart: ``matrices`` distorts rows of numbers, ``networks`` changes the weights of edges.
+``perturbation`` changes cells.
 """
 
+from dither.disguise.averages import OptimalAverages
 from dither.disguise.checkers import (
     Presence,
     alpha_k,
@@ -38,6 +40,7 @@ __all__ = [
     "Microaggregation",
     "Mondrian",
     "Optimal",
+    "OptimalAverages",
     "Presence",
     "Risk",
     "Roles",
