@@ -5,7 +5,7 @@ lost information. Does not belong here: anything with a loss. Nothing of this ro
 plan, a request or a session, or is imported by ``curator``. To add a disguise, write a frozen class under ``@disguise``
 in a module of its own, import it here, and add its row to ``docs/disguise.md``; the checks of the room find it.
 Numbers without roles are apart: ``matrices`` distorts rows of numbers, ``networks`` changes the weights of edges.
-``perturbation`` changes cells.
+``perturbation`` changes cells, ``buckets`` hides which sensitive value is whose, ``totals`` protects tables of sums.
 """
 
 from dither.disguise.averages import OptimalAverages
