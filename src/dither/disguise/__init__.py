@@ -23,6 +23,7 @@ from dither.disguise.checkers import (
 from dither.disguise.contract import WARNING, Disguise, Disguised, Roles, disguise, disguises, find_disguise
 from dither.disguise.full_domain import Datafly, Optimal
 from dither.disguise.hierarchies import Hierarchy, read_hierarchies
+from dither.disguise.k_member import KMember
 from dither.disguise.measures import Blur, Guess, Risk, risk_of
 from dither.disguise.microaggregation import Microaggregation
 from dither.disguise.mondrian import Mondrian
@@ -37,6 +38,7 @@ __all__ = [
     "Disguised",
     "Guess",
     "Hierarchy",
+    "KMember",
     "Microaggregation",
     "Mondrian",
     "Optimal",
