@@ -63,6 +63,13 @@ def test_levels_are_chosen_from_hierarchies(here: Path) -> None:
     assert Table.read(here / "out.csv")["name"].cells() == [f"p{row}" for row in range(24)]
 
 
+@pytest.mark.parametrize(("method", "quasi"), [("k-member", "age,zip"), ("averages", "age")])
+def test_other_methods_are_reached_by_name(here: Path, method: str, quasi: str) -> None:
+    found = typed(f"disguise t.csv --quasi {quasi} --k 4 --method {method} -o out.csv")
+    assert found.exit_code == 0, found.output
+    assert k_anonymity(Table.read(here / "out.csv"), quasi.split(",")) >= 4
+
+
 @pytest.mark.parametrize(
     ("line", "match"),
     [

@@ -99,7 +99,7 @@ def test_counts_without_their_values_decide_alike(rules: Rules, monkeypatch: pyt
 @pytest.mark.parametrize("rules", RULES, ids=Rules.said)
 @pytest.mark.parametrize("name", disguises())
 def test_no_class_breaks_a_rule(name: str, rules: Rules) -> None:
-    table = drawn(missing=name != "microaggregation")
+    table = drawn(missing=name not in ("microaggregation", "averages"))
     if broken({**table, "all": [0] * len(table["ill"])}, ("all",), rules):
         return
     method = find_disguise(name).example(Table.of(table), ROLES, rules)

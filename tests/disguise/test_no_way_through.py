@@ -14,6 +14,7 @@ from dither.curator.offers import Offers
 from dither.curator.session import Session
 from dither.data import wire
 from dither.disguise import Disguise, Disguised, Mondrian, Roles, Rules, disguises, find_disguise
+from dither.disguise.perturbation import perturbations
 from dither.errors import InvalidParameter, NotSerialisable, UnknownMechanism
 from dither.mechanisms import Mechanism, registered
 from dither.mechanisms.core.registry import find
@@ -75,6 +76,10 @@ def test_no_mechanism_has_its_name_or_its_words(name: str) -> None:
         find(name)
     with pytest.raises(UnknownMechanism):
         from_spec({"mechanism": name, "version": 1, "parameters": {}})
+
+
+def test_no_mechanism_has_the_name_of_a_perturbation() -> None:
+    assert not set(perturbations()) & (set(registered()) | set(disguises()))
 
 
 def test_nothing_of_it_has_a_place_in_a_plan_or_a_request() -> None:

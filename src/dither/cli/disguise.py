@@ -29,7 +29,10 @@ def disguise(
     sensitive: _Sensitive = None,
     identifiers: Annotated[str | None, typer.Option(help="Columns that name people; they are dropped.")] = None,
     method: Annotated[
-        str, typer.Option(help="mondrian, or optimal, datafly (with --hierarchies), microaggregation (numbers).")
+        str,
+        typer.Option(
+            help="mondrian, k-member, or optimal, datafly (with --hierarchies), microaggregation, averages (numbers)."
+        ),
     ] = "mondrian",
     relaxed: Annotated[
         bool, typer.Option("--relaxed", help="For mondrian: equal values may come into different classes.")

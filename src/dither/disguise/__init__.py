@@ -5,8 +5,10 @@ lost information. Does not belong here: anything with a loss. Nothing of this ro
 plan, a request or a session, or is imported by ``curator``. To add a disguise, write a frozen class under ``@disguise``
 in a module of its own, import it here, and add its row to ``docs/disguise.md``; the checks of the room find it.
 Numbers without roles are apart: ``matrices`` distorts rows of numbers, ``networks`` changes the weights of edges.
+``perturbation`` changes cells, ``buckets`` hides which sensitive value is whose, ``totals`` protects tables of sums.
 """
 
+from dither.disguise.averages import OptimalAverages
 from dither.disguise.checkers import (
     Presence,
     alpha_k,
@@ -21,6 +23,7 @@ from dither.disguise.checkers import (
 from dither.disguise.contract import WARNING, Disguise, Disguised, Roles, disguise, disguises, find_disguise
 from dither.disguise.full_domain import Datafly, Optimal
 from dither.disguise.hierarchies import Hierarchy, read_hierarchies
+from dither.disguise.k_member import KMember
 from dither.disguise.measures import Blur, Guess, Risk, risk_of
 from dither.disguise.microaggregation import Microaggregation
 from dither.disguise.mondrian import Mondrian
@@ -35,9 +38,11 @@ __all__ = [
     "Disguised",
     "Guess",
     "Hierarchy",
+    "KMember",
     "Microaggregation",
     "Mondrian",
     "Optimal",
+    "OptimalAverages",
     "Presence",
     "Risk",
     "Roles",

@@ -46,27 +46,8 @@ class Microaggregation(Disguise):
 
     def recode(self, table: Table, trial: Trial) -> Recoded:
         """Return the averages."""
-        points = np.column_stack([_numbers(table, name) for name in self.roles.quasi])
-        spread = points.std(axis=0)
-        scaled = (points - points.mean(axis=0)) / np.where(spread > 0, spread, 1)
-        of_row, count = _joined(scaled, mdav(scaled, self.rules.k), trial)
-        sizes = np.bincount(of_row, minlength=count)
-        columns = {}
-        inside = 0.0
-        for place, name in enumerate(self.roles.quasi):
-            means = np.bincount(of_row, weights=points[:, place], minlength=count) / sizes
-            made = Column.of(np.round(means, 6).tolist())
-            columns[name] = Column(made.values, made.codes[of_row])
-            within = np.bincount(of_row, weights=scaled[:, place], minlength=count) / sizes
-            inside += float(np.sum((scaled[:, place] - within[of_row]) ** 2))
-        # How wide a group is, as for cells that are ranges.
-        penalty = published(table, self.roles.quasi, of_row, count, {})[1]
-        whole = float(np.sum(scaled**2))
-        done = (
-            f"{count:,} groups, each published with its averages.",
-            f"{inside / whole if whole else 0.0:.2%} of the variance lies within groups and is lost.",
-        )
-        return Recoded(columns, np.arange(len(table)), penalty, done)
+        points = np.column_stack([numbers_of(table, name) for name in self.roles.quasi])
+        return averaged(table, self.roles.quasi, points, mdav(scaled_of(points), self.rules.k), trial)
 
     @classmethod
     def example(cls, table: Table, roles: Roles, rules: Rules) -> Microaggregation:
@@ -75,7 +56,8 @@ class Microaggregation(Disguise):
         return cls(Roles(numbers, roles.sensitive, roles.identifiers), rules)
 
 
-def _numbers(table: Table, name: str) -> NDArray[np.float64]:
+def numbers_of(table: Table, name: str) -> NDArray[np.float64]:
+    """Return the numbers of a column, a row each, if it has one in every row."""
     column = table[name]
     numbers = column.numbers()
     if numbers is None:
@@ -86,6 +68,44 @@ def _numbers(table: Table, name: str) -> NDArray[np.float64]:
         row = int(np.flatnonzero(np.isnan(cells))[0]) + 1
         raise InvalidParameter(name, f"nothing in row {row}", "a number in every row, if there are to be averages")
     return cells
+
+
+def scaled_of(points: Points) -> Points:
+    """Return points with average 0 and deviation 1 in every column that is not constant."""
+    spread = points.std(axis=0)
+    return np.asarray((points - points.mean(axis=0)) / np.where(spread > 0, spread, 1))
+
+
+def averaged(table: Table, quasi: tuple[str, ...], points: Points, groups: Codes, trial: Trial) -> Recoded:
+    """Return the averages of groups; those that do not fulfil the rules join others first.
+
+    Args:
+        table: as it was.
+        quasi: its quasi-identifiers.
+        points: their numbers, a row each.
+        groups: the group of each row.
+        trial: of the rules.
+
+    """
+    scaled = scaled_of(points)
+    of_row, count = together(scaled, groups, trial)
+    sizes = np.bincount(of_row, minlength=count)
+    columns = {}
+    inside = 0.0
+    for place, name in enumerate(quasi):
+        means = np.bincount(of_row, weights=points[:, place], minlength=count) / sizes
+        made = Column.of(np.round(means, 6).tolist())
+        columns[name] = Column(made.values, made.codes[of_row])
+        within = np.bincount(of_row, weights=scaled[:, place], minlength=count) / sizes
+        inside += float(np.sum((scaled[:, place] - within[of_row]) ** 2))
+    # How wide a group is, as for cells that are ranges.
+    penalty = published(table, quasi, of_row, count, {})[1]
+    whole = float(np.sum(scaled**2))
+    done = (
+        f"{count:,} groups, each published with its averages.",
+        f"{inside / whole if whole else 0.0:.2%} of the variance lies within groups and is lost.",
+    )
+    return Recoded(columns, np.arange(len(table)), penalty, done)
 
 
 def mdav(points: Points, k: int) -> Codes:
@@ -125,7 +145,7 @@ def _squares(points: Points, target: Points) -> Points:
     return total
 
 
-def _joined(points: Points, of_row: Codes, trial: Trial) -> tuple[Codes, int]:
+def together(points: Points, of_row: Codes, trial: Trial) -> tuple[Codes, int]:
     """Return groups that fulfil the rules: those that do not join the group next to them, round by round."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
