@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="Your table, as .csv or .parquet.")]
 _Quasi = Annotated[str, typer.Option(help="Quasi-identifiers: columns that others may know of people.")]
+_Earlier = Annotated[
+    Path | None, typer.Option(help="For the report: another release of the same rows, in the same order.")
+]
 _Sensitive = Annotated[str | None, typer.Option(help="Columns that others should not learn.")]
 
 
@@ -54,14 +57,16 @@ def disguise(
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Leave rows in their order, which tells who is who; else shuffle them.")
     ] = False,
+    earlier: _Earlier = None,
     report: Report = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Make rows look alike (k-anonymity and its kin), and measure what is left to find. NO formal guarantee."""
     from dither.disguise import Roles, Rules, Table, read_hierarchies
-    from dither.disguise.report import guess_words, write_disguised
+    from dither.disguise.report import NOTHING, guess_words, write_disguised
 
+    _check_earlier(earlier, report)
     _check_files(file, [Output("out", out, (".csv", ".parquet")), *_report(report)], force=force)
     table = Table.read(file)
     roles = Roles(words_of(quasi) or (), words_of(sensitive) or (), words_of(identifiers) or ())
@@ -72,12 +77,18 @@ def disguise(
     rules = Rules(k=k, l=diverse, c=c, t=t, alpha=alpha, beta=beta, trees=of_sensitive, **kinds)
     more: dict[str, Any] = {"hierarchies": {name: tree for name, tree in trees.items() if name in roles.quasi}}
     more |= {"relaxed": relaxed, "suppression": suppression}
-    made = _made(method, roles, rules, more).apply(table)
+    by = _made(method, roles, rules, more)
+    made, further = by.apply(table), NOTHING
+    if report is not None:
+        from dither.cli.disclosure import of_disguise
+
+        before = None if earlier is None else Table.read(earlier)
+        further = of_disguise(made, table, by, of_sensitive, before).further()
     written = {"table": str(write_whole(out, (made.table if keep_order else made.shuffled()).write))}
     if report is not None:
-        written["report"] = str(write_whole(report, lambda path: write_disguised(path, made)))
+        written["report"] = str(write_whole(report, lambda path: write_disguised(path, made, further)))
     if as_json:
-        print_json({**made.to_dict(), "written": written})
+        print_json({**made.to_dict(), **further.figures, "written": written})
         return
     say(made.warning, style="bold red")
     for sentence in made.done:
@@ -98,21 +109,28 @@ def risk(
     population: Annotated[
         Path | None, typer.Option(help="A register of everybody with the same columns, as .csv or .parquet.")
     ] = None,
+    earlier: _Earlier = None,
     report: Report = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Say what any table gives away: who can be found again, and what is learned of them. NO formal guarantee."""
-    from dither.disguise import WARNING, Table, risk_of
-    from dither.disguise.report import guess_words, risk_rows, write_risk
+    from dither.disguise import WARNING, Roles, Table, risk_of
+    from dither.disguise.report import NOTHING, guess_words, risk_rows, write_risk
 
+    _check_earlier(earlier, report)
     _check_files(file, _report(report), force=force)
     everybody = None if population is None else Table.read(population)
-    found: Risk = risk_of(Table.read(file), words_of(quasi) or (), words_of(sensitive) or (), everybody)
+    table, roles = Table.read(file), Roles(words_of(quasi) or (), words_of(sensitive) or ())
+    found: Risk = risk_of(table, roles.quasi, roles.sensitive, everybody)
+    further = NOTHING
     if report is not None:
-        write_whole(report, lambda path: write_risk(path, found))
+        from dither.cli.disclosure import of_table
+
+        further = of_table(table, roles, None if earlier is None else Table.read(earlier)).further()
+        write_whole(report, lambda path: write_risk(path, found, further))
     if as_json:
-        print_json({"warning": WARNING, "risk": found.to_dict()})
+        print_json({"warning": WARNING, "risk": found.to_dict(), **further.figures})
         return
     say(WARNING, style="bold red")
     for name, figure in risk_rows(found):
@@ -121,6 +139,11 @@ def risk(
         say(guess_words(one))
     if report is not None:
         say(f"wrote the report to {report}")
+
+
+def _check_earlier(earlier: Path | None, report: Path | None) -> None:
+    if earlier is not None and report is None:
+        raise InvalidParameter("earlier", str(earlier), "given with --report, which says what both releases tell")
 
 
 def _report(report: Path | None) -> list[Output]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Final
 
 from dither.disguise.contract import WARNING, Disguised, find_disguise
 from dither.disguise.measures import Guess, Risk
@@ -13,26 +16,47 @@ from dither.pages.markup import Markup
 from dither.pages.page import alarm, bullets, code, figure, note, page, page_target, paragraph, section, table
 
 
-def write_disguised(path: Path | str, made: Disguised) -> Path:
+@dataclass(frozen=True)
+class Further:
+    """What a report says besides: measured by whoever may look at more than this room.
+
+    Args:
+        parts: of the page.
+        figures: the same as plain data.
+
+    """
+
+    parts: tuple[Markup, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+#: A report that says nothing besides.
+NOTHING: Final = Further()
+
+
+def write_disguised(path: Path | str, made: Disguised, further: Further = NOTHING) -> Path:
     """Write the report on a disguised table to a .html or .json file, and return its path."""
     target = page_target(path)
-    text = made.to_json() if target.suffix.lower() == ".json" else disguised_page(made)
+    if target.suffix.lower() == ".json":
+        text = json.dumps({**made.to_dict(), **further.figures}, indent=2)
+    else:
+        text = disguised_page(made, further)
     target.write_text(text, encoding="utf-8")
     return target
 
 
-def write_risk(path: Path | str, risk: Risk) -> Path:
+def write_risk(path: Path | str, risk: Risk, further: Further = NOTHING) -> Path:
     """Write what a table gives away to a .html or .json file, and return its path."""
     target = page_target(path)
     if target.suffix.lower() == ".json":
-        text = json.dumps({"warning": WARNING, "risk": risk.to_dict()}, indent=2)
+        text = json.dumps({"warning": WARNING, "risk": risk.to_dict(), **further.figures}, indent=2)
     else:
-        text = page("Disclosure risk", alarm(WARNING), *_risk("What the table gives away", risk))
+        text = page("Disclosure risk", alarm(WARNING), *_risk("What the table gives away", risk), *further.parts)
     target.write_text(text, encoding="utf-8")
     return target
 
 
-def disguised_page(made: Disguised) -> str:
+def disguised_page(made: Disguised, further: Further = NOTHING) -> str:
     """Return the text of the page on a disguised table."""
     kind = find_disguise(made.disguise)
     blur = made.blur
@@ -56,6 +80,7 @@ def disguised_page(made: Disguised) -> str:
         section("What was done", bullets(made.done), note(f"Source: {kind.source}.")),
         *_risk("What the disguised table still gives away", made.risk, made.before),
         section("What was lost", table((), lost)),
+        *further.parts,
         attacks,
     )
 
