@@ -33,6 +33,7 @@ def typed(line: str) -> Any:
 
 def test_a_file_becomes_a_disguised_one_with_a_report(here: Path) -> None:
     line = "disguise t.csv --quasi age,zip --sensitive ill --identifiers name --k 4 --l 3 -o out.csv --report r.html"
+    line += " --map 4,8"
     found = typed(line)
     assert found.exit_code == 0, found.output
     assert WARNING in found.output.replace("\n", " ")
@@ -40,7 +41,10 @@ def test_a_file_becomes_a_disguised_one_with_a_report(here: Path) -> None:
     assert out.names == ("age", "zip", "ill")
     assert k_anonymity(out, ("age", "zip")) >= 4
     assert l_diversity(out, ("age", "zip"), "ill") >= 3
-    assert WARNING in (here / "r.html").read_text()
+    page = (here / "r.html").read_text()
+    assert WARNING in page
+    assert "Other values of k" in page
+    assert "with privacy" in page
     with pytest.raises(InvalidParameter, match="force"):
         typed(line)
     again = typed(f"{line} --force --json")
@@ -48,7 +52,8 @@ def test_a_file_becomes_a_disguised_one_with_a_report(here: Path) -> None:
     assert (said["warning"], said["risk"]["rows"]) == (WARNING, 24)
     told = typed("risk out.csv --quasi age,zip --sensitive ill --population out.csv --json")
     assert json.loads(told.output)["risk"]["smallest"] == said["risk"]["smallest"]
-    told = typed("risk out.csv --quasi age,zip --sensitive ill --report risk.json")
+    told = typed("risk out.csv --quasi age,zip --sensitive ill --fraction 0.5 --household zip --report risk.json")
+    assert "Pitman" in told.output
     assert "prosecutor" in told.output
     assert json.loads((here / "risk.json").read_text())["warning"] == WARNING
 
@@ -72,6 +77,10 @@ def test_levels_are_chosen_from_hierarchies(here: Path) -> None:
         ("disguise t.csv --quasi age --k 2 -o out.csv --suppression 0.1", "left out with mondrian"),
         ("disguise t.csv --quasi age --k 99 -o out.csv", "number of rows"),
         ("disguise none.csv --quasi age --k 2 -o out.csv", "is there"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv --map 2,4", "given with --report"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv --report r.html --map 2,x", "whole numbers"),
+        ("risk t.csv --quasi age --earlier t.csv", "given with --report"),
+        ("risk t.csv --quasi age --fraction 2", "a share"),
         ("risk t.csv --quasi town", "one of name"),
     ],
 )

@@ -58,15 +58,21 @@ def disguise(
         bool, typer.Option("--keep-order", help="Leave rows in their order, which tells who is who; else shuffle them.")
     ] = False,
     earlier: _Earlier = None,
+    sizes: Annotated[
+        str | None, typer.Option("--map", help="For the report: other values of k to compare, such as 2,5,10,20.")
+    ] = None,
     report: Report = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Make rows look alike (k-anonymity and its kin), and measure what is left to find. NO formal guarantee."""
     from dither.disguise import Roles, Rules, Table, read_hierarchies
-    from dither.disguise.report import NOTHING, guess_words, write_disguised
+    from dither.disguise.report import NOTHING, guess_words, map_told, write_disguised
+    from dither.disguise.tradeoff import tradeoff
 
     _check_earlier(earlier, report)
+    if sizes is not None and report is None:
+        raise InvalidParameter("map", sizes, "given with --report, which draws it")
     _check_files(file, [Output("out", out, (".csv", ".parquet")), *_report(report)], force=force)
     table = Table.read(file)
     roles = Roles(words_of(quasi) or (), words_of(sensitive) or (), words_of(identifiers) or ())
@@ -84,6 +90,8 @@ def disguise(
 
         before = None if earlier is None else Table.read(earlier)
         further = of_disguise(made, table, by, of_sensitive, before).further()
+        if sizes is not None:
+            further += map_told(tradeoff(by, table, _sizes(sizes)))
     written = {"table": str(write_whole(out, (made.table if keep_order else made.shuffled()).write))}
     if report is not None:
         written["report"] = str(write_whole(report, lambda path: write_disguised(path, made, further)))
@@ -109,6 +117,10 @@ def risk(
     population: Annotated[
         Path | None, typer.Option(help="A register of everybody with the same columns, as .csv or .parquet.")
     ] = None,
+    fraction: Annotated[
+        float | None, typer.Option(help="The share of the population in the table: estimates who is alone there.")
+    ] = None,
+    household: Annotated[str | None, typer.Option(help="A column that says who lives together.")] = None,
     earlier: _Earlier = None,
     report: Report = None,
     force: Force = False,
@@ -116,18 +128,21 @@ def risk(
 ) -> None:
     """Say what any table gives away: who can be found again, and what is learned of them. NO formal guarantee."""
     from dither.disguise import WARNING, Roles, Table, risk_of
-    from dither.disguise.report import NOTHING, guess_words, risk_rows, write_risk
+    from dither.disguise.report import guess_words, risk_rows, uniques_told, write_risk
+    from dither.disguise.uniques import household_risk, population_uniques, special_uniques
 
     _check_earlier(earlier, report)
     _check_files(file, _report(report), force=force)
     everybody = None if population is None else Table.read(population)
     table, roles = Table.read(file), Roles(words_of(quasi) or (), words_of(sensitive) or ())
     found: Risk = risk_of(table, roles.quasi, roles.sensitive, everybody)
-    further = NOTHING
+    alone = special_uniques(table, roles.quasi)
+    of_all = None if fraction is None else population_uniques(table, roles.quasi, fraction)
+    further = uniques_told(alone, of_all, None if household is None else household_risk(table, roles.quasi, household))
     if report is not None:
         from dither.cli.disclosure import of_table
 
-        further = of_table(table, roles, None if earlier is None else Table.read(earlier)).further()
+        further += of_table(table, roles, None if earlier is None else Table.read(earlier)).further()
         write_whole(report, lambda path: write_risk(path, found, further))
     if as_json:
         print_json({"warning": WARNING, "risk": found.to_dict(), **further.figures})
@@ -135,10 +150,26 @@ def risk(
     say(WARNING, style="bold red")
     for name, figure in risk_rows(found):
         say(f"{name}: {figure}")
+    say(f"rows alone by at most {len(alone.rows)} of the columns: {alone.any_row:,}")
+    if of_all is not None:
+        say(
+            f"of {of_all.population:,} people, alone in the population: {of_all.zayatz:,.0f} (Zayatz), "
+            f"{of_all.pitman:,.0f} (Pitman)"
+        )
+    if "household" in further.figures:
+        say(f"household risk, highest: {further.figures['household']:.2%}")
     for one in found.guesses:
         say(guess_words(one))
     if report is not None:
         say(f"wrote the report to {report}")
+
+
+def _sizes(text: str) -> list[int]:
+    """Return several values of k."""
+    words = words_of(text) or ()
+    if not all(word.isascii() and word.isdigit() and int(word) for word in words):
+        raise InvalidParameter("map", text, "whole numbers above 0, such as 2,5,10,20")
+    return [int(word) for word in words]
 
 
 def _check_earlier(earlier: Path | None, report: Path | None) -> None:
