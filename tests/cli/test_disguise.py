@@ -10,9 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from dither.cli.app import app
+from dither.data import Column, Kind, wire
+from dither.data.files import dump_schema, loads
 from dither.disguise import WARNING, k_anonymity, l_diversity
 from dither.disguise.table import Table
-from dither.errors import InvalidParameter
+from dither.errors import InvalidParameter, InvalidSchema
 
 ROWS = "name,age,zip,ill\n" + "".join(f"p{row},{20 + row},{1200 + row % 4},{'abc'[row % 3]}\n" for row in range(24))
 
@@ -89,3 +91,43 @@ def test_what_cannot_be_done_is_said_and_writes_nothing(here: Path, line: str, m
         typed(line)
     assert not (here / "out.csv").exists()
     assert (here / "t.csv").read_text() == ROWS
+
+
+SCHEMA = """dataset: d
+unit: row
+tables:
+  t:
+    source: t.csv
+    columns:
+      age: {kind: integer, role: quasi}
+      post: {from: zip, kind: integer, role: quasi}
+      ill: {kind: text, role: ROLE}
+"""
+
+
+def test_a_schema_states_the_roles(here: Path) -> None:
+    (here / "s.yaml").write_text(SCHEMA.replace("ROLE", "sensitive"))
+    assert typed("disguise t.csv --schema s.yaml --k 4 --l 2 -o out.csv").exit_code == 0
+    # The schema does not name the names: as everywhere, other columns are not kept.
+    assert Table.read(here / "out.csv").names == ("age", "zip", "ill")
+    told = json.loads(typed("risk out.csv --schema s.yaml --table t --json").output)
+    assert told["risk"]["guesses"][0]["column"] == "ill"
+    (here / "s.yaml").write_text(SCHEMA.replace(", role: ROLE", ""))
+    for line, match in (
+        ("risk t.csv --schema s.yaml", "role for every column"),
+        ("risk t.csv --schema s.yaml --quasi age", "left out with"),
+        ("risk t.csv --quasi age --table t", "given with --schema"),
+        ("risk t.csv", "one or more columns"),
+    ):
+        with pytest.raises(InvalidParameter, match=match):
+            typed(line)
+
+
+def test_a_role_is_written_read_and_checked() -> None:
+    dataset = loads(SCHEMA.replace("ROLE", "other"))
+    assert loads(dump_schema(dataset)) == dataset
+    assert [one.role for one in dataset.tables[0].columns] == ["quasi", "quasi", "other"]
+    assert wire.decode(wire.encode(dataset)) == dataset
+    assert "role" not in wire.encode(Column("age", Kind.INTEGER))
+    with pytest.raises(InvalidSchema, match="identifier, quasi, sensitive, other"):
+        loads(SCHEMA)
