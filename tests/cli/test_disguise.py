@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from dither.cli.app import app
 from dither.data import Column, Kind, wire
 from dither.data.files import dump_schema, loads
+from dither.data.suggest import suggest
 from dither.disguise import WARNING, k_anonymity, l_diversity
 from dither.disguise.table import Table
 from dither.errors import InvalidParameter, InvalidSchema
@@ -131,3 +132,11 @@ def test_a_role_is_written_read_and_checked() -> None:
     assert "role" not in wire.encode(Column("age", Kind.INTEGER))
     with pytest.raises(InvalidSchema, match="identifier, quasi, sensitive, other"):
         loads(SCHEMA)
+
+
+def test_a_draft_proposes_roles_by_names(here: Path) -> None:
+    (here / "people.csv").write_text("name,age,diagnosis,note\nAda,3,flu,x\n")
+    text = suggest(here / "people.csv").text
+    for role, column in (("identifier", "name"), ("quasi", "age"), ("sensitive", "diagnosis")):
+        assert f"perhaps 'role: {role}': {column}\n" in text
+    assert "'role: other'" not in text

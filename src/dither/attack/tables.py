@@ -126,21 +126,19 @@ def background(view: View, values: Codes) -> Found:
     whole = _whole(view, values)
     order = np.argsort(-whole, kind="stable")
     size = len(whole)
-    # What a target is known not to have depends on its own value only: the most frequent of the others.
-    struck = [[value for value in order.tolist() if value != own][:_STRUCK] for own in range(size)]
-    allowed = np.ones((size, size))
-    for own, gone in enumerate(struck):
-        # Who has only these values left would be told by anything: one value more stays open.
-        allowed[own, gone[: max(size - 2, 0)]] = 0
+    ruled_out = min(_STRUCK, max(size - 2, 0))
     right = chance = 0
-    shares = view.shares()
+    shares, ordered = view.shares(), whole[order]
     for own in np.unique(values).tolist():
-        who = view.of_row[values == own]
-        # Ties go to what is more frequent in the whole.
-        guesses = (shares * allowed[own])[:, order].argmax(axis=1)
-        right += int(np.count_nonzero(order[guesses[who]] == own))
-        chance += len(who) if order[(whole * allowed[own])[order].argmax()] == own else 0
-    words = f"value told rightly, {min(_STRUCK, max(size - 2, 0))} others being ruled out"
+        # What a target is known not to have depends on its own value only: the most frequent of the others. Two values
+        # stay open at least, else anything would tell. Ties go to what is more frequent in the whole.
+        allowed = np.ones(size)
+        allowed[np.flatnonzero(order != own)[:ruled_out]] = 0
+        kinds, counts = np.unique(view.of_row[values == own], return_counts=True)
+        guesses = (shares[kinds][:, order] * allowed).argmax(axis=1)
+        right += int(counts[order[guesses] == own].sum())
+        chance += int(counts.sum()) if order[(ordered * allowed).argmax()] == own else 0
+    words = f"value told rightly, {ruled_out} others being ruled out"
     return Found("background", words, right / len(values), chance / len(values), len(values))
 
 

@@ -149,7 +149,7 @@ def disclosed(
     for name in roles.sensitive:
         column = original[name]
         size = len(column.values)
-        if max(len(own) * size, size * size) > MOST_CELLS:
+        if len(own) * size > MOST_CELLS:
             left_out.append(f"{name}: {size:,} values in {len(own):,} classes are too many to attack.")
             continue
         groups = _groups(original, name, (trees or {}).get(name))
