@@ -12,7 +12,17 @@ import numpy as np
 import pytest
 
 from dither.attack.registry import attacks
-from dither.attack.tables import View, attacks_on, background, homogeneity, intersection, linkage, similarity, skewness
+from dither.attack.tables import (
+    View,
+    attacks_on,
+    background,
+    homogeneity,
+    intersection,
+    linkage,
+    minimality,
+    similarity,
+    skewness,
+)
 from dither.cli.disclosure import EPSILON, disclosed, of_disguise, of_table, refuses
 from dither.disguise import Mondrian, Roles, Rules, Table
 from dither.disguise.classes import classes_of
@@ -128,8 +138,8 @@ def test_a_cut_that_the_whole_table_refuses_is_tried_again_in_its_parts() -> Non
     assert made.risk.classes == 3
 
 
-def test_a_class_left_whole_tells_who_it_was() -> None:
-    """Six people, two of them ill: uncut, because the two youngest would have been too many ill ones."""
+def test_a_class_left_whole_for_its_values_is_attacked() -> None:
+    """Six people, two of them ill, both of the young ones: uncut, because all old ones would have been well."""
     table = Table.of({"age": [20, 20, 20, 30, 30, 30], "ill": ["y", "y", "n", "n", "n", "n"]})
     by = Mondrian(Roles(("age",), ("ill",)), Rules(k=3, alpha=0.7))
     made = by.apply(table)
@@ -138,6 +148,20 @@ def test_a_class_left_whole_tells_who_it_was() -> None:
     # With both ill people on one side, the other side is all well: a share above 0.7. One on each side would be cut.
     assert found["minimality"].disguised.n == 6
     assert found["minimality"].private is None
+
+
+def test_why_a_class_is_whole_may_say_more_than_its_counts() -> None:
+    values, cut = codes(1, 1, 0, 0, 0), np.array([[True, True, False, False, False]])
+    view = View.of_classes(np.zeros(5, dtype=np.int64), values, 2)
+
+    def refused(orders: Any, is_right: Any) -> Any:
+        """Cut off would be who all have the value 1: one order in ten."""
+        return (values[orders[:, is_right]] == 1).all(axis=1)
+
+    found = minimality(view, values, [(np.arange(5), cut)], refused)
+    assert found is not None
+    assert (found.share, found.chance, found.n) == (1, 3 / 5, 5)
+    assert minimality(view, values, [], refused) is None
 
 
 def test_every_attack_has_its_demonstration_and_stands_in_the_report(tmp_path: Path) -> None:
