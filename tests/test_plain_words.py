@@ -52,6 +52,7 @@ ELSEWHERE = {
     "QueryModel": "publish/interactive/test_published_model.py",
     "Reweighted": "disguise/test_networks.py",
     "QueryResult": "publish/queries/test_answer_results.py",
+    "Special": "disguise/test_uniques.py",
     "SentVector": "publish/retrieval/test_retrieval.py",
     "Savable": "learn/test_estimators.py",
     "SuppressedTotals": "disguise/test_totals.py",

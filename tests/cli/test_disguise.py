@@ -10,9 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 from dither.cli.app import app
+from dither.data import Column, Kind, wire
+from dither.data.files import dump_schema, loads
+from dither.data.suggest import suggest
 from dither.disguise import WARNING, k_anonymity, l_diversity
 from dither.disguise.table import Table
-from dither.errors import InvalidParameter
+from dither.errors import InvalidParameter, InvalidSchema
 
 ROWS = "name,age,zip,ill\n" + "".join(f"p{row},{20 + row},{1200 + row % 4},{'abc'[row % 3]}\n" for row in range(24))
 
@@ -33,6 +36,7 @@ def typed(line: str) -> Any:
 
 def test_a_file_becomes_a_disguised_one_with_a_report(here: Path) -> None:
     line = "disguise t.csv --quasi age,zip --sensitive ill --identifiers name --k 4 --l 3 -o out.csv --report r.html"
+    line += " --map 4,8"
     found = typed(line)
     assert found.exit_code == 0, found.output
     assert WARNING in found.output.replace("\n", " ")
@@ -40,7 +44,10 @@ def test_a_file_becomes_a_disguised_one_with_a_report(here: Path) -> None:
     assert out.names == ("age", "zip", "ill")
     assert k_anonymity(out, ("age", "zip")) >= 4
     assert l_diversity(out, ("age", "zip"), "ill") >= 3
-    assert WARNING in (here / "r.html").read_text()
+    page = (here / "r.html").read_text()
+    assert WARNING in page
+    assert "Other values of k" in page
+    assert "with privacy" in page
     with pytest.raises(InvalidParameter, match="force"):
         typed(line)
     again = typed(f"{line} --force --json")
@@ -48,7 +55,8 @@ def test_a_file_becomes_a_disguised_one_with_a_report(here: Path) -> None:
     assert (said["warning"], said["risk"]["rows"]) == (WARNING, 24)
     told = typed("risk out.csv --quasi age,zip --sensitive ill --population out.csv --json")
     assert json.loads(told.output)["risk"]["smallest"] == said["risk"]["smallest"]
-    told = typed("risk out.csv --quasi age,zip --sensitive ill --report risk.json")
+    told = typed("risk out.csv --quasi age,zip --sensitive ill --fraction 0.5 --household zip --report risk.json")
+    assert "Pitman" in told.output
     assert "prosecutor" in told.output
     assert json.loads((here / "risk.json").read_text())["warning"] == WARNING
 
@@ -79,6 +87,10 @@ def test_other_methods_are_reached_by_name(here: Path, method: str, quasi: str) 
         ("disguise t.csv --quasi age --k 2 -o out.csv --suppression 0.1", "left out with mondrian"),
         ("disguise t.csv --quasi age --k 99 -o out.csv", "number of rows"),
         ("disguise none.csv --quasi age --k 2 -o out.csv", "is there"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv --map 2,4", "given with --report"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv --report r.html --map 2,x", "whole numbers"),
+        ("risk t.csv --quasi age --earlier t.csv", "given with --report"),
+        ("risk t.csv --quasi age --fraction 2", "a share"),
         ("risk t.csv --quasi town", "one of name"),
     ],
 )
@@ -87,3 +99,51 @@ def test_what_cannot_be_done_is_said_and_writes_nothing(here: Path, line: str, m
         typed(line)
     assert not (here / "out.csv").exists()
     assert (here / "t.csv").read_text() == ROWS
+
+
+SCHEMA = """dataset: d
+unit: row
+tables:
+  t:
+    source: t.csv
+    columns:
+      age: {kind: integer, role: quasi}
+      post: {from: zip, kind: integer, role: quasi}
+      ill: {kind: text, role: ROLE}
+"""
+
+
+def test_a_schema_states_the_roles(here: Path) -> None:
+    (here / "s.yaml").write_text(SCHEMA.replace("ROLE", "sensitive"))
+    assert typed("disguise t.csv --schema s.yaml --k 4 --l 2 -o out.csv").exit_code == 0
+    # The schema does not name the names: as everywhere, other columns are not kept.
+    assert Table.read(here / "out.csv").names == ("age", "zip", "ill")
+    told = json.loads(typed("risk out.csv --schema s.yaml --table t --json").output)
+    assert told["risk"]["guesses"][0]["column"] == "ill"
+    (here / "s.yaml").write_text(SCHEMA.replace(", role: ROLE", ""))
+    for line, match in (
+        ("risk t.csv --schema s.yaml", "role for every column"),
+        ("risk t.csv --schema s.yaml --quasi age", "left out with"),
+        ("risk t.csv --quasi age --table t", "given with --schema"),
+        ("risk t.csv", "one or more columns"),
+    ):
+        with pytest.raises(InvalidParameter, match=match):
+            typed(line)
+
+
+def test_a_role_is_written_read_and_checked() -> None:
+    dataset = loads(SCHEMA.replace("ROLE", "other"))
+    assert loads(dump_schema(dataset)) == dataset
+    assert [one.role for one in dataset.tables[0].columns] == ["quasi", "quasi", "other"]
+    assert wire.decode(wire.encode(dataset)) == dataset
+    assert "role" not in wire.encode(Column("age", Kind.INTEGER))
+    with pytest.raises(InvalidSchema, match="identifier, quasi, sensitive, other"):
+        loads(SCHEMA)
+
+
+def test_a_draft_proposes_roles_by_names(here: Path) -> None:
+    (here / "people.csv").write_text("name,age,diagnosis,note\nAda,3,flu,x\n")
+    text = suggest(here / "people.csv").text
+    for role, column in (("identifier", "name"), ("quasi", "age"), ("sensitive", "diagnosis")):
+        assert f"perhaps 'role: {role}': {column}\n" in text
+    assert "'role: other'" not in text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,17 +17,26 @@ if TYPE_CHECKING:
     from dither.disguise import Disguise, Risk, Roles, Rules
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="Your table, as .csv or .parquet.")]
-_Quasi = Annotated[str, typer.Option(help="Quasi-identifiers: columns that others may know of people.")]
+_Quasi = Annotated[str | None, typer.Option(help="Quasi-identifiers: columns that others may know of people.")]
+_Schema = Annotated[
+    Path | None, typer.Option(help="A schema with a role for each column, in place of their names here.")
+]
+_InSchema = Annotated[str | None, typer.Option("--table", help="The table of the schema, if it has several.")]
+_Earlier = Annotated[
+    Path | None, typer.Option(help="For the report: another release of the same rows, in the same order.")
+]
 _Sensitive = Annotated[str | None, typer.Option(help="Columns that others should not learn.")]
 
 
 def disguise(
     file: _File,
-    quasi: _Quasi,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the disguised table goes: .csv or .parquet.")],
     k: Annotated[int, typer.Option("--k", help="How many rows look alike, at least.", min=1)],
+    quasi: _Quasi = None,
     sensitive: _Sensitive = None,
     identifiers: Annotated[str | None, typer.Option(help="Columns that name people; they are dropped.")] = None,
+    schema: _Schema = None,
+    in_schema: _InSchema = None,
     method: Annotated[
         str,
         typer.Option(
@@ -57,17 +66,26 @@ def disguise(
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Leave rows in their order, which tells who is who; else shuffle them.")
     ] = False,
+    earlier: _Earlier = None,
+    sizes: Annotated[
+        str | None, typer.Option("--map", help="For the report: other values of k to compare, such as 2,5,10,20.")
+    ] = None,
     report: Report = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Make rows look alike (k-anonymity and its kin), and measure what is left to find. NO formal guarantee."""
-    from dither.disguise import Roles, Rules, Table, read_hierarchies
-    from dither.disguise.report import guess_words, write_disguised
+    from dither.disguise import Rules, Table, read_hierarchies
+    from dither.disguise.report import NOTHING, guess_words, map_told, write_disguised
+    from dither.disguise.tradeoff import tradeoff
 
+    _check_earlier(earlier, report)
+    if sizes is not None and report is None:
+        raise InvalidParameter("map", sizes, "given with --report, which draws it")
     _check_files(file, [Output("out", out, (".csv", ".parquet")), *_report(report)], force=force)
     table = Table.read(file)
-    roles = Roles(words_of(quasi) or (), words_of(sensitive) or (), words_of(identifiers) or ())
+    typed = {"quasi": quasi, "sensitive": sensitive, "identifiers": identifiers}
+    roles = _roles(typed, table.names, schema, in_schema)
     values = {name: table[name].values for name in (*roles.quasi, *roles.sensitive)}
     trees = {} if hierarchies is None else read_hierarchies(hierarchies, values)
     kinds: Any = {"diversity": diversity, "distance": distance}
@@ -75,12 +93,20 @@ def disguise(
     rules = Rules(k=k, l=diverse, c=c, t=t, alpha=alpha, beta=beta, trees=of_sensitive, **kinds)
     more: dict[str, Any] = {"hierarchies": {name: tree for name, tree in trees.items() if name in roles.quasi}}
     more |= {"relaxed": relaxed, "suppression": suppression}
-    made = _made(method, roles, rules, more).apply(table)
+    by = _made(method, roles, rules, more)
+    made, further = by.apply(table), NOTHING
+    if report is not None:
+        from dither.cli.disclosure import of_disguise
+
+        before = None if earlier is None else Table.read(earlier)
+        further = of_disguise(made, table, by, of_sensitive, before).further()
+        if sizes is not None:
+            further += map_told(tradeoff(by, table, _sizes(sizes)))
     written = {"table": str(write_whole(out, (made.table if keep_order else made.shuffled()).write))}
     if report is not None:
-        written["report"] = str(write_whole(report, lambda path: write_disguised(path, made)))
+        written["report"] = str(write_whole(report, lambda path: write_disguised(path, made, further)))
     if as_json:
-        print_json({**made.to_dict(), "written": written})
+        print_json({**made.to_dict(), **further.figures, "written": written})
         return
     say(made.warning, style="bold red")
     for sentence in made.done:
@@ -96,34 +122,99 @@ def disguise(
 
 def risk(
     file: _File,
-    quasi: _Quasi,
+    quasi: _Quasi = None,
     sensitive: _Sensitive = None,
+    schema: _Schema = None,
+    in_schema: _InSchema = None,
     population: Annotated[
         Path | None, typer.Option(help="A register of everybody with the same columns, as .csv or .parquet.")
     ] = None,
+    fraction: Annotated[
+        float | None, typer.Option(help="The share of the population in the table: estimates who is alone there.")
+    ] = None,
+    household: Annotated[str | None, typer.Option(help="A column that says who lives together.")] = None,
+    earlier: _Earlier = None,
     report: Report = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Say what any table gives away: who can be found again, and what is learned of them. NO formal guarantee."""
     from dither.disguise import WARNING, Table, risk_of
-    from dither.disguise.report import guess_words, risk_rows, write_risk
+    from dither.disguise.report import guess_words, risk_rows, uniques_told, write_risk
+    from dither.disguise.uniques import household_risk, population_uniques, special_uniques
 
+    _check_earlier(earlier, report)
     _check_files(file, _report(report), force=force)
     everybody = None if population is None else Table.read(population)
-    found: Risk = risk_of(Table.read(file), words_of(quasi) or (), words_of(sensitive) or (), everybody)
+    table = Table.read(file)
+    roles = _roles({"quasi": quasi, "sensitive": sensitive}, table.names, schema, in_schema)
+    found: Risk = risk_of(table, roles.quasi, roles.sensitive, everybody)
+    alone = special_uniques(table, roles.quasi)
+    of_all = None if fraction is None else population_uniques(table, roles.quasi, fraction)
+    further = uniques_told(alone, of_all, None if household is None else household_risk(table, roles.quasi, household))
     if report is not None:
-        write_whole(report, lambda path: write_risk(path, found))
+        from dither.cli.disclosure import of_table
+
+        further += of_table(table, roles, None if earlier is None else Table.read(earlier)).further()
+        write_whole(report, lambda path: write_risk(path, found, further))
     if as_json:
-        print_json({"warning": WARNING, "risk": found.to_dict()})
+        print_json({"warning": WARNING, "risk": found.to_dict(), **further.figures})
         return
     say(WARNING, style="bold red")
     for name, figure in risk_rows(found):
         say(f"{name}: {figure}")
+    say(f"rows alone by at most {len(alone.rows)} of the columns: {alone.any_row:,}")
+    if of_all is not None:
+        say(
+            f"of {of_all.population:,} people, alone in the population: {of_all.zayatz:,.0f} (Zayatz), "
+            f"{of_all.pitman:,.0f} (Pitman)"
+        )
+    if "household" in further.figures:
+        say(f"household risk, highest: {further.figures['household']:.2%}")
     for one in found.guesses:
         say(guess_words(one))
     if report is not None:
         say(f"wrote the report to {report}")
+
+
+def _roles(typed: Mapping[str, str | None], there: Sequence[str], schema: Path | None, name: str | None) -> Roles:
+    """Return the roles as they are typed, or as a schema states them; columns that it does not name are dropped."""
+    from dither.data.files import load_schema
+    from dither.disguise import Roles
+
+    said = [option for option, text in typed.items() if text is not None]
+    if schema is None:
+        if name is not None:
+            raise InvalidParameter("table", name, "given with --schema")
+        return Roles(**{option: words_of(text) or () for option, text in typed.items() if text or option == "quasi"})
+    if said:
+        raise InvalidParameter(said[0], typed[said[0]], "left out with --schema, which states the roles")
+    dataset = load_schema(schema)
+    names = [one.name for one in dataset.tables]
+    if name is None and len(names) > 1:
+        raise InvalidParameter("table", None, f"one of {', '.join(names)}")
+    columns = dataset.table(names[0] if name is None else name).columns
+    silent = [one.name for one in columns if one.role is None]
+    if silent:
+        raise InvalidParameter("schema", silent[0], "a schema with a role for every column, such as 'role: other'")
+    quasi, sensitive, identifiers = (
+        tuple(one.stored_name for one in columns if one.role == role) for role in ("quasi", "sensitive", "identifier")
+    )
+    named = {one.stored_name for one in columns}
+    return Roles(quasi, sensitive, (*identifiers, *(one for one in there if one not in named)))
+
+
+def _sizes(text: str) -> list[int]:
+    """Return several values of k."""
+    words = words_of(text) or ()
+    if not all(word.isascii() and word.isdigit() and int(word) for word in words):
+        raise InvalidParameter("map", text, "whole numbers above 0, such as 2,5,10,20")
+    return [int(word) for word in words]
+
+
+def _check_earlier(earlier: Path | None, report: Path | None) -> None:
+    if earlier is not None and report is None:
+        raise InvalidParameter("earlier", str(earlier), "given with --report, which says what both releases tell")
 
 
 def _report(report: Path | None) -> list[Output]:

@@ -18,7 +18,7 @@ from dither.data.evaluation import cast
 from dither.data.expressions import LARGEST_INTEGER, Kind, Value
 from dither.data.graph_files import graph_from, graph_lines
 from dither.data.graph_nodes import with_nodes
-from dither.data.schema import Column, DataSet, Owner, Table, person_unit
+from dither.data.schema import ROLES, Column, DataSet, Owner, Table, person_unit
 from dither.data.tick_files import ticks_from, ticks_lines
 from dither.data.yaml_tree import LARGEST_TEXT, Node, from_plain, read
 from dither.errors import InvalidParameter, InvalidSchema
@@ -258,7 +258,8 @@ def _column(name: str, node: Node) -> Column:
     if not isinstance(node.value, dict):
         kind, parts = _kind(node), {}
     else:
-        parts = node.mapping("a column", ("kind", "from", "bounds", "categories", "length", "nullable", "description"))
+        known = ("kind", "from", "bounds", "categories", "length", "nullable", "role", "description")
+        parts = node.mapping("a column", known)
         kind = _kind(_need(node, parts, "kind"))
     lower = upper = None
     if "bounds" in parts:
@@ -274,8 +275,9 @@ def _column(name: str, node: Node) -> Column:
     said = _value(parts["length"], Kind.INTEGER) if "length" in parts else None
     length = said if isinstance(said, int) else None
     source = _source_name(parts["from"]) if "from" in parts else None
+    role = parts["role"].text(f"one of {', '.join(ROLES)}") if "role" in parts else None
     try:
-        return Column(name, kind, lower, upper, categories, nullable, description, length, source)
+        return Column(name, kind, lower, upper, categories, nullable, description, length, source, role)
     except InvalidParameter as error:
         place = {"source": "from"}.get(what := error.parameter.split(" of ")[0], what)
         raise parts.get(place, node).refuse(error.offender, error.rule) from None
@@ -426,6 +428,8 @@ def _column_text(column: Column) -> str:
         parts.append(f"length: {column.length}")
     if column.nullable:
         parts.append("nullable: true")
+    if column.role is not None:
+        parts.append(f"role: {column.role}")
     if column.description:
         parts.append(f"description: {scalar(column.description)}")
     return column.kind.value if len(parts) == 1 else "{" + ", ".join(parts) + "}"

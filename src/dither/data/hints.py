@@ -142,6 +142,58 @@ _PEOPLE: Final = frozenset(
 _IDS: Final = frozenset(["id", "ids", "uid", "uuid", "guid", "key", "identifier", "pseudonym"])
 #: What numbers something: "education_num" is a number and not an education, and how large it may be nobody can guess.
 _NUMBERS: Final = frozenset(["num", "number", "nr"])
+#: What columns are to an attacker of a disguised table, by a word of their names.
+_ROLES: Final = {
+    "identifier": _PEOPLE | _IDS | {"name", "surname", "firstname", "lastname", "passport", "iban", "address"},
+    "quasi": frozenset(
+        [
+            "age",
+            "sex",
+            "gender",
+            "born",
+            "birthday",
+            "birth",
+            "birthdate",
+            "zip",
+            "postcode",
+            "postal",
+            "region",
+            "country",
+            "state",
+            "province",
+            "county",
+            "district",
+            "city",
+            "town",
+            "education",
+            "occupation",
+            "job",
+            "race",
+            "ethnicity",
+            "nationality",
+            "marital",
+            "language",
+        ]
+    ),
+    "sensitive": frozenset(
+        [
+            "diagnosis",
+            "disease",
+            "illness",
+            "severity",
+            "religion",
+            "income",
+            "salary",
+            "wage",
+            "bmi",
+            "debt",
+            "drug",
+            "medication",
+            "ward",
+            "grade",
+        ]
+    ),
+}
 _PLAIN: Final = re.compile("[A-Za-z_][A-Za-z0-9_]{0,62}")
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
@@ -176,6 +228,17 @@ def hint(name: str) -> Hint:
         if word in ("time", "timestamp", "at", "datetime"):
             return Hint(Kind.TIMESTAMP)
     return Hint(Kind.BOOLEAN) if parts and parts[0] in ("is", "has", "was", "did") else Hint()
+
+
+def role_of(name: str) -> str | None:
+    """Return what a column may be to an attacker, by its name; None where the name does not say.
+
+    >>> role_of("patient_id"), role_of("homePostcode"), role_of("main diagnosis"), role_of("note")
+    ('identifier', 'quasi', 'sensitive', None)
+    """
+    parts = words(name)
+    found = {word: role for role, known in _ROLES.items() for word in known}
+    return next((found[word] for word in reversed(parts) if word in found), None)
 
 
 def plain_name(name: str, prefix: str) -> str:

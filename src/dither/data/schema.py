@@ -38,6 +38,8 @@ _LONGEST_TIME_LIMIT: Final = 7 * 86_400
 FRAMES: Final = "frames"
 #: How the names of CSV files end.
 CSV_ENDINGS: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
+#: What a column may be to an attacker: a name, what others may know, what they should not learn, anything else.
+ROLES: Final = ("identifier", "quasi", "sensitive", "other")
 _LONGEST_SOURCE: Final = 1024
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
@@ -61,6 +63,7 @@ class Column:
             one.
         source: the exact name of the column in the file, the frame or the database's table, where that
             is not ``name``. Any text without NUL.
+        role: what the column is to an attacker of a disguised table, one of ``ROLES``. No release depends on it.
 
     >>> Column("age", Kind.INTEGER, lower=0, upper=120).is_bounded
     True
@@ -78,6 +81,7 @@ class Column:
     description: str = ""
     length: int | None = None
     source: str | None = None
+    role: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse contradictory declarations."""
@@ -110,6 +114,8 @@ class Column:
         if self.source is not None and not _is_source_name(self.source):
             rule = f"a text of at most {_LONGEST_SOURCE} characters, without NUL and without halves of signs"
             raise InvalidParameter(f"source of {self.name}", self.source, rule)
+        if self.role is not None and self.role not in ROLES:
+            raise InvalidParameter(f"role of {self.name}", self.role, f"one of {', '.join(ROLES)}")
 
     @property
     def stored_name(self) -> str:

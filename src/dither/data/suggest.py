@@ -17,11 +17,11 @@ from dither.data.addresses import expand, has_secret, redact
 from dither.data.engines.frames import kind_of_frame, labels
 from dither.data.expressions import Kind
 from dither.data.files import scalar
-from dither.data.hints import hint, id_candidates, plain_name, plain_names
+from dither.data.hints import hint, id_candidates, plain_name, plain_names, role_of
 from dither.data.importing.csv_reader import CsvReader
 from dither.data.importing.duckdb_tables import parquet_names
 from dither.data.importing.sources import CSV_ENDINGS, FRAMES, PARQUET_ENDINGS, is_csv, is_parquet
-from dither.data.schema import Column
+from dither.data.schema import ROLES, Column
 from dither.data.yaml_tree import UNDECIDED
 from dither.errors import EngineUnavailable, InvalidParameter, MissingExtra
 
@@ -123,7 +123,7 @@ def _draft(table: str, location: str, engine: str, found: Sequence[Found]) -> Dr
     if not drafted:
         raise EngineUnavailable(f"{redact(location)} has no column that a schema can name")
     lines = _lines(table, location, engine, id_candidates(drafted))
-    return Draft("\n".join([*lines, *columns]) + "\n", tuple(decisions), tuple(left_out))
+    return Draft("\n".join([*lines, *columns, *_roles(drafted)]) + "\n", tuple(decisions), tuple(left_out))
 
 
 def _lines(table: str, location: str, engine: str, candidates: Sequence[str]) -> Iterator[str]:
@@ -153,6 +153,13 @@ def _lines(table: str, location: str, engine: str, candidates: Sequence[str]) ->
     yield "      # 'owner: {customer: customers.id}'. A table of public knowledge has 'public: true' and 'key: COLUMN'."
     yield "    # decide: remove columns that nobody should ask about."
     yield "    columns:"
+
+
+def _roles(names: Sequence[str]) -> Iterator[str]:
+    """Yield what columns may be to an attacker, as a comment: only disguised tables depend on it."""
+    for role in ROLES:
+        if found := [name for name in names if role_of(name) == role]:
+            yield f"    # For 'dither disguise --schema' alone, perhaps 'role: {role}': {', '.join(found)}"
 
 
 def _renamed(name: str, stored_name: str, kind: Kind | None) -> list[str]:

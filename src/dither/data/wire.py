@@ -46,7 +46,7 @@ DEEPEST: Final = 200
 #: Fields that came later and are NULL where nothing is said: left out then, so that older texts mean what they meant.
 _LATER: Final[Mapping[str, tuple[str, ...]]] = types.MappingProxyType(
     {
-        "Column": ("length", "source"),
+        "Column": ("length", "source", "role"),
         "DataSet": ("rows_per_join", "time_limit"),
         "JoinPublic": ("on", "most", "where", "condition"),
         "Rows": ("categories", "as_codes"),

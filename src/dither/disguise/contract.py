@@ -69,6 +69,7 @@ class Disguised:
         risk: what the table gives away.
         blur: what it has lost.
         before: what the table gave away as it was.
+        kept: the places of its rows in the table as it was.
 
     """
 
@@ -78,6 +79,7 @@ class Disguised:
     risk: Risk
     blur: Blur
     before: Risk
+    kept: Codes
 
     warning: ClassVar[str] = WARNING
 
@@ -145,6 +147,7 @@ class Disguise(ABC):
             risk_of(made, self.roles.quasi, self.roles.sensitive),
             blur_of(classes, rows=len(given), ncp=ncp, k=self.rules.k),
             risk_of(given, self.roles.quasi, self.roles.sensitive),
+            np.arange(len(given))[recoded.kept],
         )
 
     @abstractmethod

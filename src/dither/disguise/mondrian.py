@@ -13,7 +13,7 @@ stands for all of them. Where cuts fall depends on the rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -121,7 +121,8 @@ def _cut(axes: list[Axis], trial: Trial, *, relaxed: bool) -> tuple[Codes, int]:
     starts = np.zeros(1, dtype=np.int64)
     # What each part has tried in vain: strict cuts of every axis, then relaxed ones, which may be forbidden.
     untried = np.repeat([False, not relaxed], len(axes))
-    tried = untried[None, :]
+    # A copy: what the whole table tried in vain, its parts may try again.
+    tried = untried[None, :].copy()
     while len(rows):
         sizes = np.diff(starts, append=len(rows))
         chosen, can = _widest(axes, codes[:, rows], starts, tried)
@@ -195,3 +196,39 @@ def _next_to_middle(values: Codes, starts: Codes, sizes: NDArray[np.int64]) -> N
     keys = np.where(changes, 2 * np.abs(away) + (away > 0), np.iinfo(np.int64).max)
     best = np.minimum.reduceat(keys, starts)
     return (sizes + np.where(best % 2 == 1, best // 2, -(best // 2))) // 2
+
+
+def refused_cuts(table: Table, quasi: Sequence[str], k: int, of_row: Codes) -> list[tuple[Codes, NDArray[np.bool_]]]:
+    """Return the cuts of each class that left k rows on both sides, and that its sensitive values alone forbade.
+
+    That they were refused is known to everybody who knows the method, and says something of the values.
+
+    Args:
+        table: as it was.
+        quasi: its quasi-identifiers, which have no hierarchies.
+        k: of the rules.
+        of_row: the class of each row, as strict cuts made it.
+
+    Returns:
+        for each class with such cuts its rows, and a line for each cut: whether a row is right of it.
+
+    """
+    axes = [axis_of(table[name], None) for name in quasi]
+    order = np.argsort(of_row, kind="stable")
+    ends = np.cumsum(np.bincount(of_row))
+    found = []
+    for rows in np.split(order, ends[:-1]):
+        cuts = []
+        for axis in axes:
+            codes = axis.codes[rows]
+            if len(rows) < 2 * k or codes.min() == codes.max():
+                continue
+            ranks = np.argsort(codes, kind="stable")
+            middle = int(_next_to_middle(codes[ranks], np.zeros(1, dtype=np.int64), np.array([len(rows)]))[0])
+            if k <= middle <= len(rows) - k:
+                is_right = np.zeros(len(rows), dtype=np.bool_)
+                is_right[ranks[middle:]] = True
+                cuts.append(is_right)
+        if cuts:
+            found.append((rows, np.stack(cuts)))
+    return found

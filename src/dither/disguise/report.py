@@ -3,36 +3,65 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Final
 
 from dither.disguise.contract import WARNING, Disguised, find_disguise
 from dither.disguise.measures import Guess, Risk
-from dither.pages.charts import Bars, bar_chart
+from dither.disguise.tradeoff import Point
+from dither.disguise.uniques import PopulationUniques, Special
+from dither.pages.charts import Bars, Line, bar_chart, line_chart
 from dither.pages.frame import Axis
 from dither.pages.markup import Markup
 from dither.pages.page import alarm, bullets, code, figure, note, page, page_target, paragraph, section, table
 
 
-def write_disguised(path: Path | str, made: Disguised) -> Path:
+@dataclass(frozen=True)
+class Further:
+    """What a report says besides: measured by whoever may look at more than this room.
+
+    Args:
+        parts: of the page.
+        figures: the same as plain data.
+
+    """
+
+    parts: tuple[Markup, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+    def __add__(self, other: Further) -> Further:
+        return Further((*self.parts, *other.parts), {**self.figures, **other.figures})
+
+
+#: A report that says nothing besides.
+NOTHING: Final = Further()
+
+
+def write_disguised(path: Path | str, made: Disguised, further: Further = NOTHING) -> Path:
     """Write the report on a disguised table to a .html or .json file, and return its path."""
     target = page_target(path)
-    text = made.to_json() if target.suffix.lower() == ".json" else disguised_page(made)
+    if target.suffix.lower() == ".json":
+        text = json.dumps({**made.to_dict(), **further.figures}, indent=2)
+    else:
+        text = disguised_page(made, further)
     target.write_text(text, encoding="utf-8")
     return target
 
 
-def write_risk(path: Path | str, risk: Risk) -> Path:
+def write_risk(path: Path | str, risk: Risk, further: Further = NOTHING) -> Path:
     """Write what a table gives away to a .html or .json file, and return its path."""
     target = page_target(path)
     if target.suffix.lower() == ".json":
-        text = json.dumps({"warning": WARNING, "risk": risk.to_dict()}, indent=2)
+        text = json.dumps({"warning": WARNING, "risk": risk.to_dict(), **further.figures}, indent=2)
     else:
-        text = page("Disclosure risk", alarm(WARNING), *_risk("What the table gives away", risk))
+        text = page("Disclosure risk", alarm(WARNING), *_risk("What the table gives away", risk), *further.parts)
     target.write_text(text, encoding="utf-8")
     return target
 
 
-def disguised_page(made: Disguised) -> str:
+def disguised_page(made: Disguised, further: Further = NOTHING) -> str:
     """Return the text of the page on a disguised table."""
     kind = find_disguise(made.disguise)
     blur = made.blur
@@ -56,6 +85,7 @@ def disguised_page(made: Disguised) -> str:
         section("What was done", bullets(made.done), note(f"Source: {kind.source}.")),
         *_risk("What the disguised table still gives away", made.risk, made.before),
         section("What was lost", table((), lost)),
+        *further.parts,
         attacks,
     )
 
@@ -101,3 +131,44 @@ def _risk(title: str, risk: Risk, before: Risk | None = None) -> tuple[Markup, .
     if risk.guesses:
         made.append(section("What is learned of sensitive values", bullets(map(guess_words, risk.guesses))))
     return tuple(made)
+
+
+def uniques_told(special: Special, population: PopulationUniques | None, household: float | None) -> Further:
+    """Return what a report says of rows that stand alone."""
+    rows = [
+        (f"rows alone by {size} of the columns, and by no fewer of these", f"{count:,}")
+        for size, count in enumerate(special.rows, 1)
+    ]
+    rows.append(("rows alone by so few columns at all", f"{special.any_row:,}"))
+    rows.append(("highest SUDA score", f"{special.scores.max(initial=0):,.0f}"))
+    figures: dict[str, Any] = {"special_uniques": special.to_dict()}
+    if population is not None:
+        whole = f"of {population.population:,} people, alone in the population"
+        rows += [(f"{whole} (Zayatz)", f"{population.zayatz:,.0f}"), (f"{whole} (Pitman)", f"{population.pitman:,.0f}")]
+        figures["population_uniques"] = population.to_dict()
+    if household is not None:
+        rows.append(("household risk: anybody of the household is found", f"{household:.2%}"))
+        figures["household"] = household
+    words = (
+        "The fewer columns set a row apart, the easier it is found. Numbers of a population are estimates by models."
+    )
+    return Further((section("Rows that stand alone", table((), rows), note(words)),), figures)
+
+
+def map_told(points: Sequence[Point]) -> Further:
+    """Return the R-U map: a table and a picture."""
+    rows = [
+        (f"{one.k}", f"{one.ncp:.4f}", f"{one.marketer:.2%}", "" if one.right is None else f"{one.right:.1%}")
+        for one in points
+    ]
+    lost = [one.ncp for one in points]
+    lines = [Line("rows found again", lost, [one.marketer for one in points])]
+    if all(one.right is not None for one in points):
+        lines.append(Line("values guessed right", lost, [one.right for one in points]))
+    chart = line_chart("Risk against loss", lines, across=Axis("certainty penalty"), up=Axis("share"))
+    part = section(
+        "Other values of k",
+        table(("k", "certainty penalty", "rows found again on average", "values guessed right"), rows),
+        figure(chart.markup(), "Each point is a k; larger ones lie further right."),
+    )
+    return Further((part,), {"map": [one.to_dict() for one in points]})
