@@ -272,7 +272,8 @@ def test_only_some_rows_of_a_large_table_are_looked_for() -> None:
 
 def test_every_perturbation_and_bucket_is_on_the_page_with_attacks_that_are_there() -> None:
     page = (Path(__file__).parents[2] / "docs" / "disguise.md").read_text("utf-8").splitlines()
-    for kind in (*perturbations().values(), Anatomy, Slicing):
+    kinds: list[Any] = [*perturbations().values(), Anatomy, Slicing]
+    for kind in kinds:
         row = next(line for line in page if line.startswith(f"| `{kind.__name__}` |"))
         assert set(kind.attacks) <= set(attacks())
         assert all(f"`{attack}`" in row for attack in kind.attacks)
