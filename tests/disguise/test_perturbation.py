@@ -8,13 +8,16 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dither.attack import attacks
 from dither.disguise import WARNING, OptimalAverages, Roles, Rules
 from dither.disguise.averages import best_groups
+from dither.disguise.buckets import Anatomy, Slicing
 from dither.disguise.perturbation import (
     AddedNoise,
     Coding,
@@ -265,3 +268,12 @@ def test_wrong_parameters_are_refused(make: Any, match: str) -> None:
 def test_only_some_rows_of_a_large_table_are_looked_for() -> None:
     table = Table.of({"a": list(range(1100))})
     assert linked(table, table, ["a"]) == 1
+
+
+def test_every_perturbation_and_bucket_is_on_the_page_with_attacks_that_are_there() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "disguise.md").read_text("utf-8").splitlines()
+    kinds: list[Any] = [*perturbations().values(), Anatomy, Slicing]
+    for kind in kinds:
+        row = next(line for line in page if line.startswith(f"| `{kind.__name__}` |"))
+        assert set(kind.attacks) <= set(attacks())
+        assert all(f"`{attack}`" in row for attack in kind.attacks)
