@@ -83,7 +83,7 @@ class Undone:
 
 
 def angle_pairs(true: Matrix, released: Matrix, within: float = _WITHIN) -> float:
-    """Return the share of pairs of rows whose angle in the release is the true one to within so many radians.
+    """Return the share of pairs of rows whose angle in the release is the true one to within a tolerance in radians.
 
     Pairs with a row of zeros have no angle and are left out.
     """

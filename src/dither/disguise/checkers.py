@@ -27,10 +27,10 @@ from dither.exact import whole
 
 
 def k_anonymity(table: Any, quasi: Sequence[str]) -> int:
-    """Return the size of the smallest class: each row looks like at least so many, itself among them.
+    """Return the size of the smallest class: k, where each row looks like at least k rows, itself included.
 
     Somebody who knows the quasi-identifiers of a person in the table, and nothing else, finds the person's row with a
-    probability of at most one in so many.
+    probability of at most 1/k.
 
     >>> k_anonymity({"age": ["3*", "3*", "4*", "4*", "4*"]}, ["age"])
     2
@@ -139,7 +139,7 @@ def presence(table: Any, population: Any, quasi: Sequence[str]) -> Presence:
 def km_anonymity(baskets: Iterable[Iterable[Hashable]], m: int) -> int:
     """Return how many baskets contain the rarest combination of at most m items that some basket contains.
 
-    Somebody who knows m items of a basket finds at least so many baskets with them; 0 if there are no items.
+    Somebody who knows m items of a basket finds at least this number of baskets with them; 0 if there are no items.
 
     >>> km_anonymity([{"a", "b"}, {"a", "b"}, {"a"}], 2)
     2

@@ -151,7 +151,7 @@ def _levels(name: str, column: Column, hierarchy: Hierarchy) -> list[Level]:
 
 
 def rows_allowed(rules: Rules, suppression: float, rows: int) -> int:
-    """Return how many rows may be left out, of a table with so many."""
+    """Return how many rows of a table may be left out."""
     if not 0 <= suppression < 1:
         raise InvalidParameter("suppression", suppression, "a share of rows, at least 0 and less than 1")
     if suppression and rules.compares:

@@ -187,7 +187,7 @@ def pitman_likelihood(counts: NDArray[np.int64], alpha: float, theta: float) -> 
 
 
 def pitman_uniques(alpha: float, theta: float, population: int) -> float:
-    """Return the expected number of classes of one row among so many rows of Pitman's model.
+    """Return the expected number of classes of one row in Pitman's model of a given number of rows.
 
     By exchangeability it is N times the probability that the last row opens a class: N (theta + alpha)_(N-1) over
     (theta + 1)_(N-1), the rising factorials. Hoshino has N^alpha Gamma(theta + 1) / Gamma(theta + alpha), for large N.

@@ -34,7 +34,7 @@ _VERSION: Final = 1
 _PATIENCE_SECONDS: Final = 10
 #: Answers that show which version computed the noise; the first of a conversation says nothing.
 _AWAITED: Final = 2
-#: Marks wait for the disk after so many, or when that long has passed since they did.
+#: Marks are forced to the disk after this number of them, or this time after the last ones were.
 _SYNC_EVERY: Final = 64
 _SYNC_SECONDS: Final = 1.0
 _TABLES: Final = """

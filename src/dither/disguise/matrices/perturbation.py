@@ -36,7 +36,7 @@ class Perturbed(MatrixDisguise):
     Args:
         blur: the standard deviation of the noise on every number of the release; 0 for none.
         rotate: turn the rows by a secret rotation.
-        columns: keep so many random directions, stretched so that squared lengths are right on average.
+        columns: the number of random directions that are kept, stretched so that squared lengths are right on average.
 
     >>> made = Perturbed(blur=0.0).apply([[3.0, 4.0], [0.0, 1.0]])
     >>> bool(np.allclose(np.linalg.norm(made.values, axis=1), [5.0, 1.0]))

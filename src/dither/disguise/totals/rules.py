@@ -24,7 +24,7 @@ class TotalsRule(ABC):
 
 @dataclass(frozen=True)
 class Threshold(TotalsRule):
-    """A cell needs at least so many contributors.
+    """A cell needs a least number of contributors.
 
     Args:
         count: of contributors; a cell without any is empty and may be shown.

@@ -74,7 +74,7 @@ def _plain(values: Figures) -> list[list[float | None]]:
 
 
 def suppress(totals: Totals, rules: Sequence[TotalsRule]) -> SuppressedTotals:
-    """Leave out the cells that a rule forbids, and so many more that each lies in an interval that is wide enough.
+    """Leave out the cells that a rule forbids, and others until each of them lies in a wide enough interval.
 
     Args:
         totals: the table.
