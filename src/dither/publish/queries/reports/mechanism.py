@@ -1,8 +1,8 @@
 """A report as a mechanism: its private queries one after another under one plan, and public tables read beside them.
 
 The stated loss is divided among the queries, equally unless shares are given, and their losses add up to no more than
-it. Queries of different tables, where every row is a unit of its own, each have all of it: a row is in one table. What is
-made of the released tables afterwards costs nothing: see ``presenting``.
+it. Queries of different tables, where every row is a unit of its own, each have all of it: a row is in one table. What
+is made of the released tables afterwards costs nothing: see ``presenting``.
 """
 
 from __future__ import annotations
