@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dither.curator.ledger.owners import OwnersBooks
+from dither.curator.ledger.governed import GovernedBooks
+from dither.curator.ledger.interface import Account
+from dither.curator.ledger.owners import enter_end
 from dither.curator.ledger.page import Page, moment
 
 
@@ -50,7 +52,7 @@ _SHOWN = "SELECT id, person, digest, scopes, made, expires, used, revoked FROM t
 _KEEP = "INSERT INTO tokens (id, person, digest, scopes, made, expires, used, revoked) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-class PeopleBooks(OwnersBooks):
+class PeopleBooks(GovernedBooks):
     """The part of a ledger's database that says who may come in."""
 
     def keep_person(self, name: str, role: str) -> bool:
@@ -74,6 +76,8 @@ class PeopleBooks(OwnersBooks):
             now = moment(self._clock)
             page.rows.do("UPDATE people SET until = ? WHERE name = ? AND until IS NULL", now, name)
             page.rows.do("UPDATE tokens SET revoked = ? WHERE person = ? AND revoked IS NULL", now, name)
+            for (dataset,) in page.rows.all("SELECT dataset FROM grants WHERE person = ?", name):
+                enter_end(page, Account(str(dataset), name))
             page.rows.do("DELETE FROM grants WHERE person = ?", name)
             return known is not None
 
@@ -104,6 +108,8 @@ class PeopleBooks(OwnersBooks):
         def work(page: Page) -> bool:
             values = (person, dataset)
             known = page.rows.one("SELECT person FROM grants WHERE person = ? AND dataset = ?", *values)
+            if known is not None:
+                enter_end(page, Account(dataset, person))
             page.rows.do("DELETE FROM grants WHERE person = ? AND dataset = ?", *values)
             return known is not None
 
