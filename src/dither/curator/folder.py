@@ -40,7 +40,9 @@ from dither.curator.checking import TableCheck, check_files
 from dither.curator.editions import Edition, as_read, has_same_rows, marks_of, readable
 from dither.curator.ledger import OWNER, Ledger, open_ledger
 from dither.curator.ledger.anchor import anchors_folder
+from dither.curator.ledger.standing import OPEN
 from dither.curator.marks import remember, remembered
+from dither.curator.governing import GoverningVerbs
 from dither.curator.owners import OwnersVerbs
 from dither.curator.same_rows import refuse_frames_twice, refuse_rows_twice
 from dither.curator.session import Session
@@ -76,7 +78,7 @@ class Settings:
     service: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Curator(OwnersVerbs, Closing):
+class Curator(OwnersVerbs, GoverningVerbs, Closing):
     """An opened folder: data sets, sessions, the ledger, and what an owner decides about each data set.
 
     >>> import tempfile
@@ -149,6 +151,7 @@ class Curator(OwnersVerbs, Closing):
         delta: Number | None = None,
         rho: Number | None = None,
         in_place: bool = False,
+        is_draft: bool = False,
     ) -> DataSet:
         """Import the rows of a data set and register it with its budget; what fails leaves nothing behind.
 
@@ -164,6 +167,7 @@ class Curator(OwnersVerbs, Closing):
             delta: the probability that the epsilon bound may be exceeded.
             rho: a budget in zero-concentrated differential privacy.
             in_place: whether Parquet files are read where they are, after they were checked whole, and not copied.
+            is_draft: whether a new data set can only be priced until ``set_stage`` opens it.
 
         Raises:
             EngineUnavailable: a file is not what it should be; the message names it, with line or column and reason.
@@ -187,7 +191,8 @@ class Curator(OwnersVerbs, Closing):
                 self._refuse_second_name(dataset, draft.edition, known)
                 refuse_rows_twice(dataset, draft.edition)
                 refuse_shared_keys(dataset, draft)
-                self._keep(draft, budget, str(dataset.unit), known.get(dataset.name))
+                stage = "draft" if is_draft else OPEN
+                self._keep(draft, budget, str(dataset.unit), known.get(dataset.name), stage)
         return dataset
 
     def as_read(self, dataset: DataSet, given: Mapping[str, Any] | None = None) -> DataSet:
@@ -264,7 +269,7 @@ class Curator(OwnersVerbs, Closing):
         with one_at_a_time(self.folder):
             remove_copies(self.folder, name)
 
-    def _keep(self, draft: Draft, budget: Loss, unit: str, known: set[str] | None) -> None:
+    def _keep(self, draft: Draft, budget: Loss, unit: str, known: set[str] | None, stage: str) -> None:
         """Put a draft in place and register it; see ``adding`` for the order and for what holds if this ends midway."""
         name, is_new = draft.dataset, draft.dataset not in self.ledger.datasets()
         if not is_new:
@@ -278,7 +283,7 @@ class Curator(OwnersVerbs, Closing):
             remember(self.folder, name, marks - (known or set()), is_first=is_first)
         try:
             draft.keep()
-            self.ledger.register(name, budget=budget, unit=unit)
+            self.ledger.register(name, budget=budget, unit=unit, stage=stage)
         except BaseException:
             with suppress(DitherError, OSError):
                 self._settle()

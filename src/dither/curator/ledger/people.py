@@ -25,12 +25,13 @@ class PersonRow(NamedTuple):
 
 
 class GrantRow(NamedTuple):
-    """What a person is granted of a data set: the most for one release, and what is taken where nothing is stated."""
+    """What a person is granted of a data set: the quota with its terms, and what stood in their place before those."""
 
     person: str
     dataset: str
     most: str | None
     usual: str | None
+    quota: str | None
 
 
 class TokenRow(NamedTuple):
@@ -49,6 +50,10 @@ class TokenRow(NamedTuple):
 _SHOWN = "SELECT id, person, digest, scopes, made, expires, used, revoked FROM tokens"
 
 
+_GRANTS = (
+    "SELECT person, grants.dataset, most, usual, quota FROM grants "
+    "LEFT JOIN analysts ON analysts.dataset = grants.dataset AND analyst = person"
+)
 _KEEP = "INSERT INTO tokens (id, person, digest, scopes, made, expires, used, revoked) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -93,12 +98,12 @@ class PeopleBooks(GovernedBooks):
         rows = self._read_rows("SELECT name, role, since, until FROM people WHERE name = ?", name)
         return PersonRow(*rows[0]) if rows else None
 
-    def keep_grant(self, grant: GrantRow) -> None:
-        """Let a person ask of a data set, on these terms."""
+    def keep_grant(self, person: str, dataset: str) -> None:
+        """Let a person ask of a data set, on the terms of their quota."""
 
         def work(page: Page) -> None:
-            page.rows.do("DELETE FROM grants WHERE person = ? AND dataset = ?", grant.person, grant.dataset)
-            page.rows.do("INSERT INTO grants (person, dataset, most, usual) VALUES (?, ?, ?, ?)", *grant)
+            page.rows.do("DELETE FROM grants WHERE person = ? AND dataset = ?", person, dataset)
+            page.rows.do("INSERT INTO grants (person, dataset) VALUES (?, ?)", person, dataset)
 
         self._change("grant", work)
 
@@ -117,11 +122,10 @@ class PeopleBooks(GovernedBooks):
 
     def grants(self, person: str | None = None) -> tuple[GrantRow, ...]:
         """Return what is granted, to one person or to all."""
-        columns = "SELECT person, dataset, most, usual FROM grants"
         if person is None:
-            rows = self._read_rows(f"{columns} ORDER BY person, dataset")
+            rows = self._read_rows(f"{_GRANTS} ORDER BY person, grants.dataset")
         else:
-            rows = self._read_rows(f"{columns} WHERE person = ? ORDER BY dataset", person)
+            rows = self._read_rows(f"{_GRANTS} WHERE person = ? ORDER BY grants.dataset", person)
         return tuple(GrantRow(*row) for row in rows)
 
     def keep_token(self, token: TokenRow) -> None:
