@@ -24,12 +24,12 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route as Path
 
 import dither
-from dither.curator.delivering import is_usual
 from dither.curator.ledger import Receipt
 from dither.curator.people import Bearer
 from dither.errors import DitherError, InvalidParameter, NotFound
 from dither.publish.queries import QueryResult
-from dither.service.desk import Desk, NotYours, is_json, wanted_of
+from dither.service.desk import Desk, NotYours, is_json
+from dither.service.jobs import Jobs
 from dither.service.limits import Limits
 from dither.service.logs import Log
 from dither.service.pace import Pace, sent_after
@@ -42,16 +42,17 @@ from dither.service.problems import (
     STOPPING,
     TOO_MANY,
     Problem,
+    Refused,
     problem_of,
 )
 from dither.service.queue import FairPool, LineFull
+from dither.service.releasing import Releasing
 from dither.service.routes import BY_NAME, ROUTES, Route, openapi
 from dither.service.settings import Settings
 from dither.service.sign_in import Link, link_page
 
 LARGEST_BODY: Final = 2**20
 LONGEST_HEADERS: Final = 2**14
-LONGEST_KEY: Final = 200
 _DOORS: Final = 2
 _READERS: Final = 4
 _HEADERS: Final = {
@@ -64,15 +65,7 @@ _NOBODY: Final = ""
 _FORMULA: Final = re.compile(r"^[=+\-@\t\r\n]")
 
 
-class Refused(Exception):
-    """A request that is not carried out, and what its sender is told."""
-
-    def __init__(self, problem: Problem, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(problem.detail)
-        self.problem, self.headers = problem, dict(headers or {})
-
-
-class Service:
+class Service(Releasing):
     """A desk behind HTTP.
 
     Args:
@@ -93,6 +86,7 @@ class Service:
         many = settings.releasing or (os.cpu_count() or 1) + 2
         # Those that are held back do nothing meanwhile.
         self._releasing = FairPool(many if settings.timing == "off" else 2 * many, "release")
+        self._jobs = Jobs(self._releasing, desk.curator.books)
         self._stopping = threading.Event()
 
     @property
@@ -244,24 +238,6 @@ class Service:
         name = str(request.path_params["dataset"])
         return JSONResponse(await self._read(bearer.person.name, lambda: work(bearer, name, *more)))
 
-    async def _release(self, request: Request, bearer: Bearer, body: Any) -> Response:
-        pace = self._pace()
-        wanted = wanted_of(str(request.path_params["dataset"]), body, _key_of(request))
-        person = bearer.person.name
-        stored: Receipt | None = await self._read(person, lambda: self.desk.stored(bearer, wanted))
-        if stored is not None:
-            return await self._answered(request, bearer, wanted.dataset, stored)
-        if self._is_stopping:
-            raise Refused(STOPPING, {"Retry-After": "5"})
-        try:
-            # Shielded: what was begun ends, and is stored, even where nobody waits for it any more.
-            future = self._releasing.submit(person, lambda: self.desk.release(bearer, wanted, self._pace().wait))
-            receipt: Receipt = await asyncio.shield(asyncio.wrap_future(future))
-        finally:
-            # Answer or failure: neither is told before its time.
-            await asyncio.sleep(pace.left())
-        return await self._answered(request, bearer, wanted.dataset, receipt)
-
     async def _releases(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         return await self._about(request, bearer, self.desk.releases, _after(request))
 
@@ -354,22 +330,6 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_float(text: str) -> NoReturn:
     raise InvalidParameter("body", text[:40], 'without numbers that have a fraction: write {"number": "1/10"}')
-
-
-def _key_of(request: Request) -> str | None:
-    key = request.headers.get("idempotency-key")
-    if key is None:
-        return None
-    try:
-        # What HTTP hands over byte by byte is read as UTF-8.
-        key = key.encode("latin-1").decode("utf-8")
-    except UnicodeDecodeError:
-        key = ""
-    if len(key) > 1 and key[0] == key[-1] == '"':
-        key = key[1:-1]
-    if not 1 <= len(key) <= LONGEST_KEY or not key.isprintable() or is_usual(key):
-        raise InvalidParameter("Idempotency-Key", key, f"1 to {LONGEST_KEY} printable characters, not 'same-...'")
-    return key
 
 
 def _after(request: Request) -> int:

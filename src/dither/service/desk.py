@@ -25,6 +25,7 @@ from dither.curator.words import public_view
 from dither.data import wire
 from dither.errors import DitherError, InvalidParameter, NotFound
 from dither.privacy import Loss
+from dither.service.jobs import Ticket
 
 #: How many sessions a thread keeps open.
 _KEPT: Final = 16
@@ -142,8 +143,10 @@ class Desk:
 
     # Releases.
 
-    def stored(self, bearer: Bearer, wanted: Wanted) -> Receipt | None:
-        """Return the answer that is stored for a request already, if there is one; refuse what can be refused.
+    def looked_up(self, bearer: Bearer, wanted: Wanted) -> tuple[Ticket, Receipt | None]:
+        """Return a request as the books know it, and the answer that is stored for it already, if there is one.
+
+        What can be refused is refused here.
 
         Args:
             bearer: who asks.
@@ -153,29 +156,58 @@ class Desk:
         session, grant = self._session(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
         planned = asked_of(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
         _check_most(grant, planned.loss)
+        digest, name = planned.request.digest, session.dataset.name
         key = wanted.key or usual_key(planned.request, self._here.edition)
-        ledger = self.curator.ledger
-        for receipt in ledger.find_answers(key, session.dataset.name):
+        asked = json.dumps({"verb": wanted.verb, "words": wanted.words}, sort_keys=True)
+        ticket = Ticket(name, bearer.person.name, key, digest, asked)
+        for receipt in self.curator.ledger.find_answers(key, name):
             is_mine = receipt.account.analyst == bearer.person.name
-            is_the_same = receipt.key == key and receipt.request_digest == planned.request.digest
+            is_the_same = receipt.key == key and receipt.request_digest == digest
             if is_the_same and (is_mine or self._is_shared(receipt)):
-                return receipt
-        return None
+                return ticket, receipt
+        return ticket, None
 
-    def release(self, bearer: Bearer, wanted: Wanted, wait: Wait | None = None) -> Receipt:
+    def ticket(self, bearer: Bearer, name: str, job: str) -> Ticket:
+        """Return a request of this person that they were told to come back for, by the name of its job."""
+        registered = self._session(bearer, name).dataset.name
+        row = self.curator.books.job(registered, bearer.person.name, job)
+        if row is None or row.id != job:
+            raise NotFound(f"no job of yours is called {job[:64]!r}")
+        return Ticket(row.dataset, row.analyst, row.key, row.digest, row.asked)
+
+    def wanted(self, ticket: Ticket, name: str) -> Wanted:
+        """Return what a request asks for, as it came."""
+        asked = json.loads(ticket.asked)
+        return Wanted(name, asked["verb"], asked["words"], None if is_usual(ticket.key) else ticket.key)
+
+    def entry_of(self, ticket: Ticket) -> int:
+        """Return the number of the entry of a request's answer."""
+        for receipt in self.curator.ledger.find_answers(ticket.key, ticket.dataset):
+            if receipt.account.analyst == ticket.person:
+                return receipt.entry
+        raise NotFound("no stored answer of yours is called so")
+
+    def release(
+        self, bearer: Bearer, wanted: Wanted, wait: Wait | None = None, ticket: Ticket | None = None
+    ) -> Receipt:
         """Debit, run and store a release, or find what is stored for its key.
 
         Args:
             bearer: who asks.
             wanted: what.
             wait: holds back the steps that others could see; None for at once.
+            ticket: the request as it was looked up before; refused where the rows or what is declared have changed.
 
         """
         session, grant = self._session(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
         planned = asked_of(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
         _check_most(grant, planned.loss)
+        key = wanted.key or usual_key(planned.request, self._here.edition)
+        if ticket is not None and (ticket.key, ticket.digest) != (key, planned.request.digest):
+            rule = "about the rows and what is declared as they were when it was asked: ask anew"
+            raise InvalidParameter("request", ticket.name, rule)
         with held_back(wait):
-            return planned.carry_out(wanted.key or usual_key(planned.request, self._here.edition))
+            return planned.carry_out(key)
 
     def answer(self, bearer: Bearer, name: str, entry: str) -> Receipt:
         """Return a stored answer of this person, by the number of its entry, its key or its place."""

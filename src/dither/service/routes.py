@@ -94,6 +94,8 @@ ROUTES: Final = (
         is_new=True,
     ),
     Route("releases", "GET", f"{_SET}/releases", "What you were answered; a page of it.", ASKING, Scope.READ),
+    Route("job", "GET", f"{_SET}/jobs/{{job}}", "How far a release has come that you wait for.", ASKING, Scope.READ),
+    Route("cancel", "DELETE", f"{_SET}/jobs/{{job}}", "Cancel it, as long as it is not debited.", ASKING, Scope.ASK),
     Route("answer", "GET", f"{_SET}/releases/{{entry}}", "A stored answer again.", ASKING, Scope.READ),
     Route("receipt", "GET", f"{_SET}/releases/{{entry}}/receipt", "Its receipt.", ASKING, Scope.READ),
     Route("entries", "GET", "/v1/ledger/entries", "The chain of the ledger; a page of it.", READING, Scope.READ),
@@ -128,7 +130,9 @@ def openapi(version: str) -> dict[str, Any]:
             operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": route.body}}}
         if route.is_new:
             header = {"name": "Idempotency-Key", "in": "header", "required": False, "schema": _TEXT}
-            operation["parameters"].append(header)
+            prefer = {"name": "Prefer", "in": "header", "required": False, "schema": _TEXT}
+            operation["parameters"] += [header, prefer]
+            operation["responses"]["202"] = {"description": "Begun, or waiting for an approval; see Location."}
         paths.setdefault(route.path, {})[route.method.lower()] = operation
     security = {"token": {"type": "http", "scheme": "bearer"}}
     return {
