@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -166,7 +167,7 @@ def test_what_needs_an_approval_waits_and_goes_on_once_others_agree(running: Run
     with pytest.raises(ApprovalPending, match="waits for an approval"):
         session.sql(COUNT, epsilon="0.1")
     job = session.begin(session.offer.sql(COUNT, epsilon="0.1"))
-    assert job.state == "waiting for approval"
+    assert job.progress(wait=30)["state"] == "waiting for approval"
     assert session.balance().releases == 0
     running.curator.approve(asked_for(running, "careful"), by="boss")
     assert job.result() is not None
@@ -179,8 +180,7 @@ def test_what_needs_an_approval_waits_and_goes_on_once_others_agree(running: Run
 def test_what_others_decline_is_not_debited(running: Running) -> None:
     session = running.connect("refused", approval=Approval()).session("clinic")
     job = session.begin(session.offer.sql(COUNT, epsilon="0.1"))
-    while job.state != "waiting for approval":
-        pass
+    assert job.progress(wait=30)["state"] == "waiting for approval"
     running.curator.decline(asked_for(running, "refused"), by="boss", because="too fine")
     assert job.state == "declined"
     with pytest.raises(ApprovalDeclined):
@@ -202,7 +202,7 @@ def test_places_in_the_line_are_those_in_which_lines_are_served() -> None:
 
         pool.submit("x", first)
         assert begun.wait(30)
-        futures = [pool.submit(person, lambda n=number: done.append(n)) for number, person in enumerate(persons)]
+        futures = [pool.submit(person, partial(done.append, number)) for number, person in enumerate(persons)]
         places = [pool.place(future) for future in futures]
         gate.set()
         for future in futures:

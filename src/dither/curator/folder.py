@@ -38,11 +38,11 @@ from dither.curator.adding import (
 )
 from dither.curator.checking import TableCheck, check_files
 from dither.curator.editions import Edition, as_read, has_same_rows, marks_of, readable
+from dither.curator.governing import GoverningVerbs
 from dither.curator.ledger import OWNER, Ledger, open_ledger
 from dither.curator.ledger.anchor import anchors_folder
 from dither.curator.ledger.standing import OPEN
 from dither.curator.marks import remember, remembered
-from dither.curator.governing import GoverningVerbs
 from dither.curator.owners import OwnersVerbs
 from dither.curator.same_rows import refuse_frames_twice, refuse_rows_twice
 from dither.curator.session import Session

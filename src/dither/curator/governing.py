@@ -214,9 +214,7 @@ class GoverningVerbs:
         """
         records = self.books.published(None if dataset is None else self._known(dataset))
         return tuple(
-            Published(
-                self.called(one["dataset"]), one["about"], one["title"], one["time"], one["by"], one["seq"]
-            )
+            Published(self.called(one["dataset"]), one["about"], one["title"], one["time"], one["by"], one["seq"])
             for one in records
         )
 

@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import json
 import os
-import re
 import threading
 import time
 import uuid
@@ -26,9 +25,10 @@ from starlette.routing import Route as Path
 import dither
 from dither.curator.ledger import Receipt
 from dither.curator.people import Bearer
-from dither.errors import DitherError, InvalidParameter, NotFound
-from dither.publish.queries import QueryResult
-from dither.service.desk import Desk, NotYours, is_json
+from dither.errors import DitherError, InvalidParameter
+from dither.service.desk import Desk, NotYours
+from dither.service.forms import JSON, Form, etag, split, wanted_form, written
+from dither.service.governing import Governing, number_of
 from dither.service.jobs import Jobs
 from dither.service.limits import Limits
 from dither.service.logs import Log
@@ -62,10 +62,9 @@ _HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
 }
 _NOBODY: Final = ""
-_FORMULA: Final = re.compile(r"^[=+\-@\t\r\n]")
 
 
-class Service(Releasing):
+class Service(Releasing, Governing):
     """A desk behind HTTP.
 
     Args:
@@ -242,9 +241,9 @@ class Service(Releasing):
         return await self._about(request, bearer, self.desk.releases, _after(request))
 
     async def _answer(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        name, entry, suffix = _named(request)
+        name, entry, form = _named(request)
         receipt = await self._read(bearer.person.name, lambda: self.desk.answer(bearer, name, entry))
-        return await self._answered(request, bearer, name, receipt, suffix)
+        return await self._answered(request, bearer, name, receipt, form)
 
     async def _receipt(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         name, entry, _ = _named(request)
@@ -252,21 +251,34 @@ class Service(Releasing):
         return Response(content, media_type="application/json")
 
     async def _answered(
-        self, request: Request, bearer: Bearer, name: str, receipt: Receipt, suffix: str = ""
+        self, request: Request, bearer: Bearer, name: str, receipt: Receipt, form: Form | None = None
     ) -> Response:
         """Return a stored answer: the bytes themselves, or what is made of them."""
         headers = {
             "Dither-Entry": str(receipt.entry),
             "Dither-Place": f"{receipt.ledger}:{receipt.entry}:{receipt.hash}",
             "Location": BY_NAME["answer"].path.format(dataset=name, entry=receipt.entry),
-            "ETag": f'"{receipt.answer_digest}"',
         }
-        wants_csv = suffix == ".csv" or (not suffix and "text/csv" in request.headers.get("accept", ""))
-        if wants_csv:
-            content = await self._read(bearer.person.name, lambda: _csv(receipt))
-            return Response(content, media_type="text/csv; charset=utf-8", headers=headers)
-        kind = "application/json" if is_json(receipt.answer) else "application/octet-stream"
-        return Response(receipt.answer, media_type=kind, headers=headers)
+        return await self._shown(request, bearer.person.name, receipt, form, headers)
+
+    async def _shown(
+        self, request: Request, person: str, receipt: Receipt, form: Form | None, headers: Mapping[str, str]
+    ) -> Response:
+        """Return an answer in the form that is asked for; whoever has it already is told so."""
+        wanted = form or wanted_form(request.headers.get("accept", ""))
+        tag = etag(receipt, wanted)
+        fixed = {**headers, "ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept"}
+        if request.method == "GET" and tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=fixed)
+        try:
+            content, kind = await self._read(person, lambda: written(receipt, wanted))
+        except Refused:
+            if request.method == "GET":
+                raise
+            # It is paid for: as it is stored rather than not at all.
+            content, kind = receipt.answer, JSON.media_type
+            fixed["ETag"] = etag(receipt, JSON)
+        return Response(content, media_type=kind, headers=fixed)
 
     async def _entries(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         after = _after(request)
@@ -284,7 +296,7 @@ class Service(Releasing):
         return Response(note, media_type="text/plain; charset=utf-8")
 
     async def _consistency(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
-        earlier, size = _number(request, "earlier"), _number(request, "size")
+        earlier, size = number_of(request, "earlier"), number_of(request, "size")
         path = await self._read(_NOBODY, lambda: self.desk.receipts.consistency(earlier, size))
         return JSONResponse({"path": path})
 
@@ -333,41 +345,12 @@ def _no_float(text: str) -> NoReturn:
 
 
 def _after(request: Request) -> int:
-    return _number(request, "after")
+    return number_of(request, "after")
 
 
-def _number(request: Request, name: str) -> int:
-    text = request.query_params.get(name, "0")
-    if not (text.isdecimal() and text.isascii() and len(text) <= 18):
-        raise InvalidParameter(name, text, "a number of entries")
-    return int(text)
-
-
-def _named(request: Request) -> tuple[str, str, str]:
-    name, entry = str(request.path_params["dataset"]), str(request.path_params["entry"])
-    bare = entry.removesuffix(".csv").removesuffix(".json")
-    return name, bare, entry[len(bare) :]
-
-
-def _csv(receipt: Receipt) -> str:
-    """Return an answer as CSV; cells that a spreadsheet would run are quoted with an apostrophe."""
-    import csv
-    import io
-
-    try:
-        result = QueryResult.stored(receipt.answer, "")
-    except (DitherError, ValueError, KeyError, TypeError):
-        raise NotFound("this answer is no table; ask for it as JSON") from None
-    out = io.StringIO()
-    rows = result.to_rows()
-    writer = csv.writer(out)
-    writer.writerow([_safe(name) for name in (rows[0] if rows else result.names)])
-    writer.writerows([_safe(value) for value in row.values()] for row in rows)
-    return out.getvalue()
-
-
-def _safe(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+def _named(request: Request) -> tuple[str, str, Form | None]:
+    entry, form = split(str(request.path_params["entry"]))
+    return str(request.path_params["dataset"]), entry, form
 
 
 def _told(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:

@@ -25,6 +25,7 @@ from dither.curator.words import public_view
 from dither.data import wire
 from dither.errors import DitherError, InvalidParameter, NotFound
 from dither.privacy import Loss
+from dither.service.deciding import PAGE, Deciding, NotYours, check_fields, paged, read_loss, terms_record
 from dither.service.jobs import Ticket
 
 #: How many sessions a thread keeps open.
@@ -33,11 +34,6 @@ _STATED: Final = ("epsilon", "rho", "loss")
 #: Verbs whose loss is that of the estimator, or of the mechanism, which they are given.
 _STATED_WITHIN: Final = ("fit", "method")
 MOST_LOSSES: Final = 64
-PAGE: Final = 100
-
-
-class NotYours(DitherError):
-    """A data set that is absent, or not the caller's to ask."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ class Wanted:
     key: str | None
 
 
-class Desk:
+class Desk(Deciding):
     """A curator's folder as people from elsewhere see it.
 
     Args:
@@ -93,6 +89,7 @@ class Desk:
                 "unit": str(one.unit),
                 "tables": [table.name for table in one.tables],
                 "is_granted": one.name in names,
+                "stage": self.curator.standing(one.name).stage,
             }
             for one in seen
         ]
@@ -106,6 +103,7 @@ class Desk:
             "name": session.called,
             "registered": session.dataset.name,
             "edition": standing.edition,
+            "stage": standing.stage,
             "analyst": bearer.person.name,
             "allows_idealised": self.curator.settings.allow_idealised,
             "declared": wire.encode(public_view(session.dataset)),
@@ -123,14 +121,14 @@ class Desk:
     def room(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return whether a release of a loss would fit, and how many would."""
         session = self._session(bearer, name)
-        _check_fields(body, ("loss", "counted"))
-        room = session.room_for(_loss(body.get("loss")), is_counted=body.get("counted") is True)
+        check_fields(body, ("loss", "counted"))
+        room = session.room_for(read_loss(body.get("loss")), is_counted=body.get("counted") is True)
         return vars(room)
 
     def quote(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a release would cost, and how far it would err; for a list of losses, one quote each."""
         session, grant = self._session(bearer, name), self._grant(bearer, name)
-        _check_fields(body, ("verb", "words", "losses"))
+        check_fields(body, ("verb", "words", "losses"))
         verb, words = _verb(body), _words(body)
         losses = body.get("losses")
         if losses is None:
@@ -138,8 +136,8 @@ class Desk:
         if not isinstance(losses, list) or not 1 <= len(losses) <= MOST_LOSSES or set(words) & set(_STATED):
             rule = f"a list of 1 to {MOST_LOSSES} losses, where the words state none"
             raise InvalidParameter("losses", type(losses).__name__, rule)
-        curve = [quoted(session, verb, {**words, "loss": {"loss": _loss(one).to_dict()}}).to_dict() for one in losses]
-        return {"quotes": curve}
+        at = [{"loss": read_loss(one).to_dict()} for one in losses]
+        return {"quotes": [quoted(session, verb, {**words, "loss": loss}).to_dict() for loss in at]}
 
     # Releases.
 
@@ -226,8 +224,7 @@ class Desk:
         dataset = self._session(bearer, name).dataset.name
         acts = [act for act in history_of(self.curator.ledger, dataset) if act.number > after]
         mine = [act.to_dict() for act in acts if act.who == bearer.person.name and act.price is not None]
-        page = mine[:PAGE]
-        return {"releases": page, "after": page[-1]["number"] if len(mine) > PAGE else None}
+        return paged("releases", mine)
 
     # The books, for those who read them.
 
@@ -238,7 +235,7 @@ class Desk:
             found.append({"number": entry.number, "hash": entry.hash, "record": dict(entry.record)})
             if len(found) > PAGE:
                 break
-        return {"entries": found[:PAGE], "after": found[PAGE - 1]["number"] if len(found) > PAGE else None}
+        return paged("entries", found)
 
     def verification(self) -> dict[str, Any]:
         """Walk the whole chain, and say whether anything contradicts itself."""
@@ -258,6 +255,10 @@ class Desk:
     def receipt(self, bearer: Bearer, name: str, entry: str) -> bytes:
         """Return the receipt of a stored answer of this person, as one text."""
         return receipt_text(self.receipts.receipt(self.answer(bearer, name, entry).entry)).encode()
+
+    def published_receipt(self, number: str) -> bytes:
+        """Return the receipt of an answer that everybody may see, as one text."""
+        return receipt_text(self.receipts.receipt(self.published_answer(number).entry)).encode()
 
     def ready(self) -> bool:
         """Whether the ledger can be read."""
@@ -313,12 +314,7 @@ class Desk:
         return self.curator.standing(registered).edition, changed
 
     def _granted(self, grant: Grant) -> dict[str, Any]:
-        said = {"dataset": self.curator.called(grant.dataset)}
-        return {
-            **said,
-            "most": None if grant.most is None else grant.most.to_dict(),
-            "usual": None if grant.usual is None else grant.usual.to_dict(),
-        }
+        return {"dataset": self.curator.called(grant.dataset), **terms_record(grant)}
 
 
 def balance_record(balance: Balance) -> dict[str, Any]:
@@ -326,15 +322,6 @@ def balance_record(balance: Balance) -> dict[str, Any]:
     losses = {name: getattr(balance, name).to_dict() for name in ("budget", "spent", "reserved", "left")}
     plain = ("dataset", "analyst", "unit", "releases", "waiting", "sealed")
     return {**{name: getattr(balance, name) for name in plain}, **losses}
-
-
-def is_json(content: bytes) -> bool:
-    """Whether stored bytes are JSON."""
-    try:
-        json.loads(content)
-    except ValueError:
-        return False
-    return True
 
 
 def _verb(body: Mapping[str, Any]) -> str:
@@ -351,18 +338,6 @@ def _words(body: Mapping[str, Any]) -> Mapping[str, Any]:
     return words
 
 
-def _check_fields(body: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    unknown = sorted(set(body) - set(known))
-    if unknown:
-        raise InvalidParameter("body", unknown[0][:80], f"an object of {', '.join(known)}")
-
-
-def _loss(record: Any) -> Loss:
-    if not isinstance(record, dict):
-        raise InvalidParameter("loss", type(record).__name__, 'an object such as {"kind": "pure", "epsilon": "1/10"}')
-    return Loss.from_dict(record)
-
-
 def _with_usual(verb: str, words: Mapping[str, Any], grant: Grant) -> Mapping[str, Any]:
     """Return the words with the loss that the grant has for requests that state none."""
     is_stated = any(words.get(name) is not None for name in _STATED) or verb in _STATED_WITHIN
@@ -376,5 +351,5 @@ def _check_most(grant: Grant, loss: Loss) -> None:
 
 def wanted_of(dataset: str, body: Mapping[str, Any], key: str | None) -> Wanted:
     """Return a release as a body asks for it."""
-    _check_fields(body, ("verb", "words"))
+    check_fields(body, ("verb", "words"))
     return Wanted(dataset, _verb(body), _words(body), key)

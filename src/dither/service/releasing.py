@@ -22,6 +22,7 @@ from dither.curator.ledger import Receipt
 from dither.curator.people import Bearer
 from dither.errors import ApprovalPending, InvalidParameter, RequestCancelled
 from dither.service.desk import Desk, Wanted, wanted_of
+from dither.service.forms import check_form
 from dither.service.jobs import WAITING, Jobs, Progress, Ticket
 from dither.service.pace import Pace
 from dither.service.problems import STOPPING, Problem, Refused
@@ -48,6 +49,8 @@ class Releasing:
 
     async def _release(self, request: Request, bearer: Bearer, body: Any) -> Response:
         pace = self._pace()
+        # Before anything is paid for: what cannot be told in any form is not asked for.
+        check_form(request.headers.get("accept", ""))
         wanted = wanted_of(str(request.path_params["dataset"]), body, _key_of(request))
         person, patience = bearer.person.name, _patience(request)
         ticket, stored = await self._read(person, lambda: self.desk.looked_up(bearer, wanted))
@@ -84,10 +87,11 @@ class Releasing:
         while True:
             ticket, progress = await self._looked_at(bearer, dataset, name)
             left = until - time.monotonic()
-            if progress.has_ended or left <= 0 or self._is_stopping:
+            # Others may take days to agree: that is told, and not waited for.
+            if progress.has_ended or progress.state == WAITING or left <= 0 or self._is_stopping:
                 return await self._described(person, dataset, ticket, progress, 200)
             future = self._jobs.working_on(ticket.name)
-            if future is None or progress.state == WAITING:
+            if future is None:
                 await asyncio.sleep(min(_PAUSE, left))
             else:
                 with contextlib.suppress(Exception):
@@ -130,16 +134,14 @@ class Releasing:
         progress = await self._read(person, lambda: self._jobs.progress(row))
         return await self._described(person, dataset, ticket, progress, 202)
 
-    async def _described(
-        self, person: str, dataset: str, ticket: Ticket, progress: Progress, status: int
-    ) -> Response:
+    async def _described(self, person: str, dataset: str, ticket: Ticket, progress: Progress, status: int) -> Response:
         place = BY_NAME["job"].path.format(dataset=dataset, job=ticket.name)
         answer = None
         if progress.state == "answered":
             entry = await self._read(person, lambda: self.desk.entry_of(ticket))
             answer = BY_NAME["answer"].path.format(dataset=dataset, entry=entry)
-        said = {"job": ticket.name, "dataset": dataset, "state": progress.state, "place": progress.place, "answer": answer}
-        said |= {"question": progress.question, "problem": progress.problem}
+        said = {"job": ticket.name, "dataset": dataset, "answer": answer, "state": progress.state}
+        said |= {"place": progress.place, "question": progress.question, "problem": progress.problem}
         headers = {"Location": place} if status == 202 else {}
         return JSONResponse(said, status, headers=headers)
 

@@ -17,6 +17,7 @@ from dither.curator.people import Role, Scope
 EVERY_ROLE: Final = frozenset(Role)
 ASKING: Final = frozenset({Role.ANALYST, Role.CURATOR})
 READING: Final = frozenset({Role.AUDITOR, Role.CURATOR})
+DECIDING: Final = frozenset({Role.CURATOR})
 
 _TEXT: Final = {"type": "string"}
 _LOSS: Final = {
@@ -48,6 +49,31 @@ _ROOM: Final = {
     "required": ["loss"],
     "additionalProperties": False,
 }
+
+
+def _object(required: tuple[str, ...], **fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with these fields, some of which must be there, and no others."""
+    plain = {"type": "object", "properties": dict(fields), "additionalProperties": False}
+    return {**plain, "required": list(required)} if required else plain
+
+
+_NUMBER: Final = {"type": "integer"}
+_OR_NULL: Final = {"anyOf": [_LOSS, {"type": "null"}]}
+_ALLOWANCE: Final = _object(("each", "days"), each=_TEXT, days=_NUMBER)
+_APPROVAL: Final = _object((), above=_OR_NULL, approvers=_NUMBER)
+_GRANT: Final = _object(
+    ("person", "quota"),
+    person=_TEXT,
+    quota=_LOSS,
+    most=_OR_NULL,
+    usual=_OR_NULL,
+    allowance=_ALLOWANCE,
+    approval=_APPROVAL,
+)
+_STAGE: Final = _object(("stage",), stage={"type": "string", "enum": ["open", "paused", "closed"]}, reason=_TEXT)
+_BUDGET: Final = _object(("budget", "reason"), budget=_LOSS, reason=_TEXT)
+_DECISION: Final = _object(("decision",), decision={"type": "string", "enum": ["approve", "decline"]}, because=_TEXT)
+_PUBLISH: Final = _object(("release",), release={"type": ["integer", "string"]}, title=_TEXT)
 
 
 @dataclass(frozen=True)
@@ -98,6 +124,21 @@ ROUTES: Final = (
     Route("cancel", "DELETE", f"{_SET}/jobs/{{job}}", "Cancel it, as long as it is not debited.", ASKING, Scope.ASK),
     Route("answer", "GET", f"{_SET}/releases/{{entry}}", "A stored answer again.", ASKING, Scope.READ),
     Route("receipt", "GET", f"{_SET}/releases/{{entry}}/receipt", "Its receipt.", ASKING, Scope.READ),
+    Route("grants", "GET", f"{_SET}/grants", "Who is granted what of it.", DECIDING, Scope.READ),
+    Route("grant", "POST", f"{_SET}/grants", "Let a person ask, on terms.", DECIDING, Scope.DECIDE, _GRANT),
+    Route("end_grant", "DELETE", f"{_SET}/grants/{{person}}", "Let them ask no more.", DECIDING, Scope.DECIDE),
+    Route("stage", "POST", f"{_SET}/stage", "Open, pause or close it.", DECIDING, Scope.DECIDE, _STAGE),
+    Route("budget", "POST", f"{_SET}/budget", "Raise its budget, with a reason.", DECIDING, Scope.DECIDE, _BUDGET),
+    Route("publish", "POST", f"{_SET}/published", "Let everybody see an answer.", DECIDING, Scope.DECIDE, _PUBLISH),
+    Route("withdraw", "DELETE", f"{_SET}/published/{{entry}}", "Show it no more.", DECIDING, Scope.DECIDE),
+    Route("questions", "GET", "/v1/approvals", "The releases that need an approval.", READING, Scope.READ),
+    Route(
+        *("answer_question", "POST", "/v1/approvals/{question}", "Agree to a release, or do not; never to one's own."),
+        *(DECIDING, Scope.DECIDE, _DECISION),
+    ),
+    Route("published", "GET", "/v1/published", "What everybody may see; a page of it."),
+    Route("published_answer", "GET", "/v1/published/{entry}", "A published answer."),
+    Route("published_receipt", "GET", "/v1/published/{entry}/receipt", "Its receipt."),
     Route("entries", "GET", "/v1/ledger/entries", "The chain of the ledger; a page of it.", READING, Scope.READ),
     Route("verification", "GET", "/v1/ledger/verification", "Whether the books are true.", READING, Scope.READ),
     Route("key", "GET", "/v1/key", "The key with which receipts are checked."),

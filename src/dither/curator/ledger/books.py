@@ -177,7 +177,9 @@ class Books(PeopleBooks):
         if allowance is None or pace is None:
             raise LedgerCorrupted(self._where, "an allowance is gone")
         told = limit_as_loss(pace)
-        return AllowanceExceeded(loss, pace.spent.loss(), told, account.analyst, str(allowance), allowance.more_from(now))
+        return AllowanceExceeded(
+            loss, pace.spent.loss(), told, account.analyst, str(allowance), allowance.more_from(now)
+        )
 
     def _stored(self, account: Account, key: str, request_digest: str) -> Stored | None:
         """Return the answer that is stored for a request, if there is one; waits for no writer."""

@@ -102,7 +102,8 @@ class Decision(NamedTuple):
     the ledger already; or why nothing was debited: ``unknown``, ``retired``, a stage of a data set that is not open,
     ``stranger``, ``reused``, ``sealed``, ``drawn``, ``dearer``, ``budget``, ``quota``, ``most``, ``allowance``,
     ``waiting`` for an approval, ``declined``, ``crowded``, ``cancelled``, ``foreign``; or ``long`` for a refusal that
-    is too long to be told by letter. What is ``drawn`` and not answered is sealed, too: its noise was drawn, and is not drawn again.
+    is too long to be told by letter. What is ``drawn`` and not answered is sealed, too: its noise was drawn, and is not
+    drawn again.
     """
 
     kind: str

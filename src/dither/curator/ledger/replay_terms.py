@@ -115,4 +115,3 @@ class Governed:
         demand(record["by"] != asked.analyst, "whoever asks agreed")
         is_open = asked.used is None and asked.declined is None
         demand(is_open and record["by"] not in (asked.agreed if record["kind"] == "approve" else ()), "it was settled")
-

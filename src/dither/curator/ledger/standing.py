@@ -1,9 +1,9 @@
 """What an owner has decided about a data set, beside how large its budget is.
 
 All of it is kept in one text with the budget: by which names the data set went, whether only analysts with quotas may
-spend, at which stage of its life it is, which edition its rows are, and what releases gave back (``returns``). So whatever keeps,
-follows, remembers, restores or replays a budget does the same for these, and a row that was edited is as little
-believed.
+spend, at which stage of its life it is, which edition its rows are, and what releases gave back (``returns``). So
+whatever keeps, follows, remembers, restores or replays a budget does the same for these, and a row that was edited is
+as little believed.
 """
 
 from __future__ import annotations
