@@ -148,6 +148,26 @@ RECEIPT: Final = MappingProxyType(
         "checkpoint": Verb("receipts:checkpoint", "Print the signed head of the ledger."),
     }
 )
+APPROVALS: Final = MappingProxyType(
+    {
+        "list": Verb(
+            "govern:questions", "List the releases that others must agree to: who asks what, and what it may lose."
+        ),
+        "approve": Verb(
+            "govern:approve", "Agree to a release: to what it asks and what it may lose, for seven days and one debit."
+        ),
+        "decline": Verb("govern:decline", "Do not agree to a release; nothing was debited for it."),
+    }
+)
+PUBLISHED: Final = MappingProxyType(
+    {
+        "list": Verb("govern:published", "List the answers that everybody may see."),
+        "add": Verb("govern:publish", "Let everybody see a stored answer; nothing is charged."),
+        "withdraw": Verb(
+            "govern:withdraw", "Show a published answer no more; it was released, and nothing is given back."
+        ),
+    }
+)
 TOKEN: Final = MappingProxyType(
     {
         "new": Verb("people:new_token", "Make a token of a person; it is printed once, and kept nowhere."),
@@ -163,6 +183,9 @@ DATASETS: Final = MappingProxyType(
         "set-quota": Verb(
             "owners:set_quota", "Limit what one analyst may spend; from then on, those without a quota spend nothing."
         ),
+        "open": Verb("govern:open_dataset", "Let a draft, or a data set that was paused, be asked."),
+        "pause": Verb("govern:pause", "Debit nothing to a data set until it is opened again; stored answers stay."),
+        "close": Verb("govern:close", "Debit nothing more to a data set, for ever; rows and stored answers stay."),
         "rename": Verb("owners:rename", "Call a data set otherwise; its budget, answers and receipts stay."),
         "retire": Verb(
             "owners:retire", "End a data set: nothing more is asked of it, and its copied rows are removed."
@@ -219,6 +242,8 @@ GROUPS: Final = MappingProxyType(
     {
         "datasets": (DATASETS, OWNER, "List the data sets, or decide about one: budget, quotas, name, end."),
         "people": (PEOPLE, OWNER, "Who may ask from elsewhere, and what."),
+        "approvals": (APPROVALS, OWNER, "The releases that others must agree to before they are debited."),
+        "published": (PUBLISHED, OWNER, "The stored answers that everybody may see."),
         "receipt": (RECEIPT, EVERYBODY, "Receipts that anybody can check: what was debited for an answer."),
         "token": (TOKEN, OWNER, "The tokens by which people are known to a service."),
         "ledger": (LEDGER, OWNER, "What was spent, by whom, and whether the books are true."),

@@ -6,7 +6,7 @@ From entries of the ledger alone: public words, times and losses, never a row.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
@@ -153,17 +153,19 @@ def raises(ledger: Ledger, dataset: str) -> list[dict[str, Any]]:
 
 def _decided(entry: Entry) -> str:
     record = entry.record
-    told = {
+    told: dict[str, Callable[[], str]] = {
         "register": lambda: f"with {_loss(record['budget'])}",
         "raise": lambda: f"to {_loss(record['budget'])}",
         "quota": lambda: f"for {record['analyst']}: {_loss(record['quota'])}",
         "rename": lambda: f"to {record['name']}",
         "edition": lambda: str(record["budget"].get("edition", "")),
-        "stage": lambda: record["stage"],
-        "revoke": lambda: record["analyst"],
-        "ask": lambda: record["description"] or "a release",
-        **dict.fromkeys(("approve", "decline"), lambda: f"(question {record['about']})"),
-        **dict.fromkeys(("publish", "withdraw"), lambda: f"(entry {record['about']})"),
+        "stage": lambda: str(record["stage"]),
+        "revoke": lambda: str(record["analyst"]),
+        "ask": lambda: str(record["description"] or "a release"),
+        "approve": lambda: f"(question {record['about']})",
+        "decline": lambda: f"(question {record['about']})",
+        "publish": lambda: f"(entry {record['about']})",
+        "withdraw": lambda: f"(entry {record['about']})",
     }
     words = _ACTS[entry.kind] + (f" {told[entry.kind]()}" if entry.kind in told else "")
     because = record.get("reason") or record.get("because")

@@ -264,7 +264,7 @@ class Session(Continuing, ForOwner, Closing):
         self.check_declared()
         ledger = self.curator.ledger
         refuse_in_turn(ledger, self.account)
-        for one in (*turns.finding, turns.trial):
+        for one in turns.planned:
             self.check_offer(one)
         if not ledger.would_admit(self.account, turns.loss) and not self.is_known(turns.key):
             refuse_not_open(self.curator.ledger, self.account)

@@ -26,7 +26,8 @@ import dither
 from dither.curator.ledger import Receipt
 from dither.curator.people import Bearer
 from dither.errors import DitherError, InvalidParameter
-from dither.service.desk import Desk, NotYours
+from dither.service.deciding import NotYours
+from dither.service.desk import Desk
 from dither.service.forms import JSON, Form, etag, split, wanted_form, written
 from dither.service.governing import Governing, number_of
 from dither.service.jobs import Jobs

@@ -13,11 +13,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dither.curator.delivering import VERBS, asked_of, is_usual, quoted, usual_key
+from dither.curator.delivering import (
+    VERBS,
+    Asked,
+    asked_of,
+    former_key,
+    is_usual,
+    known_answers,
+    quoted,
+    usual_key,
+)
 from dither.curator.folder import Curator
 from dither.curator.held_back import Wait, held_back
 from dither.curator.history import history_of
 from dither.curator.ledger import Balance, Receipt
+from dither.curator.offers.planned_size import planned_within
 from dither.curator.people import Bearer, Grant, People, Role
 from dither.curator.receipts import Log, receipt_text
 from dither.curator.session import Session
@@ -60,12 +70,13 @@ class Desk(Deciding):
     Args:
         curator: the folder.
         shares_answers: whether what one person of a data set was answered is given to others who ask the same.
+        largest_table: how many cells a table may have that is planned here; None for as many as can be stored.
 
     """
 
-    def __init__(self, curator: Curator, *, shares_answers: bool = False) -> None:
+    def __init__(self, curator: Curator, *, shares_answers: bool = False, largest_table: int | None = None) -> None:
         self.curator, self.people = curator, People(curator)
-        self._shares = shares_answers
+        self._shares, self._largest = shares_answers, largest_table
         self._here = threading.local()
         #: The open sessions of each thread.
         self._kept: list[OrderedDict[tuple[Any, ...], Session]] = []
@@ -132,12 +143,29 @@ class Desk(Deciding):
         verb, words = _verb(body), _words(body)
         losses = body.get("losses")
         if losses is None:
-            return {"quote": quoted(session, verb, _with_usual(verb, words, grant)).to_dict()}
+            stated = _with_usual(verb, words, grant)
+            return {"quote": self._quoted(session, verb, stated), "stored": self._known(bearer, session, verb, stated)}
         if not isinstance(losses, list) or not 1 <= len(losses) <= MOST_LOSSES or set(words) & set(_STATED):
             rule = f"a list of 1 to {MOST_LOSSES} losses, where the words state none"
             raise InvalidParameter("losses", type(losses).__name__, rule)
         at = [{"loss": read_loss(one).to_dict()} for one in losses]
-        return {"quotes": [quoted(session, verb, {**words, "loss": loss}).to_dict() for loss in at]}
+        curve = [self._quoted(session, verb, {**words, "loss": loss}) for loss in at]
+        return {"quotes": curve, "stored": self._known(bearer, session, verb, {**words, "loss": at[0]})}
+
+    def _known(self, bearer: Bearer, session: Session, verb: str, words: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the stored answers to the same question that this person may have, at any loss, the dearest last."""
+        request = self._asked(session, verb, words).request
+        whose = None if self._shares else [bearer.person.name]
+        found = known_answers(self.curator.ledger, request, self._here.edition, whose)
+        return [{"entry": one.entry, "loss": one.loss.to_dict(), "analyst": one.account.analyst} for one in found]
+
+    def _asked(self, session: Session, verb: str, words: Mapping[str, Any]) -> Asked:
+        with planned_within(self._largest):
+            return asked_of(session, verb, words)
+
+    def _quoted(self, session: Session, verb: str, words: Mapping[str, Any]) -> dict[str, Any]:
+        with planned_within(self._largest):
+            return quoted(session, verb, words).to_dict()
 
     # Releases.
 
@@ -152,17 +180,19 @@ class Desk(Deciding):
 
         """
         session, grant = self._session(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
-        planned = asked_of(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
+        planned = self._asked(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
         _check_most(grant, planned.loss)
         digest, name = planned.request.digest, session.dataset.name
         key = wanted.key or usual_key(planned.request, self._here.edition)
         asked = json.dumps({"verb": wanted.verb, "words": wanted.words}, sort_keys=True)
         ticket = Ticket(name, bearer.person.name, key, digest, asked)
-        for receipt in self.curator.ledger.find_answers(key, name):
-            is_mine = receipt.account.analyst == bearer.person.name
-            is_the_same = receipt.key == key and receipt.request_digest == digest
-            if is_the_same and (is_mine or self._is_shared(receipt)):
-                return ticket, receipt
+        former = () if wanted.key else (former_key(planned.request, self._here.edition),)
+        for known in (key, *former):
+            for receipt in self.curator.ledger.find_answers(known, name):
+                is_mine = receipt.account.analyst == bearer.person.name
+                is_the_same = receipt.key == known and receipt.request_digest == digest
+                if is_the_same and (is_mine or self._is_shared(receipt)):
+                    return ticket, receipt
         return ticket, None
 
     def ticket(self, bearer: Bearer, name: str, job: str) -> Ticket:
@@ -198,7 +228,7 @@ class Desk(Deciding):
 
         """
         session, grant = self._session(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
-        planned = asked_of(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
+        planned = self._asked(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
         _check_most(grant, planned.loss)
         key = wanted.key or usual_key(planned.request, self._here.edition)
         if ticket is not None and (ticket.key, ticket.digest) != (key, planned.request.digest):

@@ -1,6 +1,6 @@
 """Releases over HTTP: answered at once where they can be, else told to come back for.
 
-``Prefer: respond-async`` asks for the address of a job and no more, ``Prefer: wait=S`` waits for so long, and without
+``Prefer: respond-async`` asks for the address of a job and no more, ``Prefer: wait=S`` waits for S seconds, and without
 either the answer is waited for. A client that goes away changes nothing: what was begun ends, and is stored.
 """
 
@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import re
 import time
+from abc import abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final
@@ -42,10 +43,14 @@ class Releasing:
 
     desk: Desk
     _jobs: Jobs
-    _is_stopping: bool
     _pace: Callable[[], Pace]
     _read: Callable[..., Any]
     _answered: Callable[..., Any]
+
+    @property
+    @abstractmethod
+    def _is_stopping(self) -> bool:
+        """Whether nothing more is taken."""
 
     async def _release(self, request: Request, bearer: Bearer, body: Any) -> Response:
         pace = self._pace()
@@ -140,7 +145,7 @@ class Releasing:
         if progress.state == "answered":
             entry = await self._read(person, lambda: self.desk.entry_of(ticket))
             answer = BY_NAME["answer"].path.format(dataset=dataset, entry=entry)
-        said = {"job": ticket.name, "dataset": dataset, "answer": answer, "state": progress.state}
+        said: dict[str, Any] = {"job": ticket.name, "dataset": dataset, "answer": answer, "state": progress.state}
         said |= {"place": progress.place, "question": progress.question, "problem": progress.problem}
         headers = {"Location": place} if status == 202 else {}
         return JSONResponse(said, status, headers=headers)

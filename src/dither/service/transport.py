@@ -65,12 +65,12 @@ class Transport:
         return self._ask("GET", _joined(path) + (f"?{asked}" if asked else ""), None, {})
 
     def post(self, *path: str, body: Any, key: str | None = None, wait: float | None = None) -> Reply:
-        """Send a body, under a key where it may be asked again; wait for so many seconds, where that is said."""
+        """Send a body, under a key where it may be asked again; wait for that many seconds, where it is said."""
         headers: dict[str, str | bytes] = {} if key is None else {"Idempotency-Key": f'"{key}"'.encode()}
         return self._ask("POST", _joined(path), json.dumps(body).encode(), headers | _preferring(wait))
 
     def told(self, address: str, *, wait: float | None = None) -> Reply:
-        """Return what an address has that the service told, having waited for so many seconds at most."""
+        """Return what an address has that the service told, having waited for that many seconds at most."""
         return self._ask("GET", address, None, _preferring(wait))
 
     def delete(self, address: str) -> Reply:

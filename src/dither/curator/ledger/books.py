@@ -6,7 +6,7 @@ Every change is one transaction that reads, decides and writes: nothing is check
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from dither.curator.ledger.admission import filter_at, limit_of, on_its_curve
 from dither.curator.ledger.amounts import ZERO, Amount
@@ -250,6 +250,25 @@ class Books(PeopleBooks):
 
         return self._look(work)
 
+    def answers_that_begin(
+        self, dataset: str, beginning: str, analysts: Collection[str] | None = None
+    ) -> tuple[Receipt, ...]:
+        """Return the stored answers whose keys begin so."""
+        checked_name("beginning", beginning)
+        last = beginning[:-1] + chr(ord(beginning[-1]) + 1)
+
+        def work(page: Page) -> tuple[Receipt, ...]:
+            found = []
+            for account in page.analysts_of(dataset) if analysts is None else analysts:
+                whose = Account(dataset, account)
+                for key in page.keys_between(whose, beginning, last):
+                    known = page.request(whose, key)
+                    if known is not None and known.state == "answered":
+                        found.append(self._receipt(page, whose, key, known))
+            return tuple(found)
+
+        return self._look(work)
+
     # Looking.
 
     def balance(self, dataset: str, analyst: str | None = None) -> Balance:
@@ -260,11 +279,11 @@ class Books(PeopleBooks):
         def work(page: Page) -> Balance:
             unit, purse = page.dataset(dataset)
             mine = purse if account is None else page.analyst(account)
-            left = purse.room()
+            left = purse.room() or PureDP(0)
             pace = None if mine is purse else paced(mine, page.now)
             for share in (None if mine is purse else mine.room(), None if pace is None else pace.room()):
-                if left is None or (share is not None and not left <= share):
-                    left = share or PureDP(0)
+                if share is not None and not left <= share:
+                    left = share
             if why_barred(purse, mine, account or Account(dataset, OWNER)) is not None:
                 left = ZCDP(0) if isinstance(left, ZCDP) else PureDP(0)
             waiting = page.waiting(dataset, analyst)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import unicodedata
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -281,6 +281,19 @@ class Ledger(Closing):
         Args:
             name: the number of an entry (a debit's or an answer's), a key, or the place that a receipt tells.
             dataset: the registered name, where only one data set's answers are wanted.
+
+        """
+
+    @abstractmethod
+    def answers_that_begin(
+        self, dataset: str, beginning: str, analysts: Collection[str] | None = None
+    ) -> tuple[Receipt, ...]:
+        """Return the stored answers whose keys begin so.
+
+        Args:
+            dataset: the registered name.
+            beginning: of the key, in ASCII.
+            analysts: whose; None for everybody's.
 
         """
 

@@ -372,6 +372,15 @@ class Page:
             rows += self.rows.all(statement, entry, entry)
         return [(Account(str(row[0]), str(row[1])), str(row[2])) for row in rows]
 
+    def analysts_of(self, dataset: str) -> list[str]:
+        """Return who has an account with a data set."""
+        return [str(row[0]) for row in self.rows.all("SELECT analyst FROM analysts WHERE dataset = ?", dataset)]
+
+    def keys_between(self, account: Account, first: str, last: str) -> list[str]:
+        """Return the keys of an analyst from one on, up to another."""
+        statement = "SELECT key FROM requests WHERE dataset = ? AND analyst = ? AND key >= ? AND key < ?"
+        return [str(row[0]) for row in self.rows.all(statement, account.dataset, account.analyst, first, last)]
+
     def hash_of(self, seq: int) -> str | None:
         """Return the hash of an entry."""
         row = self.rows.one("SELECT hash FROM entries WHERE seq = ?", seq)
@@ -443,7 +452,7 @@ class Page:
 
         """
         dataset, analyst = account
-        whose = {"dataset": dataset, "analyst": analyst} if analyst else {"dataset": dataset}
+        whose: dict[str, Any] = {"dataset": dataset, "analyst": analyst} if analyst else {"dataset": dataset}
         number = self.enter(kind, **whose, **fields)
         self._changes.append((_DECIDE, (number, dataset, kind, analyst, subject)))
         record = {"seq": number, "kind": kind, "time": self.now} | whose | fields

@@ -29,7 +29,7 @@ MOST_APPROVERS: Final = 2
 
 @dataclass(frozen=True)
 class Allowance:
-    """How fast a quota may be spent: a figure every so many days, of which what is not used stays.
+    """How fast a quota may be spent: a figure for each period of some days, of which what is not used stays.
 
     Args:
         each: epsilon, or rho where the quota is one of zCDP.
