@@ -44,7 +44,7 @@ def ask(
 
 
 def path_of(route: Route) -> str:
-    return route.path.format(dataset="clinic", entry="1", code="x", job="x", question="1", person="x")
+    return route.path.format(dataset="clinic", entry="1", code="x", job="x", question="1", person="x", name="x")
 
 
 #: Tokens by service and person: made once for all routes.

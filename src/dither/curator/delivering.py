@@ -32,6 +32,8 @@ VERBS: Final = (
     *("marginals", "synthesize", "synthesize_families", "anonymize", "fit", "graph_answer", "graph_synthesis"),
     "method",
 )
+#: What can be priced from elsewhere: also what is opened, and goes on after it was paid for.
+QUOTED: Final = (*VERBS, "stream", "conversation")
 #: How a key begins that nobody has chosen; none that is chosen may.
 USUAL: Final = "same-"
 _AUTO: Final = ("auto_share",)
@@ -85,11 +87,11 @@ def quoted(session: Session, verb: str, written: Any) -> Quote | Price:
 
     Args:
         session: whose data set and account.
-        verb: one of ``VERBS``.
+        verb: one of ``QUOTED``.
         written: its words, as ``write_words`` writes them, without a key.
 
     """
-    words = _checked(session, verb, written)
+    words = _checked(session, verb, written, QUOTED)
     with _naming_words(verb):
         if verb in ("sql", "ask"):
             for name in _NOT_QUOTED:
@@ -141,9 +143,9 @@ def is_usual(key: str) -> bool:
     return key.startswith(USUAL)
 
 
-def _checked(session: Session, verb: str, written: Any) -> dict[str, Any]:
-    if verb not in VERBS:
-        raise InvalidParameter("verb", verb, f"one of {', '.join(VERBS)}")
+def _checked(session: Session, verb: str, written: Any, verbs: tuple[str, ...] = VERBS) -> dict[str, Any]:
+    if verb not in verbs:
+        raise InvalidParameter("verb", verb, f"one of {', '.join(verbs)}")
     words = read_words(written, session.dataset)
     if "key" in words:
         raise InvalidParameter("words.key", words["key"], "left out: the name of a request is given beside its words")

@@ -51,6 +51,7 @@ from dither.service.releasing import Releasing
 from dither.service.routes import BY_NAME, ROUTES, Route, openapi
 from dither.service.settings import Settings
 from dither.service.sign_in import Link, link_page
+from dither.service.talking import Talking
 
 LARGEST_BODY: Final = 2**20
 LONGEST_HEADERS: Final = 2**14
@@ -65,7 +66,7 @@ _HEADERS: Final = {
 _NOBODY: Final = ""
 
 
-class Service(Releasing, Governing):
+class Service(Releasing, Governing, Talking):
     """A desk behind HTTP.
 
     Args:

@@ -38,6 +38,7 @@ from dither.lift.offer import Offer
 from dither.privacy import Loss
 from dither.publish.queries import QueryResult
 from dither.service.problems import error_of
+from dither.service.talks import RemoteStream, RemoteTalk
 from dither.service.transport import Reply, Transport
 
 VARIABLE: Final = "DITHER_TOKEN"
@@ -252,17 +253,34 @@ class RemoteSession(Session):
         """Refuse: the whole ledger is looked at where it is."""
         raise InvalidParameter("spending", "from elsewhere", _ELSEWHERE)
 
-    def streams(self) -> Any:
-        """Refuse: streams are kept where their rows are."""
-        raise InvalidParameter("streams", "from elsewhere", _ELSEWHERE)
+    def streams(self) -> tuple[str, ...]:
+        """Return the names of the streams that this analyst has opened."""
+        return tuple(self._transport.get(*self._path, "streams").json()["streams"])
 
-    def stream(self, *_: Any, **__: Any) -> Any:
-        """Refuse: a stream is opened where its rows arrive."""
-        raise InvalidParameter("stream", "from elsewhere", _ELSEWHERE)
+    def stream(self, name: str, query: Any = None, **words: Any) -> Any:
+        """Open a query on a stream, paid for as a whole now, or open it again; see ``Session.stream``."""
+        return self._opened("streams", RemoteStream, name, {"query": query, **words})
 
-    def conversation(self, *_: Any, **__: Any) -> Any:
-        """Refuse: a conversation is opened where the rows are."""
-        raise InvalidParameter("conversation", "from elsewhere", _ELSEWHERE)
+    def conversations(self) -> tuple[str, ...]:
+        """Return the names of the conversations that this analyst has opened."""
+        return tuple(self._transport.get(*self._path, "conversations").json()["conversations"])
+
+    def conversation(self, name: str, table: Any = None, columns: Any = None, **words: Any) -> Any:
+        """Open a conversation, paid for as a whole now, or open it again; see ``Session.conversation``."""
+        return self._opened("conversations", RemoteTalk, name, {"table": table, "columns": columns, **words})
+
+    def parts(self, *_: Any, **__: Any) -> Any:
+        """Refuse: questions about parts end with their process, and are asked where the rows are."""
+        raise InvalidParameter("parts", "from elsewhere", _ELSEWHERE)
+
+    def _opened(self, kind: str, made: Any, name: str, words: Mapping[str, Any]) -> Any:
+        self.check_declared()
+        path = (*self._path, kind, str(name))
+        told = {word: value for word, value in words.items() if value is not None and word != "only_read"}
+        if not told:
+            return made(self._transport, path, self._transport.get(*path).json())
+        body = {"name": name, "words": write_words(told, self.dataset)}
+        return made(self._transport, path, self._transport.post(*self._path, kind, body=body).json())
 
 
 class Connection(Closing):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dither.curator.delivering import (
+    QUOTED,
     VERBS,
     Asked,
     asked_of,
@@ -36,6 +37,7 @@ from dither.data import wire
 from dither.errors import DitherError, InvalidParameter, NotFound
 from dither.privacy import Loss
 from dither.service.deciding import PAGE, Deciding, NotYours, check_fields, paged, read_loss, terms_record
+from dither.service.going_on import TURNS, GoingOn
 from dither.service.jobs import Ticket
 
 #: How many sessions a thread keeps open.
@@ -64,7 +66,7 @@ class Wanted:
     key: str | None
 
 
-class Desk(Deciding):
+class Desk(Deciding, GoingOn):
     """A curator's folder as people from elsewhere see it.
 
     Args:
@@ -78,6 +80,7 @@ class Desk(Deciding):
         self.curator, self.people = curator, People(curator)
         self._shares, self._largest = shares_answers, largest_table
         self._here = threading.local()
+        self._turns = tuple(threading.Lock() for _ in range(TURNS))
         #: The open sessions of each thread.
         self._kept: list[OrderedDict[tuple[Any, ...], Session]] = []
         self._log: Log | None = None
@@ -140,7 +143,7 @@ class Desk(Deciding):
         """Return what a release would cost, and how far it would err; for a list of losses, one quote each."""
         session, grant = self._session(bearer, name), self._grant(bearer, name)
         check_fields(body, ("verb", "words", "losses"))
-        verb, words = _verb(body), _words(body)
+        verb, words = _verb(body, QUOTED), _words(body)
         losses = body.get("losses")
         if losses is None:
             stated = _with_usual(verb, words, grant)
@@ -154,6 +157,8 @@ class Desk(Deciding):
 
     def _known(self, bearer: Bearer, session: Session, verb: str, words: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the stored answers to the same question that this person may have, at any loss, the dearest last."""
+        if verb not in VERBS:
+            return []
         request = self._asked(session, verb, words).request
         whose = None if self._shares else [bearer.person.name]
         found = known_answers(self.curator.ledger, request, self._here.edition, whose)
@@ -354,10 +359,10 @@ def balance_record(balance: Balance) -> dict[str, Any]:
     return {**{name: getattr(balance, name) for name in plain}, **losses}
 
 
-def _verb(body: Mapping[str, Any]) -> str:
+def _verb(body: Mapping[str, Any], verbs: tuple[str, ...] = VERBS) -> str:
     verb = body.get("verb")
-    if verb not in VERBS:
-        raise InvalidParameter("verb", verb, f"one of {', '.join(VERBS)}")
+    if verb not in verbs:
+        raise InvalidParameter("verb", verb, f"one of {', '.join(verbs)}")
     return str(verb)
 
 

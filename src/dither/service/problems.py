@@ -27,6 +27,7 @@ _STATUSES: Final[tuple[tuple[type[DitherError], int, str | None], ...]] = (
     (errors.BudgetExceeded, 409, None),
     (errors.KeyReused, 409, None),
     (errors.NotApproved, 409, None),
+    (errors.StreamUnavailable, 409, None),
     (errors.DataSetNotOpen, 409, None),
     (errors.RequestCancelled, 409, None),
     (errors.RequestUnderWay, 409, None),

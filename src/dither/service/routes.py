@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from dither.curator.delivering import VERBS
+from dither.curator.delivering import QUOTED, VERBS
 from dither.curator.people import Role, Scope
 
 EVERY_ROLE: Final = frozenset(Role)
@@ -31,6 +31,7 @@ _WORDS: Final = {
     "description": "The arguments of the verb, by name: see the guide to the service for how figures are written.",
 }
 _VERB: Final = {"type": "string", "enum": list(VERBS)}
+_QUOTED: Final = {"type": "string", "enum": list(QUOTED)}
 _RELEASE: Final = {
     "type": "object",
     "properties": {"verb": _VERB, "words": _WORDS},
@@ -39,7 +40,7 @@ _RELEASE: Final = {
 }
 _QUOTE: Final = {
     "type": "object",
-    "properties": {"verb": _VERB, "words": _WORDS, "losses": {"type": "array", "items": _LOSS, "maxItems": 64}},
+    "properties": {"verb": _QUOTED, "words": _WORDS, "losses": {"type": "array", "items": _LOSS, "maxItems": 64}},
     "required": ["verb", "words"],
     "additionalProperties": False,
 }
@@ -70,6 +71,11 @@ _GRANT: Final = _object(
     allowance=_ALLOWANCE,
     approval=_APPROVAL,
 )
+_OPEN: Final = _object(("name", "words"), name=_TEXT, words=_WORDS)
+_QUESTIONS: Final = _object(
+    ("questions",), questions={"type": "array", "items": _TEXT, "maxItems": 1000}, confidence=_TEXT
+)
+_TICKS: Final = _object((), until={"anyOf": [_NUMBER, {"type": "null"}]})
 _STAGE: Final = _object(("stage",), stage={"type": "string", "enum": ["open", "paused", "closed"]}, reason=_TEXT)
 _BUDGET: Final = _object(("budget", "reason"), budget=_LOSS, reason=_TEXT)
 _DECISION: Final = _object(("decision",), decision={"type": "string", "enum": ["approve", "decline"]}, because=_TEXT)
@@ -124,6 +130,27 @@ ROUTES: Final = (
     Route("cancel", "DELETE", f"{_SET}/jobs/{{job}}", "Cancel it, as long as it is not debited.", ASKING, Scope.ASK),
     Route("answer", "GET", f"{_SET}/releases/{{entry}}", "A stored answer again.", ASKING, Scope.READ),
     Route("receipt", "GET", f"{_SET}/releases/{{entry}}/receipt", "Its receipt.", ASKING, Scope.READ),
+    Route("conversations", "GET", f"{_SET}/conversations", "Your conversations with it.", ASKING, Scope.READ),
+    Route(
+        *("open_conversation", "POST", f"{_SET}/conversations", "Pay for a conversation, or find it open."),
+        *(ASKING, Scope.ASK, _OPEN),
+    ),
+    Route("conversation", "GET", f"{_SET}/conversations/{{name}}", "One, with its answers.", ASKING, Scope.READ),
+    Route(
+        *("converse", "POST", f"{_SET}/conversations/{{name}}/questions", "Ask it, at no further cost."),
+        *(ASKING, Scope.ASK, _QUESTIONS),
+    ),
+    Route("streams", "GET", f"{_SET}/streams", "Your streams of it.", ASKING, Scope.READ),
+    Route(
+        *("open_stream", "POST", f"{_SET}/streams", "Pay for a query on a stream, or find it open."),
+        *(ASKING, Scope.ASK, _OPEN),
+    ),
+    Route("stream", "GET", f"{_SET}/streams/{{name}}", "One, with what it has released.", ASKING, Scope.READ),
+    Route(
+        *("release_ticks", "POST", f"{_SET}/streams/{{name}}/ticks", "Release the ticks that have ended."),
+        *(ASKING, Scope.ASK, _TICKS),
+    ),
+    Route("end_stream", "DELETE", f"{_SET}/streams/{{name}}", "Release nothing more of it.", ASKING, Scope.ASK),
     Route("grants", "GET", f"{_SET}/grants", "Who is granted what of it.", DECIDING, Scope.READ),
     Route("grant", "POST", f"{_SET}/grants", "Let a person ask, on terms.", DECIDING, Scope.DECIDE, _GRANT),
     Route("end_grant", "DELETE", f"{_SET}/grants/{{person}}", "Let them ask no more.", DECIDING, Scope.DECIDE),

@@ -73,6 +73,10 @@ class Transport:
         """Return what an address has that the service told, having waited for that many seconds at most."""
         return self._ask("GET", address, None, _preferring(wait))
 
+    def address(self, *path: str) -> str:
+        """Return the address of a path, as the service tells addresses."""
+        return _joined(path)
+
     def delete(self, address: str) -> Reply:
         """Let go of what is at an address that the service told."""
         return self._ask("DELETE", address, None, {})
