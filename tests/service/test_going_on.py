@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from dither.cli.app import app
 from dither.curator.folder import Curator
 from dither.curator.session import Session
 from dither.errors import BudgetExceeded, DitherError, InvalidParameter, LossNotStated, NotFound
@@ -121,3 +123,27 @@ def test_a_stream_is_fed_where_it_is_and_released_elsewhere(streaming: Running) 
     with pytest.raises(NotFound):
         session.stream("daily")
     assert session.balance().releases == 1
+
+
+def test_a_conversation_is_typed_elsewhere(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DITHER_TOKEN", running.token("talker", quota=900_000))
+    words = ["ask", "clinic", "typed", "ward = 'heart'", "--columns", "ward", "--epsilon", str(HUGE)]
+    assert "133" in CliRunner().invoke(app, [*words, "--server", running.url], catch_exceptions=False).stdout
+    words = ["ask", "clinic", "typed", "--answers", "--server", running.url]
+    assert "133" in CliRunner().invoke(app, words, catch_exceptions=False).stdout
+
+
+def test_a_stream_is_typed_elsewhere(streaming: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    [dataset] = streaming.curator.datasets()
+    streaming.people.add("typist", "analyst")
+    streaming.people.grant("typist", dataset.name, PureDP(3 * HUGE))
+    monkeypatch.setenv("DITHER_TOKEN", streaming.people.new_token("typist"))
+    monkeypatch.setenv("DITHER_SERVER", streaming.url)
+    for words, told in (
+        (["open", dataset.name, "mine", COUNT, "--epsilon", "1"], "0 of"),
+        (["release", dataset.name, "mine", "--until", "1"], "n"),
+        (["show", dataset.name, "mine"], "1 of"),
+        (["show", dataset.name], "mine"),
+        (["close", dataset.name, "mine"], "closed after 1 of"),
+    ):
+        assert told in CliRunner().invoke(app, ["stream", *words], catch_exceptions=False).stdout

@@ -38,11 +38,11 @@ class GoingOn:
         """Return the names of a person's conversations with a data set."""
         return {"conversations": list(self._session(bearer, name).conversations())}
 
-    def conversation(self, bearer: Bearer, name: str, called: str) -> dict[str, Any]:
+    def conversation(self, bearer: Bearer, name: str, called: str, confidence: str) -> dict[str, Any]:
         """Return what is public about a conversation, and all its answers."""
         alone = self._alone(bearer, name, "conversation", called)
         with alone as session, session.conversation(called, only_read=True) as talk:
-            return _talk_record(talk) | {"answers": [one.to_dict() for one in talk.answers()]}
+            return _talk_record(talk) | {"answers": [one.to_dict() for one in talk.answers(confidence=confidence)]}
 
     def open_conversation(
         self, bearer: Bearer, name: str, body: Mapping[str, Any], wait: Wait | None = None
@@ -56,6 +56,7 @@ class GoingOn:
 
     def converse(self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Answer questions of a conversation, at no further cost."""
+        self._session(bearer, name)
         check_fields(body, ("questions", "confidence"))
         questions, confidence = body.get("questions"), body.get("confidence", "0.95")
         is_list = isinstance(questions, list) and 1 <= len(questions) <= MOST_QUESTIONS
@@ -72,11 +73,13 @@ class GoingOn:
         """Return the names of a person's streams of a data set."""
         return {"streams": list(self._session(bearer, name).streams())}
 
-    def stream(self, bearer: Bearer, name: str, called: str, first: int, confidence: str) -> dict[str, Any]:
-        """Return what is public about a stream, and what it has released from a tick on."""
+    def stream(
+        self, bearer: Bearer, name: str, called: str, ticks: tuple[int, int | None], confidence: str
+    ) -> dict[str, Any]:
+        """Return what is public about a stream, and what it has released from a tick on, up to before another."""
         alone = self._alone(bearer, name, "stream", called)
         with alone as session, session.stream(called, only_read=True) as stream:
-            return _stream_record(stream) | {"answers": stream.answers(first, confidence=confidence).to_stored()}
+            return _stream_record(stream) | {"answers": stream.answers(*ticks, confidence=confidence).to_stored()}
 
     def open_stream(
         self, bearer: Bearer, name: str, body: Mapping[str, Any], wait: Wait | None = None
@@ -89,6 +92,7 @@ class GoingOn:
 
     def release_ticks(self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Release the ticks of a stream that have ended."""
+        self._session(bearer, name)
         check_fields(body, ("until",))
         with self._alone(bearer, name, "stream", called) as session, session.stream(called) as stream:
             found = stream.release(body.get("until"))
@@ -101,11 +105,12 @@ class GoingOn:
             return _stream_record(stream)
 
     def _named(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        dataset = self._session(bearer, name).dataset
         check_fields(body, ("name", "words"))
         called = body.get("name")
         if not isinstance(called, str):
             raise InvalidParameter("name", type(called).__name__, "a text: your name for it")
-        words = read_words(body.get("words"), self._session(bearer, name).dataset)
+        words = read_words(body.get("words"), dataset)
         if unsaid := [word for word in _NOT_SAID if word in words]:
             raise InvalidParameter(f"words.{unsaid[0]}", words[unsaid[0]], "left out")
         return called, words

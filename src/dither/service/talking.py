@@ -29,7 +29,8 @@ class Talking:
         return found
 
     async def _conversation(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        found: Response = await self._about(request, bearer, self.desk.conversation, _called(request))
+        confidence = request.query_params.get("confidence", "0.95")
+        found: Response = await self._about(request, bearer, self.desk.conversation, _called(request), confidence)
         return found
 
     async def _open_conversation(self, request: Request, bearer: Bearer, body: Any) -> Response:
@@ -45,8 +46,9 @@ class Talking:
         return found
 
     async def _stream(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        first, confidence = number_of(request, "first"), request.query_params.get("confidence", "0.95")
-        found: Response = await self._about(request, bearer, self.desk.stream, _called(request), first, confidence)
+        ticks = number_of(request, "first"), number_of(request, "end") if "end" in request.query_params else None
+        confidence = request.query_params.get("confidence", "0.95")
+        found: Response = await self._about(request, bearer, self.desk.stream, _called(request), ticks, confidence)
         return found
 
     async def _open_stream(self, request: Request, bearer: Bearer, body: Any) -> Response:

@@ -94,9 +94,10 @@ class RemoteTalk(_Elsewhere):
         told = self._transport.post(*self._path, "questions", body=body).json()
         return tuple(CountAnswer(**one) for one in told["answers"])
 
-    def answers(self) -> tuple[CountAnswer, ...]:
+    def answers(self, *, confidence: Number = "0.95") -> tuple[CountAnswer, ...]:
         """Return all answers so far, in the order of the questions; nothing is asked by this."""
-        return tuple(CountAnswer(**one) for one in self._looked()["answers"])
+        told = self._looked(confidence=str(exact("confidence", confidence)))
+        return tuple(CountAnswer(**one) for one in told["answers"])
 
 
 class RemoteStream(_Elsewhere):
@@ -112,26 +113,36 @@ class RemoteStream(_Elsewhere):
         """Whether nothing more is released."""
         return bool(self._looked()["closed"])
 
-    def release(self, until: int | None = None) -> QueryResult:
+    @property
+    def is_without_rows(self) -> bool:
+        """Whether no batch was ever fed; that is known where the stream is."""
+        return False
+
+    def release(self, until: int | None = None, *, now: None = None) -> QueryResult:
         """Release the ticks that have ended, and return those that were not released before.
 
         Args:
             until: release no more than this number of ticks in all.
+            now: left out: the clock is that of the service.
 
         """
+        if now is not None:
+            raise InvalidParameter("now", now, "left out: the clock is that of the service")
         body = {} if until is None else {"until": until}
         told = self._transport.post(*self._path, "ticks", body=body).json()
         return QueryResult.stored(told["answers"], self.receipt)
 
-    def answers(self, first: int = 0, *, confidence: Number = "0.95") -> QueryResult:
-        """Return what was released from a tick on; nothing is released by this.
+    def answers(self, first: int = 0, end: int | None = None, *, confidence: Number = "0.95") -> QueryResult:
+        """Return what was released, from a tick on; nothing is released by this.
 
         Args:
             first: the first tick, counted from 0.
+            end: the tick before which to end; by default all.
             confidence: the level of the intervals, each for one number.
 
         """
-        told = self._looked(first=first, confidence=str(exact("confidence", confidence)))
+        until = {} if end is None else {"end": end}
+        told = self._looked(first=first, confidence=str(exact("confidence", confidence)), **until)
         return QueryResult.stored(told["answers"], self.receipt)
 
     def picture(self, column: str | None = None, *, title: str = "") -> Chart:
