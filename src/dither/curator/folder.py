@@ -47,6 +47,7 @@ from dither.curator.owners import OwnersVerbs
 from dither.curator.same_rows import refuse_frames_twice, refuse_rows_twice
 from dither.curator.session import Session
 from dither.curator.shared_keys import refuse_shared_keys
+from dither.curator.sharing import keep_declared, learn_declared
 from dither.curator.shown import curator_html
 from dither.data.closing import Closing
 from dither.data.files import dump_schema, load_schema, loads
@@ -193,6 +194,7 @@ class Curator(OwnersVerbs, GoverningVerbs, Closing):
                 refuse_shared_keys(dataset, draft)
                 stage = "draft" if is_draft else OPEN
                 self._keep(draft, budget, str(dataset.unit), known.get(dataset.name), stage)
+            keep_declared(self.ledger, dataset.name, text)
         return dataset
 
     def as_read(self, dataset: DataSet, given: Mapping[str, Any] | None = None) -> DataSet:
@@ -207,12 +209,14 @@ class Curator(OwnersVerbs, GoverningVerbs, Closing):
 
     def datasets(self) -> tuple[DataSet, ...]:
         """Return all registered data sets by name."""
+        learn_declared(self.ledger, self.folder)
         for name in names_with_rows(self.folder):
             self._show_registered(name)
         return tuple(load_schema(path) for path in sorted((self.folder / "datasets").glob("*.yaml")))
 
     def dataset(self, name: str) -> DataSet:
         """Return one data set, by what it is called now; its own name is the one that it is registered with."""
+        learn_declared(self.ledger, self.folder)
         registered = self.registered(name) if name.isidentifier() else name
         path = schema_of(self.folder, registered)
         if name.isidentifier():

@@ -32,6 +32,7 @@ from dither.curator.offers.planned_size import planned_within
 from dither.curator.people import Bearer, Grant, People, Role
 from dither.curator.receipts import Log, receipt_text
 from dither.curator.session import Session
+from dither.curator.sharing import learn_declared
 from dither.curator.words import public_view
 from dither.data import wire
 from dither.errors import DitherError, InvalidParameter, NotFound
@@ -340,7 +341,8 @@ class Desk(Deciding, GoingOn):
         return session
 
     def _state(self, registered: str) -> tuple[int, int]:
-        """Return what changes when a data set is added anew."""
+        """Return what changes when a data set is added anew, here or on a machine that shares the ledger."""
+        learn_declared(self.curator.ledger, self.curator.folder)
         path = self.curator.folder / "datasets" / f"{registered}.yaml"
         try:
             changed = path.stat().st_mtime_ns
