@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from dither.disguise.lattice import Checked, Lattice, Node, rows_allowed
 from dither.disguise.rules import Rules, Trial
 from dither.disguise.table import Table
 
-_ATTACKS = ("homogeneity", "background", "skewness", "similarity", "minimality")
+#: Attacks on tables with one level for each quasi-identifier.
+LEVELS_ATTACKED: Final = ("homogeneity", "background", "skewness", "similarity", "minimality")
 
 
 @disguise
@@ -45,7 +46,7 @@ class Optimal(Disguise):
 
     name: ClassVar[str] = "optimal"
     source: ClassVar[str] = "Incognito (LeFevre et al. 2005); Flash (Kohlmayer et al. 2012)"
-    attacks: ClassVar[tuple[str, ...]] = _ATTACKS
+    attacks: ClassVar[tuple[str, ...]] = LEVELS_ATTACKED
 
     roles: Roles
     rules: Rules
@@ -82,7 +83,7 @@ class Datafly(Disguise):
 
     name: ClassVar[str] = "datafly"
     source: ClassVar[str] = "Datafly (Sweeney 1998)"
-    attacks: ClassVar[tuple[str, ...]] = _ATTACKS
+    attacks: ClassVar[tuple[str, ...]] = LEVELS_ATTACKED
 
     roles: Roles
     rules: Rules
