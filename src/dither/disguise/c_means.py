@@ -20,7 +20,7 @@ from dither.disguise.recoding import published
 from dither.disguise.rules import Rules, Trial
 from dither.disguise.table import Codes, Column, Table
 from dither.errors import InvalidParameter
-from dither.estimate.public_randomness import public_generator
+from dither.estimate.public_randomness import Generator, public_generator
 
 _ROUNDS: Final = 20
 #: Texts with more values lie along one line, in the order of the alphabet.
@@ -111,7 +111,7 @@ def around(points: Points, count: int) -> Codes:
     return of_row
 
 
-def _far_apart(points: Points, count: int, drawn: np.random.Generator) -> list[int]:
+def _far_apart(points: Points, count: int, drawn: Generator) -> list[int]:
     """Return rows drawn with the squared distance from those drawn before; many are drawn evenly at once."""
     if count > 1000:
         return list(drawn.permutation(len(points))[:count].tolist())
