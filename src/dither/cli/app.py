@@ -74,10 +74,6 @@ VERBS: Final = MappingProxyType(
             "Anonymize a table with noise: generalised values, merged groups of columns, sets of items, or rows at "
             "random.",
         ),
-        "disguise": Verb(
-            "disguise:disguise",
-            "Make rows look alike (k-anonymity and its kin), and measure what is left to find. NO formal guarantee.",
-        ),
         "risk": Verb(
             "disguise:risk",
             "Say what any table gives away: who can be found again, and what is learned of them. NO formal guarantee.",
@@ -113,6 +109,44 @@ PUBLISH: Final = MappingProxyType(
             "Publish the answers to many queries on the cells of one column or more, for one price.",
         ),
         "marginals": Verb("publish:marginals", "Publish several marginals of one table, which agree with each other."),
+    }
+)
+DISGUISE: Final = MappingProxyType(
+    {
+        "table": Verb(
+            "disguise:disguise",
+            "Make rows look alike (k-anonymity and its kin), and measure what is left to find. NO formal guarantee.",
+        ),
+        "cells": Verb(
+            "disguise_tables:cells", "Change cells: swaps, noise, coding, or values drawn again. NO formal guarantee."
+        ),
+        "anatomy": Verb(
+            "disguise_tables:anatomy",
+            "Publish quasi-identifiers and sensitive values in two tables, joined by groups. NO formal guarantee.",
+        ),
+        "slices": Verb(
+            "disguise_tables:slices", "Shuffle groups of columns by themselves within buckets. NO formal guarantee."
+        ),
+        "totals": Verb(
+            "disguise_totals:totals",
+            "Leave out or round cells of a table of sums, with an attacker's intervals. NO formal guarantee.",
+        ),
+        "baskets": Verb(
+            "disguise_tables:baskets",
+            "Make kinds of items until no basket is found by a few of them. NO formal guarantee.",
+        ),
+        "join": Verb(
+            "disguise_parties:join",
+            "Join two owners' columns only if every class has k rows, neither showing its rows. NO formal guarantee.",
+        ),
+        "releases": Verb("disguise_parties:releases", "Say what several releases of the same people tell together."),
+        "matrix": Verb(
+            "disguise_numbers:matrix", "Distort rows of numbers, and say what known rows undo. NO formal guarantee."
+        ),
+        "network": Verb(
+            "disguise_numbers:network",
+            "Change the weights of a network's edges, and say what stays. NO formal guarantee.",
+        ),
     }
 )
 STREAM: Final = MappingProxyType(
@@ -207,7 +241,7 @@ RESEARCHER: Final = "Researcher: find an algorithm, read its proof, try to refut
 PANELS: Final = MappingProxyType(
     {
         EVERYBODY: ("demo", "witness"),
-        OWNER: ("init", "add", "check", "bounds", "limits", "card", "serve", "disguise", "risk"),
+        OWNER: ("init", "add", "check", "bounds", "limits", "card", "serve", "risk"),
         ANALYST: (
             *("quote", "sql", "ask", "shell", "answer", "synthesize", "anonymize"),
             *("fit", "predict", "graph", "release"),
@@ -221,6 +255,11 @@ GROUPS: Final = MappingProxyType(
         "people": (PEOPLE, OWNER, "Who may ask from elsewhere, and what."),
         "receipt": (RECEIPT, EVERYBODY, "Receipts that anybody can check: what was debited for an answer."),
         "token": (TOKEN, OWNER, "The tokens by which people are known to a service."),
+        "disguise": (
+            DISGUISE,
+            OWNER,
+            "Tables, numbers and networks that look alike or changed, and what is left to find. NO formal guarantee.",
+        ),
         "ledger": (LEDGER, OWNER, "What was spent, by whom, and whether the books are true."),
         "publish": (PUBLISH, ANALYST, "Publish tables of counts: histograms, many queries at once, marginals."),
         "stream": (STREAM, ANALYST, "Numbers that go on being released, tick by tick, for one price."),
@@ -270,7 +309,8 @@ def _datasets(
 
 for _name, (_verbs, _title, _help) in GROUPS.items():
     _lists = _verbs is DATASETS
-    _made = group(_verbs, help=_help, no_args_is_help=not _lists, invoke_without_command=_lists)
+    _usual = "table" if _verbs is DISGUISE else None
+    _made = group(_verbs, usual_verb=_usual, help=_help, no_args_is_help=not _lists, invoke_without_command=_lists)
     _made.callback()(_datasets if _lists else _with_home)
     app.add_typer(_made, name=_name, help=_help, rich_help_panel=_title)
 

@@ -97,9 +97,10 @@ class Disclosed:
                 ),
                 bullets(self.left_out) if self.left_out else "",
                 note(
-                    "For the private table the values of columns and the number of rows count as public. Its attacker, too, "
-                    "does better than by chance where quasi-identifiers and sensitive values go together: that is what "
-                    "tables teach, and any one row changes little of it. All figures are of this one table and of one draw."
+                    "For the private table the values of columns and the number of rows count as public. Its attacker, "
+                    "too, does better than by chance where quasi-identifiers and sensitive values go together: that is "
+                    "what tables teach, and any one row changes little of it. All figures are of this one table and of "
+                    "one draw."
                 ),
             ),
         )

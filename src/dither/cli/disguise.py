@@ -1,4 +1,4 @@
-"""``dither disguise`` and ``dither risk``: tables without a formal guarantee, and what they give away."""
+"""``dither disguise table`` and ``dither risk``: tables without a formal guarantee, and what they give away."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dither.errors import InvalidParameter
 if TYPE_CHECKING:
     from dither.disguise import Disguise, Risk, Roles, Rules
 
-_File = Annotated[Path, typer.Argument(metavar="FILE", help="Your table, as .csv or .parquet.")]
-_Quasi = Annotated[str | None, typer.Option(help="Quasi-identifiers: columns that others may know of people.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="Your table, as .csv or .parquet.")]
+Quasi = Annotated[str | None, typer.Option(help="Quasi-identifiers: columns that others may know of people.")]
 _Schema = Annotated[
     Path | None, typer.Option(help="A schema with a role for each column, in place of their names here.")
 ]
@@ -25,22 +25,24 @@ _InSchema = Annotated[str | None, typer.Option("--table", help="The table of the
 _Earlier = Annotated[
     Path | None, typer.Option(help="For the report: another release of the same rows, in the same order.")
 ]
-_Sensitive = Annotated[str | None, typer.Option(help="Columns that others should not learn.")]
+Sensitive = Annotated[str | None, typer.Option(help="Columns that others should not learn.")]
 
 
 def disguise(
-    file: _File,
+    file: File,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the disguised table goes: .csv or .parquet.")],
     k: Annotated[int, typer.Option("--k", help="How many rows look alike, at least.", min=1)],
-    quasi: _Quasi = None,
-    sensitive: _Sensitive = None,
+    quasi: Quasi = None,
+    sensitive: Sensitive = None,
     identifiers: Annotated[str | None, typer.Option(help="Columns that name people; they are dropped.")] = None,
     schema: _Schema = None,
     in_schema: _InSchema = None,
     method: Annotated[
         str,
         typer.Option(
-            help="mondrian, k-member, or optimal, datafly (with --hierarchies), microaggregation, averages (numbers)."
+            help="mondrian (multidimensional), cell, k-member, c-means, set-partition, value-suppression, "
+            "local-suppression; with --hierarchies optimal (full-domain), samarati, datafly, subtree, sibling, guided, "
+            "guided-ordered; for numbers microaggregation, averages."
         ),
     ] = "mondrian",
     relaxed: Annotated[
@@ -50,7 +52,8 @@ def disguise(
         Path | None, typer.Option(help="A YAML file: for each column a tree, intervals, masks, or a CSV file of ARX's.")
     ] = None,
     suppression: Annotated[
-        float, typer.Option(help="For optimal, datafly: the share of rows that may be left out.", min=0, max=1)
+        float,
+        typer.Option(help="For methods with --hierarchies: the share of rows that may be left out.", min=0, max=1),
     ] = 0.0,
     diverse: Annotated[
         float | None, typer.Option("--l", help="How diverse the sensitive values of a class are, at least.")
@@ -82,7 +85,7 @@ def disguise(
     _check_earlier(earlier, report)
     if sizes is not None and report is None:
         raise InvalidParameter("map", sizes, "given with --report, which draws it")
-    _check_files(file, [Output("out", out, (".csv", ".parquet")), *_report(report)], force=force)
+    check_files(file, [Output("out", out, (".csv", ".parquet")), *_report(report)], force=force)
     table = Table.read(file)
     typed = {"quasi": quasi, "sensitive": sensitive, "identifiers": identifiers}
     roles = _roles(typed, table.names, schema, in_schema)
@@ -121,9 +124,9 @@ def disguise(
 
 
 def risk(
-    file: _File,
-    quasi: _Quasi = None,
-    sensitive: _Sensitive = None,
+    file: File,
+    quasi: Quasi = None,
+    sensitive: Sensitive = None,
     schema: _Schema = None,
     in_schema: _InSchema = None,
     population: Annotated[
@@ -144,7 +147,7 @@ def risk(
     from dither.disguise.uniques import household_risk, population_uniques, special_uniques
 
     _check_earlier(earlier, report)
-    _check_files(file, _report(report), force=force)
+    check_files(file, _report(report), force=force)
     everybody = None if population is None else Table.read(population)
     table = Table.read(file)
     roles = _roles({"quasi": quasi, "sensitive": sensitive}, table.names, schema, in_schema)
@@ -221,7 +224,8 @@ def _report(report: Path | None) -> list[Output]:
     return [] if report is None else [Output("report", report, (".html", ".json"))]
 
 
-def _check_files(file: Path, outputs: Sequence[Output], *, force: bool) -> None:
+def check_files(file: Path, outputs: Sequence[Output], *, force: bool) -> None:
+    """Refuse outputs that cannot be written, that are the table itself, or that are there already without force."""
     check_outputs(outputs)
     keep_known(outputs)
     for output in outputs:

@@ -100,13 +100,14 @@ class Side:
         table: its columns.
         person: the column that both sides have, and that names people.
         quasi: its quasi-identifiers; its other columns are released as they are.
+        dropped: other columns that name people, which are not released.
 
     """
 
-    def __init__(self, name: str, table: Any, person: str, quasi: Sequence[str]) -> None:
+    def __init__(self, name: str, table: Any, person: str, quasi: Sequence[str], dropped: Sequence[str] = ()) -> None:
         self.name, self._person, self.quasi = name, person, tuple(quasi)
         self._table = Table.of(table)
-        self._roles = Roles(self.quasi, identifiers=(person,))
+        self._roles = Roles(self.quasi, identifiers=(person, *dropped))
         who = self._table[person]
         if len(set(who.codes.tolist())) != len(self._table) or None in who.values:
             raise InvalidParameter(person, name, "a column that names every person of a side, in one row each")
@@ -119,7 +120,7 @@ class Side:
 
     def columns(self) -> tuple[str, ...]:
         """Return the names of the columns that it releases."""
-        return tuple(one for one in self._table.names if one != self._person)
+        return tuple(one for one in self._table.names if one not in self._roles.identifiers)
 
     def cut(self, k: int) -> None:
         """Cut the rows into classes of k rows or more, and take a new key."""
