@@ -25,7 +25,7 @@ from dither.disguise import (
 from dither.disguise import classes as grouping
 from dither.disguise.table import Table
 from dither.errors import InvalidParameter
-from tests.disguise import slow
+from tools.bench import anonymity as slow
 
 QUASI = ("a", "b")
 TREE = {value: (f"g{value // 2}", f"h{value // 4}", "*") for value in range(8)}

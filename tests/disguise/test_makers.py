@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,62 +24,9 @@ from dither.disguise import (
 from dither.disguise.contract import disguise
 from dither.disguise.microaggregation import mdav
 from dither.errors import InvalidParameter
-from tests.disguise import slow
-
-RULES = (
-    Rules(k=2),
-    Rules(k=3, l=2),
-    Rules(k=2, l=1.5, diversity="entropy"),
-    Rules(k=1, l=2, diversity="recursive", c=4),
-    Rules(k=2, t=0.4),
-    Rules(k=1, t=0.3, distance="ordered"),
-    Rules(k=2, alpha=0.8),
-    Rules(k=2, beta=2),
-    Rules(k=2, delta=1.5),
-)
-
-
-def drawn(rows: int | None = None, *, missing: bool = True) -> slow.Columns:
-    """A table with two columns of numbers, one of texts and one of few sensitive values, both of which occur."""
-    numbers = np.random.default_rng()
-    rows = rows or int(numbers.integers(8, 40))
-    table = {
-        "name": [f"person {row}" for row in range(rows)],
-        "age": numbers.integers(-5, 20, rows).tolist(),
-        "pay": numbers.integers(0, 4, rows).tolist(),
-        "ward": numbers.choice(["aa", "ab", "ba", "c"], rows).tolist(),
-        "ill": [*("x", "y", "z") * 2, *numbers.choice(["x", "y", "z"], rows - 6).tolist()],
-    }
-    if missing and numbers.integers(2):
-        table["age"][0] = table["ward"][1] = None
-    return table
-
-
-ROLES = Roles(("age", "pay", "ward"), ("ill",), ("name",))
-
-
-def broken(table: slow.Columns, quasi: tuple[str, ...], rules: Rules) -> list[Counter[Any]]:
-    """The classes that break a rule, by the definitions."""
-    whole = Counter(table["ill"])
-    places = {value: place for place, value in enumerate(sorted(whole))}
-    far = {
-        "equal": lambda one, other: float(one != other),
-        "ordered": lambda one, other: abs(places[one] - places[other]) / max(len(places) - 1, 1),
-    }
-
-    def breaks(seen: Counter[Any]) -> bool:
-        least = {"distinct": slow.distinct, "entropy": slow.entropy, "recursive": lambda s: slow.recursive(s, rules.c)}
-        gains = slow.gains(seen, whole)
-        return (
-            seen.total() < rules.k
-            or (rules.l is not None and least[rules.diversity](seen) < rules.l - 1e-9)
-            or (rules.t is not None and slow.moved(seen, whole, far[rules.distance]) > rules.t + 1e-6)
-            or (rules.alpha is not None and max(seen.values()) / seen.total() > rules.alpha + 1e-9)
-            or (rules.beta is not None and max(gains) - 1 > rules.beta + 1e-9)
-            or (rules.delta is not None and max(abs(np.log(np.maximum(gains, 1e-300)))) >= rules.delta)
-        )
-
-    return [seen for seen in slow.in_classes(table, quasi, "ill") if breaks(seen)]
+from tools.bench import anonymity as slow
+from tools.bench.anonymity import PEOPLE as ROLES
+from tools.bench.anonymity import RULES, broken, drawn
 
 
 @pytest.mark.parametrize("rules", RULES, ids=Rules.said)

@@ -212,9 +212,13 @@ def disguises() -> dict[str, type[Disguise]]:
     return dict(sorted(_disguises.items()))
 
 
+#: Two schemes of generalisation that are better known by a method of theirs.
+ALSO: Final = {"full-domain": "optimal", "multidimensional": "mondrian"}
+
+
 def find_disguise(name: str) -> type[Disguise]:
-    """Return the disguise of that name."""
+    """Return the disguise of that name; a scheme of generalisation stands for the method that makes it."""
     known = disguises()
-    if name not in known:
-        raise InvalidParameter("disguise", name, f"one of {', '.join(known)}")
-    return known[name]
+    if name not in known and name not in ALSO:
+        raise InvalidParameter("disguise", name, f"one of {', '.join((*known, *ALSO))}")
+    return known[ALSO.get(name, name)]
