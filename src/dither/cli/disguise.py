@@ -135,6 +135,9 @@ def risk(
     fraction: Annotated[
         float | None, typer.Option(help="The share of the population in the table: estimates who is alone there.")
     ] = None,
+    weights: Annotated[
+        str | None, typer.Option(help="A column of sampling weights: how many people each row stands for.")
+    ] = None,
     household: Annotated[str | None, typer.Option(help="A column that says who lives together.")] = None,
     earlier: _Earlier = None,
     report: Report = None,
@@ -143,8 +146,9 @@ def risk(
 ) -> None:
     """Say what any table gives away: who can be found again, and what is learned of them. NO formal guarantee."""
     from dither.disguise import WARNING, Table, risk_of
-    from dither.disguise.report import guess_words, risk_rows, uniques_told, write_risk
+    from dither.disguise.report import guess_words, risk_rows, uniques_told, weights_told, write_risk
     from dither.disguise.uniques import household_risk, population_uniques, special_uniques
+    from dither.disguise.weighted import weighted_risk
 
     _check_earlier(earlier, report)
     check_files(file, _report(report), force=force)
@@ -153,8 +157,15 @@ def risk(
     roles = _roles({"quasi": quasi, "sensitive": sensitive}, table.names, schema, in_schema)
     found: Risk = risk_of(table, roles.quasi, roles.sensitive, everybody)
     alone = special_uniques(table, roles.quasi)
+    if fraction is not None and weights is not None:
+        raise InvalidParameter("fraction", fraction, "left out with --weights, which say it")
+    heavy = None if weights is None else weighted_risk(table, roles.quasi, weights)
+    if heavy is not None:
+        fraction = len(table) / heavy.population
     of_all = None if fraction is None else population_uniques(table, roles.quasi, fraction)
     further = uniques_told(alone, of_all, None if household is None else household_risk(table, roles.quasi, household))
+    if heavy is not None:
+        further += weights_told(heavy)
     if report is not None:
         from dither.cli.disclosure import of_table
 
@@ -172,6 +183,8 @@ def risk(
             f"of {of_all.population:,} people, alone in the population: {of_all.zayatz:,.0f} (Zayatz), "
             f"{of_all.pitman:,.0f} (Pitman)"
         )
+    if heavy is not None:
+        say(f"by weights, rows alone in the population: {heavy.alone:,.1f}, found again: {heavy.found:,.1f} (expected)")
     if "household" in further.figures:
         say(f"household risk, highest: {further.figures['household']:.2%}")
     for one in found.guesses:

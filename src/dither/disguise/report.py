@@ -12,6 +12,7 @@ from dither.disguise.contract import WARNING, Disguised, find_disguise
 from dither.disguise.measures import Guess, Risk
 from dither.disguise.tradeoff import Point
 from dither.disguise.uniques import PopulationUniques, Special
+from dither.disguise.weighted import WeightedRisk
 from dither.pages.charts import Bars, Line, bar_chart, line_chart
 from dither.pages.frame import Axis
 from dither.pages.markup import Markup
@@ -153,6 +154,18 @@ def uniques_told(special: Special, population: PopulationUniques | None, househo
         "The fewer columns set a row apart, the easier it is found. Numbers of a population are estimates by models."
     )
     return Further((section("Rows that stand alone", table((), rows), note(words)),), figures)
+
+
+def weights_told(found: WeightedRisk) -> Further:
+    """Return what a report says of a sample with weights."""
+    rows = [
+        ("people that the rows stand for", f"{found.population:,.0f}"),
+        ("rows alone in the population, expected", f"{found.alone:,.1f}"),
+        ("rows found again, expected", f"{found.found:,.1f}"),
+        ("highest probability of a row to be found", f"{found.highest:.2%}"),
+    ]
+    words = "By the weights of the rows and the model of Benedetti and Franconi; estimates, no bounds."
+    return Further((section("By sampling weights", table((), rows), note(words)),), {"weights": found.to_dict()})
 
 
 def map_told(points: Sequence[Point]) -> Further:
