@@ -65,7 +65,7 @@ def test_levels_are_chosen_from_hierarchies(here: Path) -> None:
     (here / "levels.yaml").write_text("age: {intervals: [8, 16]}\nzip: {masks: true}\nill: {x: [a, b], y: [c]}\n")
     found = typed(
         "disguise t.csv --quasi age,zip --sensitive ill --k 4 --method optimal --hierarchies levels.yaml "
-        "--t 0.5 --distance hierarchical -o out.csv --keep-order"
+        "--t 0.5 --distance hierarchical -o out.csv --keep-order --others name"
     )
     assert found.exit_code == 0, found.output
     assert Table.read(here / "out.csv")["name"].cells() == [f"p{row}" for row in range(24)]
@@ -73,7 +73,7 @@ def test_levels_are_chosen_from_hierarchies(here: Path) -> None:
 
 @pytest.mark.parametrize(("method", "quasi"), [("k-member", "age,zip"), ("averages", "age")])
 def test_other_methods_are_reached_by_name(here: Path, method: str, quasi: str) -> None:
-    found = typed(f"disguise t.csv --quasi {quasi} --k 4 --method {method} -o out.csv")
+    found = typed(f"disguise t.csv --quasi {quasi} --k 4 --method {method} --identifiers name -o out.csv")
     assert found.exit_code == 0, found.output
     assert k_anonymity(Table.read(here / "out.csv"), quasi.split(",")) >= 4
 
@@ -83,12 +83,17 @@ def test_other_methods_are_reached_by_name(here: Path, method: str, quasi: str) 
     [
         ("disguise t.csv --quasi age --k 2 -o t.csv --force", "another file"),
         ("disguise t.csv --quasi age --k 2 -o out.txt", "ending in"),
-        ("disguise t.csv --quasi age --k 2 -o out.csv --method optimal --relaxed", "left out with optimal"),
-        ("disguise t.csv --quasi age --k 2 -o out.csv --suppression 0.1", "left out with mondrian"),
-        ("disguise t.csv --quasi age --k 99 -o out.csv", "number of rows"),
+        (
+            "disguise t.csv --quasi age --k 2 -o out.csv --method optimal --relaxed --identifiers name",
+            "left out with optimal",
+        ),
+        ("disguise t.csv --quasi age --k 2 -o out.csv --suppression 0.1 --identifiers name", "left out with mondrian"),
+        ("disguise t.csv --quasi age --k 99 -o out.csv --identifiers name", "number of rows"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv", "another value in each row"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv --others town", "one of name"),
         ("disguise none.csv --quasi age --k 2 -o out.csv", "is there"),
         ("disguise t.csv --quasi age --k 2 -o out.csv --map 2,4", "given with --report"),
-        ("disguise t.csv --quasi age --k 2 -o out.csv --report r.html --map 2,x", "whole numbers"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv --report r.html --map 2,x --identifiers name", "whole numbers"),
         ("risk t.csv --quasi age --earlier t.csv", "given with --report"),
         ("risk t.csv --quasi age --fraction 2", "a share"),
         ("risk t.csv --quasi town", "one of name"),

@@ -100,6 +100,22 @@ def test_presence_and_risk_are_counted_against_a_population() -> None:
         presence({"a": [4], "b": [1]}, everybody, QUASI)
 
 
+def test_wildcards_fit_whatever_both_have() -> None:
+    numbers = np.random.default_rng()
+    for _ in range(6):
+        table = {name: numbers.choice(np.array([None, 1, 2], dtype=object), 15).tolist() for name in "abc"}
+        rows = list(zip(*table.values(), strict=True))
+
+        def fits(one: Any, other: Any) -> bool:
+            return all(a is None or b is None or a == b for a, b in zip(one, other, strict=True))
+
+        least = min(sum(fits(one, other) for other in rows) for one in rows)
+        assert k_anonymity(table, list("abc"), missing="wildcard") == least
+        assert k_anonymity(table, list("abc")) <= least
+    with pytest.raises(InvalidParameter, match="own or wildcard"):
+        k_anonymity(table, ["a"], missing="none")  # type: ignore[arg-type]
+
+
 def test_baskets_are_counted_by_all_combinations() -> None:
     baskets = [{"a", "b", "c"}, {"a", "b"}, {"b", "c"}, {"a", "b", "c"}, {"d"}, {"d"}]
     assert [km_anonymity(baskets, m) for m in (1, 2, 3)] == [2, 2, 2]

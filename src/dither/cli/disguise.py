@@ -14,7 +14,7 @@ from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, wr
 from dither.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from dither.disguise import Disguise, Risk, Roles, Rules
+    from dither.disguise import Disguise, Risk, Roles, Rules, Table
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="Your table, as .csv or .parquet.")]
 Quasi = Annotated[str | None, typer.Option(help="Quasi-identifiers: columns that others may know of people.")]
@@ -35,6 +35,9 @@ def disguise(
     quasi: Quasi = None,
     sensitive: Sensitive = None,
     identifiers: Annotated[str | None, typer.Option(help="Columns that name people; they are dropped.")] = None,
+    others: Annotated[
+        str | None, typer.Option(help="Columns that stay as they are although every row has another value.")
+    ] = None,
     schema: _Schema = None,
     in_schema: _InSchema = None,
     method: Annotated[
@@ -89,6 +92,7 @@ def disguise(
     table = Table.read(file)
     typed = {"quasi": quasi, "sensitive": sensitive, "identifiers": identifiers}
     roles = _roles(typed, table.names, schema, in_schema)
+    _check_left_in(table, roles, words_of(others) or (), schema)
     values = {name: table[name].values for name in (*roles.quasi, *roles.sensitive)}
     trees = {} if hierarchies is None else read_hierarchies(hierarchies, values)
     kinds: Any = {"diversity": diversity, "distance": distance}
@@ -139,14 +143,17 @@ def risk(
         str | None, typer.Option(help="A column of sampling weights: how many people each row stands for.")
     ] = None,
     household: Annotated[str | None, typer.Option(help="A column that says who lives together.")] = None,
+    missing: Annotated[
+        str, typer.Option(help="A missing cell is a value of its own, or a wildcard that fits any: own or wildcard.")
+    ] = "own",
     earlier: _Earlier = None,
     report: Report = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Say what any table gives away: who can be found again, and what is learned of them. NO formal guarantee."""
-    from dither.disguise import WARNING, Table, risk_of
-    from dither.disguise.report import guess_words, risk_rows, uniques_told, weights_told, write_risk
+    from dither.disguise import WARNING, Table, k_anonymity, risk_of
+    from dither.disguise.report import Further, guess_words, risk_rows, uniques_told, weights_told, write_risk
     from dither.disguise.uniques import household_risk, population_uniques, special_uniques
     from dither.disguise.weighted import weighted_risk
 
@@ -160,12 +167,16 @@ def risk(
     if fraction is not None and weights is not None:
         raise InvalidParameter("fraction", fraction, "left out with --weights, which say it")
     heavy = None if weights is None else weighted_risk(table, roles.quasi, weights)
+    how: Any = missing
+    fits = None if missing == "own" else k_anonymity(table, roles.quasi, missing=how)
     if heavy is not None:
         fraction = len(table) / heavy.population
     of_all = None if fraction is None else population_uniques(table, roles.quasi, fraction)
     further = uniques_told(alone, of_all, None if household is None else household_risk(table, roles.quasi, household))
     if heavy is not None:
         further += weights_told(heavy)
+    if fits is not None:
+        further += Further((), {"fitting": fits})
     if report is not None:
         from dither.cli.disclosure import of_table
 
@@ -177,6 +188,8 @@ def risk(
     say(WARNING, style="bold red")
     for name, figure in risk_rows(found):
         say(f"{name}: {figure}")
+    if fits is not None:
+        say(f"rows that fit a row, with missing cells as wildcards: {fits:,} at least")
     say(f"rows alone by at most {len(alone.rows)} of the columns: {alone.any_row:,}")
     if of_all is not None:
         say(
@@ -218,6 +231,21 @@ def _roles(typed: Mapping[str, str | None], there: Sequence[str], schema: Path |
     )
     named = {one.stored_name for one in columns}
     return Roles(quasi, sensitive, (*identifiers, *(one for one in there if one not in named)))
+
+
+def _check_left_in(table: Table, roles: Roles, others: Sequence[str], schema: Path | None) -> None:
+    """Refuse a column that may name people and that nobody spoke of; a schema speaks of all."""
+    from dither.disguise.contract import left_in
+
+    for name in others:
+        table[name]
+    # Columns that are missing are told before.
+    for name in (*roles.quasi, *roles.sensitive, *roles.identifiers):
+        table[name]
+    silent = [name for name in left_in(table, roles) if name not in others]
+    if silent and schema is None:
+        rule = "told of every column that has another value in each row, or --others, if it names nobody"
+        raise InvalidParameter("identifiers", silent[0], rule)
 
 
 def _sizes(text: str) -> list[int]:

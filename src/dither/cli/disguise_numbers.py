@@ -139,7 +139,14 @@ def network(
         raise InvalidParameter("directed", directed, "given with alike, which compares the edges that leave a node")
     by = _reweighing(method, _chosen(pairs, nodes, method), sigma, reach, k, mu)
     graph = _graph(nodes, cells, weights.tolist(), directed=directed)
-    made = by.apply(graph)
+    try:
+        made = by.apply(graph)
+    except InvalidParameter as failure:
+        pair = failure.offender
+        if failure.parameter != "pairs" or not isinstance(pair, tuple):
+            raise
+        by_number = list(nodes)
+        raise InvalidParameter("pairs", tuple(by_number[node] for node in pair), failure.rule) from None
     rows = [(*pair, one) for pair, one in zip(zip(*cells, strict=True), made.graph.weights.tolist(), strict=True)]
     path = write_whole(out, lambda target: _write(target, (*columns, weight), rows))
     told(made, {"edges": path}, [f"{name}: {figure:.4g}" for name, figure in made.measured], as_json=as_json)
@@ -148,11 +155,16 @@ def network(
 def _graph(nodes: dict[Any, int], cells: Sequence[Sequence[Any]], weights: list[float], *, directed: bool) -> Weighted:
     from dither.disguise.networks import Weighted
 
+    seen: set[Any] = set()
     for number, (first, last, one) in enumerate(zip(*cells, weights, strict=True), start=1):
         if not one > 0:
             raise InvalidParameter(f"weight of row {number}", one, f"above zero, between {first} and {last}")
         if first == last:
             raise InvalidParameter(f"row {number}", first, "an edge between two different nodes")
+        pair = (first, last) if directed else frozenset((first, last))
+        if pair in seen:
+            raise InvalidParameter(f"row {number}", f"{first}, {last}", "an edge that is listed once")
+        seen.add(pair)
     edges = [(nodes[first], nodes[last], one) for first, last, one in zip(*cells, weights, strict=True)]
     return Weighted.of(edges, nodes=len(nodes), directed=directed)
 
@@ -170,6 +182,8 @@ def _chosen(pairs: Path | None, nodes: dict[Any, int], method: str) -> tuple[tup
         raise InvalidParameter("pairs", list(table.names), "a file of two columns")
     found = list(zip(*table.columns().values(), strict=True))
     for pair in found:
+        if pair[0] == pair[1]:
+            raise InvalidParameter("pairs", pair, "of two different nodes")
         for node in pair:
             if node not in nodes:
                 raise InvalidParameter("pairs", node, "nodes of the network")
