@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,11 +22,13 @@ from dither.disguise import (
     find_disguise,
 )
 from dither.disguise.contract import disguise
+from dither.disguise.full_domain import Search
+from dither.disguise.lattice import Lattice
 from dither.disguise.microaggregation import mdav
 from dither.errors import InvalidParameter
 from tools.bench import anonymity as slow
 from tools.bench.anonymity import PEOPLE as ROLES
-from tools.bench.anonymity import RULES, broken, drawn
+from tools.bench.anonymity import RULES, broken, drawn, least_penalty, trees_of
 
 
 @pytest.mark.parametrize("rules", RULES, ids=Rules.said)
@@ -103,36 +105,10 @@ def test_strict_cuts_go_on_until_none_is_left() -> None:
             assert all(min(place, len(inside) - place) < 4 for place in cuts)
 
 
-def least_penalty(table: slow.Columns, trees: dict[str, Hierarchy], k: int, diverse: int, allowed: int) -> float:
-    """The smallest penalty of all choices of levels, by trying them all, row by row."""
-    quasi, rows, best = list(trees), len(table["ill"]), 1.0
-    for node in itertools.product(*(range(tree.height + 1) for tree in trees.values())):
-        cells = {
-            name: [tree.label(value, level) for value in table[name]]
-            for (name, tree), level in zip(trees.items(), node, strict=True)
-        }
-        penalty, gone = 0.0, 0
-        for some in slow.classes(cells, quasi):
-            if len(some) < k or len({table["ill"][row] for row in some}) < diverse:
-                gone += len(some)
-                continue
-            for name, level in zip(quasi, node, strict=True):
-                every = trees[name].labels
-                alike = sum(trees[name].label(value, level) == cells[name][some[0]] for value in every)
-                penalty += len(some) * (alike - 1) / max(len(every) - 1, 1) / len(quasi)
-        if gone <= allowed:
-            best = min(best, (penalty + gone) / rows)
-    return best
-
-
 @pytest.mark.parametrize("number", range(8))
 def test_the_best_levels_are_those_that_exhaustion_finds(number: int) -> None:
     table = drawn(16 + number)
-    trees = {
-        "age": Hierarchy.intervals(table["age"], [5, 10]),
-        "pay": Hierarchy.tree({"low": [0, 1], "high": [2, 3]}),
-        "ward": Hierarchy.masks(table["ward"]),
-    }
+    trees = trees_of(table)
     for k, diverse, share in ((2, 1, 0.0), (2, 2, 0.2), (3, 1, 0.1)):
         made = Optimal(ROLES, Rules(k=k, l=diverse), trees, share).apply(table)
         allowed = int(share * len(table["ill"]))
@@ -140,6 +116,54 @@ def test_the_best_levels_are_those_that_exhaustion_finds(number: int) -> None:
         assert made.blur.ncp == pytest.approx(least_penalty(table, trees, k, diverse, allowed))
         greedy = Datafly(ROLES, Rules(k=k, l=diverse), trees, share).apply(table)
         assert (greedy.blur.ncp or 0) >= (made.blur.ncp or 0) - 1e-12
+
+
+def least_loss(table: slow.Columns, trees: dict[str, Hierarchy], k: int, allowed: int, loss: str) -> float:
+    """The smallest loss of all choices of levels, by trying them all, row by row."""
+    rows, best = len(table["ill"]), np.inf
+    top = sum(tree.height for tree in trees.values())
+    for node in itertools.product(*(range(tree.height + 1) for tree in trees.values())):
+        levels = dict(zip(trees, node, strict=True))
+        cells = {name: [trees[name].label(value, levels[name]) for value in table[name]] for name in trees}
+        classes = slow.classes(cells, list(trees))
+        kept = [row for some in classes if len(some) >= k for row in some]
+        gone = rows - len(kept)
+        if gone > allowed:
+            continue
+        lost = sum(node) / top
+        if loss == "discernibility":
+            lost = (sum(len(some) ** 2 for some in classes if len(some) >= k) + gone * rows) / rows**2
+        if loss == "entropy":
+            lost = gone / rows
+            for name in trees:
+                open_bits = [
+                    np.log2(cells[name].count(cells[name][row]) / texts(table[name]).count(str(table[name][row])))
+                    for row in kept
+                ]
+                most = sum(np.log2(rows / texts(table[name]).count(str(value))) for value in table[name])
+                lost += sum(open_bits) / most / len(trees) if most else 0
+        best = min(best, lost)
+    return float(best)
+
+
+def texts(values: list[object]) -> list[str]:
+    return [str(value) for value in values]
+
+
+@pytest.mark.parametrize("loss", ["discernibility", "entropy", "height"])
+def test_other_losses_are_as_small_as_exhaustion_finds(loss: Any) -> None:
+    for share in (0.0, 0.2):
+        table = drawn(18, missing=False)
+        trees = trees_of(table)
+        trial = Rules(k=3).over(Table.of(table), ())
+        lattice = Lattice.of(Table.of(table), tuple(trees), trees, trial, loss)
+        allowed = int(share * 18)
+        node = Search(lattice, allowed, tagged=True).best()
+        assert lattice.check(node).penalty == pytest.approx(least_loss(table, trees, 3, allowed, loss))
+        made = Optimal(ROLES, Rules(k=3), trees, share, loss).apply(table)
+        assert made.blur.suppressed <= allowed
+    with pytest.raises(InvalidParameter, match="loss"):
+        Optimal(ROLES, Rules(), {}, 0.0, "none")  # type: ignore[arg-type]
 
 
 def test_values_that_are_written_alike_are_one_on_every_level() -> None:

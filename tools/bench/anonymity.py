@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 
-from dither.disguise import Roles, Rules
+from dither.disguise import Hierarchy, Roles, Rules
 
 Columns = dict[str, list[Any]]
 
@@ -108,13 +109,14 @@ def broken(table: Columns, quasi: tuple[str, ...], rules: Rules) -> list[Counter
     """Return the classes that break a rule, by the definitions."""
     whole = Counter(table["ill"])
     places = {value: place for place, value in enumerate(sorted(whole))}
-    far = {
+    far: dict[str, Callable[[Any, Any], float]] = {
         "equal": lambda one, other: float(one != other),
         "ordered": lambda one, other: abs(places[one] - places[other]) / max(len(places) - 1, 1),
     }
 
     def breaks(seen: Counter[Any]) -> bool:
-        least = {"distinct": distinct, "entropy": entropy, "recursive": lambda s: recursive(s, rules.c)}
+        least: dict[str, Callable[[Counter[Any]], float]] = {"distinct": distinct, "entropy": entropy}
+        least["recursive"] = lambda some: recursive(some, rules.c)
         ratios = gains(seen, whole)
         return (
             seen.total() < rules.k
@@ -126,3 +128,34 @@ def broken(table: Columns, quasi: tuple[str, ...], rules: Rules) -> list[Counter
         )
 
     return [seen for seen in in_classes(table, quasi, "ill") if breaks(seen)]
+
+
+def trees_of(table: Columns) -> dict[str, Hierarchy]:
+    """Return hierarchies of the quasi-identifiers of a generated table."""
+    return {
+        "age": Hierarchy.intervals(table["age"], [5, 10]),
+        "pay": Hierarchy.tree({"low": [0, 1], "high": [2, 3]}),
+        "ward": Hierarchy.masks(table["ward"]),
+    }
+
+
+def least_penalty(table: Columns, trees: dict[str, Hierarchy], k: int, diverse: int, allowed: int) -> float:
+    """Return the smallest penalty of all choices of levels, by trying them all, row by row."""
+    quasi, rows, best = list(trees), len(table["ill"]), 1.0
+    for node in itertools.product(*(range(tree.height + 1) for tree in trees.values())):
+        cells = {
+            name: [tree.label(value, level) for value in table[name]]
+            for (name, tree), level in zip(trees.items(), node, strict=True)
+        }
+        penalty, gone = 0.0, 0
+        for some in classes(cells, quasi):
+            if len(some) < k or len({table["ill"][row] for row in some}) < diverse:
+                gone += len(some)
+                continue
+            for name, level in zip(quasi, node, strict=True):
+                every = trees[name].labels
+                alike = sum(trees[name].label(value, level) == cells[name][some[0]] for value in every)
+                penalty += len(some) * (alike - 1) / max(len(every) - 1, 1) / len(quasi)
+        if gone <= allowed:
+            best = min(best, (penalty + gone) / rows)
+    return best

@@ -58,6 +58,9 @@ def disguise(
         float,
         typer.Option(help="For methods with --hierarchies: the share of rows that may be left out.", min=0, max=1),
     ] = 0.0,
+    loss: Annotated[
+        str, typer.Option(help="For optimal, what is to be small: penalty, discernibility, entropy or height.")
+    ] = "penalty",
     diverse: Annotated[
         float | None, typer.Option("--l", help="How diverse the sensitive values of a class are, at least.")
     ] = None,
@@ -99,7 +102,7 @@ def disguise(
     of_sensitive = {name: tree for name, tree in trees.items() if name in roles.sensitive}
     rules = Rules(k=k, l=diverse, c=c, t=t, alpha=alpha, beta=beta, trees=of_sensitive, **kinds)
     more: dict[str, Any] = {"hierarchies": {name: tree for name, tree in trees.items() if name in roles.quasi}}
-    more |= {"relaxed": relaxed, "suppression": suppression}
+    more |= {"relaxed": relaxed, "suppression": suppression, "loss": "" if loss == "penalty" else loss}
     by = _made(method, roles, rules, more)
     made, further = by.apply(table), NOTHING
     if report is not None:
@@ -152,8 +155,16 @@ def risk(
     as_json: Json = False,
 ) -> None:
     """Say what any table gives away: who can be found again, and what is learned of them. NO formal guarantee."""
-    from dither.disguise import WARNING, Table, k_anonymity, risk_of
-    from dither.disguise.report import Further, guess_words, risk_rows, uniques_told, weights_told, write_risk
+    from dither.disguise import WARNING, Table, k_anonymity, presence, risk_of
+    from dither.disguise.report import (
+        Further,
+        guess_words,
+        presence_told,
+        risk_rows,
+        uniques_told,
+        weights_told,
+        write_risk,
+    )
     from dither.disguise.uniques import household_risk, population_uniques, special_uniques
     from dither.disguise.weighted import weighted_risk
 
@@ -168,6 +179,7 @@ def risk(
         raise InvalidParameter("fraction", fraction, "left out with --weights, which say it")
     heavy = None if weights is None else weighted_risk(table, roles.quasi, weights)
     how: Any = missing
+    there = None if everybody is None else presence(table, everybody, roles.quasi)
     fits = None if missing == "own" else k_anonymity(table, roles.quasi, missing=how)
     if heavy is not None:
         fraction = len(table) / heavy.population
@@ -177,6 +189,8 @@ def risk(
         further += weights_told(heavy)
     if fits is not None:
         further += Further((), {"fitting": fits})
+    if there is not None:
+        further += presence_told(there)
     if report is not None:
         from dither.cli.disclosure import of_table
 
@@ -188,6 +202,8 @@ def risk(
     say(WARNING, style="bold red")
     for name, figure in risk_rows(found):
         say(f"{name}: {figure}")
+    if there is not None:
+        say(f"somebody is known to be in the table with probability {there.least:.1%} to {there.most:.1%}, by class")
     if fits is not None:
         say(f"rows that fit a row, with missing cells as wildcards: {fits:,} at least")
     say(f"rows alone by at most {len(alone.rows)} of the columns: {alone.any_row:,}")
@@ -286,5 +302,5 @@ def _made(method: str, roles: Roles, rules: Rules, more: dict[str, Any]) -> Disg
     unheard = [name for name, value in more.items() if value and name not in taken]
     if unheard:
         raise InvalidParameter(unheard[0], more[unheard[0]], f"left out with {method}")
-    made: Disguise = kind(roles, rules, **{name: value for name, value in more.items() if name in taken})
+    made: Disguise = kind(roles, rules, **{name: value for name, value in more.items() if name in taken and value})
     return made

@@ -16,7 +16,7 @@ from dither.cli.outputs import Output, write_whole
 from dither.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from dither.disguise.matrices import MatrixDisguise
     from dither.disguise.networks import NetworkDisguise, Weighted
@@ -84,7 +84,7 @@ def _distortion(method: str, kept: int | None, blur: float, share: float, bases:
         raise InvalidParameter("blur", blur, f"left out with {method}")
     if method == "noise" and not blur:
         raise InvalidParameter("blur", blur, "above 0 with noise")
-    made = {
+    made: dict[str, Callable[[], MatrixDisguise]] = {
         "rotation": lambda: Perturbed(blur=blur, columns=kept),
         "noise": lambda: Perturbed(blur=blur, rotate=False),
         "ranks": lambda: FewRanks(kept or 1),
@@ -94,8 +94,7 @@ def _distortion(method: str, kept: int | None, blur: float, share: float, bases:
     }
     if method not in made:
         raise InvalidParameter("method", method, f"one of {', '.join(made)}")
-    found: MatrixDisguise = made[method]()
-    return found
+    return made[method]()
 
 
 def network(

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final, TypeVar
 import numpy as np
 
 from dither.disguise.classes import classes_of
-from dither.disguise.measures import Blur, Risk, blur_of, risk_of
+from dither.disguise.measures import Blur, Risk, bits_lost, blur_of, risk_of
 from dither.disguise.rules import Rules, Trial
 from dither.disguise.table import Codes, Column, Table
 from dither.errors import InvalidParameter
@@ -146,7 +146,13 @@ class Disguise(ABC):
             made,
             tuple(done),
             risk_of(made, self.roles.quasi, self.roles.sensitive),
-            blur_of(classes, rows=len(given), ncp=ncp, k=self.rules.k),
+            blur_of(
+                classes,
+                rows=len(given),
+                ncp=ncp,
+                k=self.rules.k,
+                bits=bits_lost(given.taken(recoded.kept), made, self.roles.quasi) if len(made) else None,
+            ),
             risk_of(given, self.roles.quasi, self.roles.sensitive),
             np.arange(len(given))[recoded.kept],
         )

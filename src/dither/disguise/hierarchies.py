@@ -149,7 +149,12 @@ class Hierarchy:
 
     @classmethod
     def tree(cls, tree: Mapping[str, Any] | Sequence[Any]) -> Hierarchy:
-        """Return the hierarchy of nested mappings and lists of values; the values are equally deep."""
+        """Return the hierarchy of nested mappings and lists of values; one that is less deep stays as it is longer.
+
+        >>> Hierarchy.tree({"fruit": {"pome": ["apple"]}, "other": ["milk"]}).labels["milk"]
+        ('milk', 'other', '*')
+
+        """
         lines: dict[str, tuple[str, ...]] = {}
 
         def add(below: Any, path: tuple[str, ...]) -> None:
@@ -165,7 +170,8 @@ class Hierarchy:
                 raise InvalidParameter("hierarchy", below, "mappings from labels to what is below, or lists of values")
 
         add(tree, (ANYTHING,))
-        return cls(lines)
+        deepest = max(map(len, lines.values()), default=0)
+        return cls({leaf: (*(leaf,) * (deepest - len(path)), *path) for leaf, path in lines.items()})
 
     @classmethod
     def read(cls, path: Path | str) -> Hierarchy:
@@ -243,7 +249,8 @@ def read_hierarchies(path: Path | str, columns: Mapping[str, Iterable[object]]) 
     if not file.is_file():
         raise InvalidParameter("hierarchies", str(path), "a file that is there")
     try:
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+        # The base loader makes texts, lists and mappings and nothing else: a code such as 0471 keeps its zero.
+        found = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # noqa: S506
     except (yaml.YAMLError, UnicodeDecodeError):
         raise InvalidParameter("hierarchies", str(path), "a file of YAML") from None
     if not isinstance(found, Mapping) or not set(found) <= set(columns):
@@ -261,11 +268,11 @@ def read_hierarchies(path: Path | str, columns: Mapping[str, Iterable[object]]) 
 def _described(said: Any, values: Iterable[object], folder: Path) -> Hierarchy:
     if isinstance(said, Mapping) and len(said) == 1:
         ((kind, what),) = said.items()
-        if kind == "intervals" and isinstance(what, list) and all(isinstance(one, int | float) for one in what):
-            return Hierarchy.intervals(values, what)
+        if kind == "intervals" and isinstance(what, list) and Column.of(what).numbers() is not None:
+            return Hierarchy.intervals(values, [float(one) for one in what])
         if kind == "dates" and isinstance(what, list):
             return Hierarchy.dates(values, what)
-        if kind in ("masks", "flat") and what is True:
+        if kind in ("masks", "flat") and what == "true":
             return Hierarchy.masks(values) if kind == "masks" else Hierarchy.flat(values)
         if kind == "file" and isinstance(what, str):
             return Hierarchy.read(folder / what)

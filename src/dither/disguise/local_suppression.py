@@ -120,7 +120,7 @@ def few_stars(table: Table, quasi: tuple[str, ...], trial: Trial) -> Mask:
         chosen = good[of_row]
         for one in np.flatnonzero(good).tolist():
             made.append((len(some), left[of_row == one]))
-        kept[np.ix_(left[chosen], list(some))] = True
+        kept[np.ix_(left[chosen], np.array(some, dtype=np.int64))] = True
         left = left[~chosen]
     # Rows that no choice makes a good class of show stars only, with the classes that lose least by it.
     made.sort(key=lambda one: (one[0] * len(one[1]), len(one[1])))
@@ -195,5 +195,5 @@ def fewest_stars(table: Table, quasi: tuple[str, ...], k: int) -> Mask | None:
     for (kind, some), count in zip(unknowns, counts.tolist(), strict=True):
         chosen = by_kind[kind][begun[kind] : begun[kind] + count]
         begun[kind] += count
-        kept[np.ix_(chosen, list(some))] = True
+        kept[np.ix_(chosen, np.array(some, dtype=np.int64))] = True
     return kept

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from dither.disguise.checkers import Presence
 from dither.disguise.contract import WARNING, Disguised, find_disguise
 from dither.disguise.measures import Guess, Risk
 from dither.disguise.tradeoff import Point
@@ -72,6 +73,7 @@ def disguised_page(made: Disguised, further: Further = NOTHING) -> str:
             "normalised certainty penalty (0: nothing lost, 1: everything)",
             "" if blur.ncp is None else f"{blur.ncp:.4f}",
         ),
+        ("bits of a cell that its label leaves open, on average", "" if blur.bits is None else f"{blur.bits:.3f}"),
         ("discernibility", f"{blur.discernibility:,}"),
         ("average class size, as a multiple of k", "" if blur.class_size is None else f"{blur.class_size:.2f}"),
     ]
@@ -154,6 +156,19 @@ def uniques_told(special: Special, population: PopulationUniques | None, househo
         "The fewer columns set a row apart, the easier it is found. Numbers of a population are estimates by models."
     )
     return Further((section("Rows that stand alone", table((), rows), note(words)),), figures)
+
+
+def presence_told(found: Presence) -> Further:
+    """Return what a report says of who is in the table at all."""
+    rows = [
+        ("k-map: people of the population that look like a row, at least", f"{found.k:,}"),
+        (
+            "delta-presence: the share of a class of the population that is in the table",
+            f"{found.least:.1%} to {found.most:.1%}",
+        ),
+    ]
+    figures = {"presence": {"k": found.k, "least": found.least, "most": found.most}}
+    return Further((section("Who is in the table", table((), rows)),), figures)
 
 
 def weights_told(found: WeightedRisk) -> Further:

@@ -42,8 +42,10 @@ class Column:
         quick = _factored(cells)
         if quick is not None:
             return quick
-        if hasattr(cells, "to_pylist") or isinstance(cells, np.ma.MaskedArray):
-            cells = cells.to_pylist() if hasattr(cells, "to_pylist") else cells.tolist()
+        if isinstance(cells, np.ma.MaskedArray):
+            cells = cells.tolist()
+        elif hasattr(cells, "to_pylist"):
+            cells = cells.to_pylist()
         places: dict[Any, int] = {}
         codes = []
         for cell in map(_plain, cells):
