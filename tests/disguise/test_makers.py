@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
@@ -136,11 +137,9 @@ def least_loss(table: slow.Columns, trees: dict[str, Hierarchy], k: int, allowed
         if loss == "entropy":
             lost = gone / rows
             for name in trees:
-                open_bits = [
-                    np.log2(cells[name].count(cells[name][row]) / texts(table[name]).count(str(table[name][row])))
-                    for row in kept
-                ]
-                most = sum(np.log2(rows / texts(table[name]).count(str(value))) for value in table[name])
+                column, shown = texts(table[name]), cells[name]
+                open_bits = [np.log2(shown.count(shown[row]) / column.count(column[row])) for row in kept]
+                most = sum(np.log2(rows / column.count(value)) for value in column)
                 lost += sum(open_bits) / most / len(trees) if most else 0
         best = min(best, lost)
     return float(best)
