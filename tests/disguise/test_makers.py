@@ -161,7 +161,7 @@ def test_other_losses_are_as_small_as_exhaustion_finds(loss: Any) -> None:
         assert lattice.check(node).penalty == pytest.approx(least_loss(table, trees, 3, allowed, loss))
         made = Optimal(ROLES, Rules(k=3), trees, share, loss).apply(table)
         assert made.blur.suppressed <= allowed
-    with pytest.raises(InvalidParameter, match="loss"):
+    with pytest.raises(InvalidParameter, match="objective"):
         Optimal(ROLES, Rules(), {}, 0.0, "none")  # type: ignore[arg-type]
 
 

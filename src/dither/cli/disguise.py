@@ -58,7 +58,7 @@ def disguise(
         float,
         typer.Option(help="For methods with --hierarchies: the share of rows that may be left out.", min=0, max=1),
     ] = 0.0,
-    loss: Annotated[
+    objective: Annotated[
         str, typer.Option(help="For optimal, what is to be small: penalty, discernibility, entropy or height.")
     ] = "penalty",
     diverse: Annotated[
@@ -102,7 +102,7 @@ def disguise(
     of_sensitive = {name: tree for name, tree in trees.items() if name in roles.sensitive}
     rules = Rules(k=k, l=diverse, c=c, t=t, alpha=alpha, beta=beta, trees=of_sensitive, **kinds)
     more: dict[str, Any] = {"hierarchies": {name: tree for name, tree in trees.items() if name in roles.quasi}}
-    more |= {"relaxed": relaxed, "suppression": suppression, "loss": "" if loss == "penalty" else loss}
+    more |= {"relaxed": relaxed, "suppression": suppression, "objective": "" if objective == "penalty" else objective}
     by = _made(method, roles, rules, more)
     made, further = by.apply(table), NOTHING
     if report is not None:

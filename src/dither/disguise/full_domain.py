@@ -18,7 +18,7 @@ import numpy as np
 
 from dither.disguise.contract import Disguise, Recoded, Roles, disguise
 from dither.disguise.hierarchies import Hierarchy
-from dither.disguise.lattice import LOSSES, Checked, Lattice, Loss, Node, rows_allowed
+from dither.disguise.lattice import OBJECTIVES, Checked, Lattice, Node, Objective, rows_allowed
 from dither.disguise.rules import Rules, Trial
 from dither.disguise.table import Table
 from dither.errors import InvalidParameter
@@ -37,7 +37,7 @@ class Optimal(Disguise):
         rules: that every class fulfils.
         hierarchies: of all quasi-identifiers.
         suppression: the share of rows that may be left out.
-        loss: what is to be as small as it can be: the width of cells (``penalty``), the squares of class sizes
+        objective: what is to be as small as it can be: the width of cells (``penalty``), the squares of class sizes
             (``discernibility``), the bits that labels leave open (``entropy``), or the sum of levels (``height``).
 
     >>> wards = Hierarchy.tree({"front": ["a", "b"], "back": ["c", "d"]})
@@ -55,16 +55,16 @@ class Optimal(Disguise):
     rules: Rules
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
     suppression: float = 0.0
-    loss: Loss = "penalty"
+    objective: Objective = "penalty"
 
     def __post_init__(self) -> None:
-        if self.loss not in LOSSES:
-            raise InvalidParameter("loss", self.loss, f"one of {', '.join(LOSSES)}")
+        if self.objective not in OBJECTIVES:
+            raise InvalidParameter("objective", self.objective, f"one of {', '.join(OBJECTIVES)}")
 
     def recode(self, table: Table, trial: Trial) -> Recoded:
         """Return the quasi-identifiers on the best levels."""
         allowed = rows_allowed(self.rules, self.suppression, len(table))
-        lattice = Lattice.of(table, self.roles.quasi, self.hierarchies, trial, self.loss)
+        lattice = Lattice.of(table, self.roles.quasi, self.hierarchies, trial, self.objective)
         search = Search(lattice, allowed, tagged=not allowed or self.rules.survives_mixing)
         node = search.best()
         looked = f"The best of {search.floor.size:,} choices of levels; {search.looked:,} of them were looked at."

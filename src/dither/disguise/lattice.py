@@ -23,8 +23,8 @@ from dither.errors import InvalidParameter
 from dither.exact import exact
 
 #: What is to be small: the width of cells, the squares of class sizes, the bits left open, or the sum of levels.
-Loss = Literal["penalty", "discernibility", "entropy", "height"]
-LOSSES: Final[tuple[Loss, ...]] = get_args(Loss)
+Objective = Literal["penalty", "discernibility", "entropy", "height"]
+OBJECTIVES: Final[tuple[Objective, ...]] = get_args(Objective)
 #: A level of each quasi-identifier.
 Node = tuple[int, ...]
 _MOST_NODES: Final = 1 << 20
@@ -56,7 +56,7 @@ class Lattice:
         weights: how many rows are of each kind.
         of_row: the kind of each row.
         trial: the rules.
-        loss: what is lost by a node.
+        objective: what is to be small.
 
     """
 
@@ -68,7 +68,7 @@ class Lattice:
     weights: Codes
     of_row: Codes
     trial: Trial
-    loss: Loss = "penalty"
+    objective: Objective = "penalty"
 
     @classmethod
     def of(
@@ -77,7 +77,7 @@ class Lattice:
         quasi: Sequence[str],
         hierarchies: Mapping[str, Hierarchy],
         trial: Trial,
-        loss: Loss = "penalty",
+        objective: Objective = "penalty",
     ) -> Lattice:
         """Return the lattice of a table."""
         for name in quasi:
@@ -102,7 +102,7 @@ class Lattice:
             tuple(level.widths[kinds] for level, kinds in zip(some, every, strict=True))
             for some, every in zip(levels, codes, strict=True)
         )
-        return cls(tuple(quasi), levels, codes, widths, rows, np.bincount(of_row), of_row, trial, loss)
+        return cls(tuple(quasi), levels, codes, widths, rows, np.bincount(of_row), of_row, trial, objective)
 
     @property
     def shape(self) -> Node:
@@ -111,7 +111,7 @@ class Lattice:
 
     def floor(self) -> NDArray[np.float64]:
         """Return what every node loses without suppression, or 0: no node loses less."""
-        if self.loss != "penalty":
+        if self.objective != "penalty":
             return np.zeros(self.shape)
         total = np.zeros(self.shape)
         for place, some in enumerate(self.widths):
@@ -123,7 +123,7 @@ class Lattice:
         """Return what a node leaves."""
         classes, held, good = self._classes(node)
         kept = self.weights * good[classes]
-        if self.loss != "penalty":
+        if self.objective != "penalty":
             suppressed = len(self.of_row) - int(kept.sum())
             return Checked(suppressed, self._lost(node, held[good], kept, suppressed))
         width = np.zeros(len(kept))
@@ -135,9 +135,9 @@ class Lattice:
     def _lost(self, node: Node, sizes: Codes, kept: Codes, suppressed: int) -> float:
         """Return what a node loses by a measure other than the penalty."""
         rows = len(self.of_row)
-        if self.loss == "discernibility":
+        if self.objective == "discernibility":
             return (float(np.sum(sizes.astype(np.float64) ** 2)) + suppressed * rows) / rows**2
-        if self.loss == "height":
+        if self.objective == "height":
             return sum(node) / max(sum(size - 1 for size in self.shape), 1)
         # Entropy: the bits that a label leaves open about the value below it, of those that the column has.
         lost = 0.0
