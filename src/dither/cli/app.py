@@ -17,6 +17,7 @@ import typer
 import dither
 from dither.cli.elsewhere import use
 from dither.cli.lazy import Verb, group
+from dither.cli.leaving import look_seldom_for_garbage
 from dither.errors import DitherError, EarlierEdition
 
 VERBS: Final = MappingProxyType(
@@ -346,15 +347,10 @@ def _let_go() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-#: Python looks for what can go after as many new objects as this, in place of 700.
-_MANY_OBJECTS = 100_000
-
-
 def main() -> None:
     """Run the command; an error of dither's own becomes one line, or JSON where that was asked, and an exit code."""
     before = gc.get_threshold()
-    # Most of what a command makes are modules and classes, which stay: to look through them again and again takes long.
-    gc.set_threshold(_MANY_OBJECTS, *before[1:])
+    look_seldom_for_garbage()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", EarlierEdition)

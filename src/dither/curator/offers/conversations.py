@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dither.data.schema import DataSet
 from dither.errors import HandleMisuse
 from dither.exact import Number
 from dither.lift.offer import Offer
 from dither.privacy import Loss, stated_loss
-from dither.publish.interactive.planning import PlannedConversation, plan_conversation
+
+if TYPE_CHECKING:
+    from dither.publish.interactive.planning import PlannedConversation
 
 
 def conversation(
@@ -45,7 +47,7 @@ def conversation(
     """
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     how: dict[str, Any] = {"bins": bins, "corrections": corrections, "questions": questions}
-    planned = plan_conversation(dataset, table, columns, stated, **how)
+    planned = _planned(dataset, table, columns, stated, **how)
     # As plain data, whatever sequence the columns and edges came in.
     asked = json.loads(json.dumps({"table": planned.table, "columns": list(columns), **how}, default=list))
     mechanism: Any = planned.mechanism
@@ -55,7 +57,14 @@ def conversation(
 def planned_of(dataset: DataSet, offer: Offer[Any]) -> PlannedConversation:
     """Return the plan of an offer of a conversation."""
     asked = dict(offer.asked)
-    return plan_conversation(dataset, asked.pop("table"), asked.pop("columns"), offer.stated, **asked)
+    return _planned(dataset, asked.pop("table"), asked.pop("columns"), offer.stated, **asked)
+
+
+def _planned(dataset: DataSet, table: str, columns: Sequence[str], loss: Loss, **how: Any) -> PlannedConversation:
+    # A room of many modules, which every session would import for the few that talk.
+    from dither.publish.interactive.planning import plan_conversation
+
+    return plan_conversation(dataset, table, columns, loss, **how)
 
 
 def _not_released(*_: Any) -> NoReturn:
