@@ -132,6 +132,25 @@ def test_a_batch_with_a_name_counts_once(session: Session) -> None:
         assert numbers(stream.release(1)) == [2]
 
 
+def test_other_rows_with_the_name_of_a_batch_are_refused_and_a_new_order_of_the_same_is_not(session: Session) -> None:
+    both = [row(0, cost=1), row(1, site="west", cost=2), row(0, cost=1)]
+    with opened(session, "hourly", "SELECT site, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY site") as stream:
+        assert stream.feed(both, batch="one")
+        assert not stream.feed(both[::-1], batch="one")
+        assert stream.release(1).notes == stream.answers().notes
+        assert not stream.feed(both, batch="one")
+        others = (both[:2], [*both, row(3)], [*both[:2], row(0, cost=2)], [*both[:2], row(0, site="west", cost=1)], [])
+        for rows in (*others, [both[0], both[1], row(0, 1, cost=1)]):
+            with pytest.raises(InvalidParameter, match="other rows came with it before"):
+                stream.feed(rows, batch="one")
+        assert stream.feed(both[:1], batch="two")
+
+
+def test_a_release_before_anything_was_fed_says_so(session: Session) -> None:
+    with opened(session, "hourly") as stream:
+        assert "nothing was ever fed" in stream.release(1).notes[-1]
+
+
 def test_a_table_is_fed_where_the_rows_of_another_are_not_at_hand(curator: Curator, tmp_path: Path) -> None:
     clinic = clinic_stream(persons=True)
     visits = clinic.tables[0]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import numpy as np
@@ -35,6 +36,8 @@ KIND: Final = (
     "Its book and its key, which are kept apart, hold exact numbers: whoever has both can take the noise off what was "
     "released."
 )
+#: What is said where ticks of a stream that is fed are released before anything was.
+NOTHING_FED: Final = "nothing was ever fed to this stream: its ticks are released as empty ones, and stay so"
 #: How many ticks are read from a table, and frozen, at once.
 _AT_ONCE: Final = 1024
 #: What reads rows that a caller gives, or the table itself where it gives none.
@@ -118,7 +121,7 @@ class Stream(Closing):
     def feed(self, rows: Any, *, batch: str | None = None) -> bool:
         """Take rows that have arrived; return False where a batch of that name was taken before, and nothing is done.
 
-        Which rows come with such a name is not looked at: rows that are others need another name.
+        Other rows with that name are refused: they need another one.
 
         They count when their ticks are released. Rows of a tick that was released already are dropped, or count in the
         next one, as the schema says. Rows before the start and after the end do not count.
@@ -133,7 +136,8 @@ class Stream(Closing):
         self._refuse_closed()
         found = self._read(rows, None)
         numbers = self._ticks.numbers(found.moments.astype("datetime64[us]"))
-        return book.arrive(batch, _plain(*self._in_time(found, numbers)))
+        fingerprint = None if batch is None else book.seal.fingerprint(_parts(found))
+        return book.arrive(batch, _plain(*self._in_time(found, numbers)), fingerprint)
 
     def _check_fed(self, batch: str | None) -> None:
         """Refuse rows for a table that is read, and what is no name of a batch."""
@@ -164,7 +168,8 @@ class Stream(Closing):
         with self._torn_ends():
             for numbers in self._frozen_up_to(end):
                 self._answer(numbers)
-        return self.answers(first)
+        found = self.answers(first)
+        return replace(found, notes=(*found.notes, NOTHING_FED)) if self.is_without_rows else found
 
     def _end_of(self, until: int | None, now: datetime.datetime | None) -> int:
         """Return how many ticks are to be released in all, or refuse what has not ended and a clock put back."""
@@ -339,6 +344,16 @@ def _plain(batch: Batch, ticks: NDArray[np.int64]) -> dict[str, Any]:
         "measures": batch.numbers.shape[1],
         "counts": batch.counts.tolist(),
     }
+
+
+def _parts(batch: Batch) -> Iterator[bytes]:
+    """Yield what a batch is, whatever the order of its rows."""
+    people = np.array(batch.people or [""] * len(batch), dtype=np.str_)
+    order = np.lexsort((batch.counts, *batch.numbers.T, batch.groups, people, batch.moments))
+    for column in (batch.moments, batch.groups, batch.numbers, batch.counts):
+        yield np.ascontiguousarray(column[order], dtype="<i8").tobytes()
+    for place in order.tolist() if batch.people is not None else ():
+        yield batch.people[place].encode("utf-8", "surrogatepass")
 
 
 def _batch(record: Mapping[str, Any]) -> tuple[Batch, NDArray[np.int64]]:
