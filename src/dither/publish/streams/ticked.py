@@ -149,7 +149,7 @@ class TickedAnswer(StreamAnswer):
             for counter, one in zip(self.counters, self.arrivals.measured, strict=True)
         ]
         if min(fit) < _MANY_ROWS:
-            yield f"a tick adds up {min(fit)} rows of the largest numbers at least, in each group; beyond, it is cut off"
+            yield f"a tick adds up {min(fit)} rows of the largest numbers, in each group; beyond that it is cut off"
 
     def open(self, data: None, run: Runner) -> TickedConversation:
         """Return the conversation; ``data`` is None, because ticks arrive one by one."""
