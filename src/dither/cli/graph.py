@@ -50,7 +50,7 @@ def graph(
         str,
         typer.Option(
             help="Of a count: auto, ladder, smooth, laplace; with --delta also noisy-local, truncated; where nodes are "
-            "protected projection, flow or race of edges, programmes, quick or race of triangles. Of a synthetic graph "
+            "protected projection, flow, race or recursive of edges, programmes, quick, race or recursive of triangles. Of a synthetic graph "
             "auto, clustered, top-edges, joint-degrees, communities, degrees, densities, kronecker or hierarchy."
         ),
     ] = "auto",

@@ -457,7 +457,10 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("grown-hierarchy", "truncated-count"), _graph),
     "top-edges-graph": _pairs,
     **dict.fromkeys(("chosen-edges", "chosen-degrees", "chosen-stars", "chosen-triangles"), _graph),
-    **dict.fromkeys(("flow-edges", "graph-race", "quick-triangles", "truncated-edges", "restricted-count"), _graph),
+    **dict.fromkeys(
+        ("flow-edges", "graph-race", "quick-triangles", "truncated-edges", "restricted-count", "recursive-count"),
+        _graph,
+    ),
     "lifted": _lifted,
     "two-phase": _two_phases,
     "refined-clusters": _refined,
