@@ -67,7 +67,8 @@ def graph_answer(
         loss: what may be lost as a record, in place of these three.
         method: of a count: "ladder", "smooth", "laplace", "noisy-local" (a delta, and an interval), "truncated" (a
             delta, and an error of at most a public bound), or "auto" for the one with the least error, by public facts;
-            where nodes are protected "projection", "flow", "race", "recursive", or "auto", which chooses a bound privately.
+            where nodes are protected "projection", "flow", "race", "recursive", or "auto", which chooses a bound
+            privately.
         error: of a count, in place of a loss: the largest absolute error, at ``confidence``, whose price is then what
             the release may lose; with noise for the worst case.
         start: the node where a path begins.
