@@ -152,7 +152,7 @@ def test_the_smooth_factor_is_that_in_print() -> None:
 def test_without_a_known_end_every_tick_is_near_that_of_a_counter_for_2_to_24(
     factor: Callable[[], DecayingFactor],
 ) -> None:
-    """The comparison in print: the square root for 2^24 ticks, at each of its ticks, by its asymptotic form from 2^10."""
+    """The comparison in print: the square root for 2^24 ticks, at each of them; from 2^10 by its asymptotic form."""
 
     def square(ticks: int) -> float:
         return root_square(ticks) if ticks < 2**10 else (math.log(ticks) + 0.5772156649 + 4 * math.log(2)) / math.pi
