@@ -19,6 +19,7 @@ import pytest
 from dither.curator.folder import Curator
 from dither.curator.kept import is_kept, kept_by
 from dither.curator.session import Session
+from dither.curator.streams.book import Book
 from dither.curator.streams.stream import Stream
 from dither.data import Column, Kind, Table
 from dither.data.schema import DataSet
@@ -144,6 +145,31 @@ def test_other_rows_with_the_name_of_a_batch_are_refused_and_a_new_order_of_the_
             with pytest.raises(InvalidParameter, match="other rows came with it before"):
                 stream.feed(rows, batch="one")
         assert stream.feed(both[:1], batch="two")
+
+
+def test_rows_may_come_with_a_release_and_wait_for_the_disk_once(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[bool] = []
+    whole = Book._transaction
+
+    def watched(book: Book, *, waits: bool = True) -> Any:
+        waited.append(waits)
+        return whole(book, waits=waits)
+
+    with opened(session, "hourly") as stream:
+        stream.release(2, rows=[row(0), row(1)], batch="start")
+        monkeypatch.setattr(Book, "_transaction", watched)
+        assert numbers(stream.release(3, rows=[row(2), row(2)], batch="third")) == [4]
+        # The rows and the answer come with the numbers of the tick.
+        assert waited == [False, True, False]
+        # The same call again, as after a death, counts nothing twice.
+        assert len(stream.release(3, rows=[row(2), row(2)], batch="third").rows) == 0
+        assert waited[3:] == [True]
+        assert numbers(stream.release(4)) == [4]
+        for wrong in ({"rows": [row(3)]}, {"batch": "fourth"}):
+            with pytest.raises(InvalidParameter, match="batch"):
+                stream.release(**wrong)
 
 
 def test_a_release_before_anything_was_fed_says_so(session: Session) -> None:

@@ -212,7 +212,7 @@ class Book:
             self._rows.execute("INSERT INTO answers VALUES (?, ?)", (number, sealed))
         self._marks.append(number + 1, link)
 
-    def arrive(self, batch: str | None, record: Any, fingerprint: bytes | None = None) -> bool:
+    def arrive(self, batch: str | None, record: Any, fingerprint: bytes | None = None, *, waits: bool = True) -> bool:
         """Keep rows that were fed, durably; return False where a batch of that name was kept before.
 
         Args:
@@ -220,9 +220,10 @@ class Book:
             record: plain data; None where the name alone is kept.
             fingerprint: what tells these rows from others, so that a name is not used for both; None where nothing of
                 them may be kept.
+            waits: whether the disk is waited for; without, it is with whatever is made durable next.
 
         """
-        with self._transaction():
+        with self._transaction(waits=waits):
             if batch is not None:
                 known = self._rows.execute("SELECT number FROM arrived WHERE batch = ?", (batch,)).fetchone()
                 if known is not None:
