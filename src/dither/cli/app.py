@@ -55,7 +55,9 @@ VERBS: Final = MappingProxyType(
         ),
         "serve": Verb("serve:serve", "Let people with tokens ask over HTTP, on the budgets and quotas of this folder."),
         "sql": Verb("ask:sql", "Answer a query privately, every number with its error bar, and charge the ledger."),
-        "ask": Verb("conversation:converse", "Ask any number of counting questions about some columns, for one price."),
+        "ask": Verb(
+            "conversation:converse", "Ask any number of questions about some columns or a graph, for one price."
+        ),
         "shell": Verb("shell:shell", "Ask many queries at a prompt: each is priced, and asked if you say yes."),
         "quote": Verb("ask:quote", "Say what a query would cost and how far it would err; the data stays closed."),
         "bounds": Verb(
