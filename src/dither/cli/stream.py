@@ -18,7 +18,7 @@ from dither.cli.outputs import Output, table_output, write_whole
 from dither.cli.progress import progress
 from dither.curator.offers.streams import ticked_of
 from dither.curator.streams.seizable import SeizableStream
-from dither.curator.streams.stream import Stream
+from dither.curator.streams.stream import NOTHING_FED, Stream
 from dither.errors import InvalidParameter
 from dither.publish.queries.result import QueryResult
 from dither.publish.streams.asked import StreamAnswer
@@ -104,8 +104,7 @@ def feed(
             rule = "'exact', to be fed by itself: this one keeps nothing when a command ends; say --rows with release"
             raise InvalidParameter("kept", "noisy", rule)
         is_new = opened.feed(file, batch=batch)
-    before = f"batch {batch} was taken before: nothing was done, whatever rows came with that name now"
-    say("taken" if is_new else before)
+    say("taken" if is_new else f"batch {batch} was taken before, with these rows: nothing was done")
 
 
 def release(
@@ -137,7 +136,7 @@ def release(
             opened.feed(rows)
         is_kept = not isinstance(opened, SeizableStream)
         if is_kept and opened.is_without_rows:
-            complain("nothing was ever fed to this stream: its ticks are released as empty ones, and stay so")
+            complain(NOTHING_FED)
         before = opened.released
         with progress("releasing"):
             result = opened.release(until, now=now)
