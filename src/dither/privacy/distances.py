@@ -175,6 +175,11 @@ def place(metric: str) -> Unit:
     return Unit("place", Relation.METRIC, metric)
 
 
+def trace(metric: str) -> Unit:
+    """Return geo-indistinguishability of a whole trace: the loss grows with how far every place of it may move."""
+    return Unit("place", Relation.METRIC, f"{place(metric).detail}, every place of a trace")
+
+
 class Metric(Distance):
     """A distance between values; ``measure`` never understates it."""
 
@@ -208,6 +213,17 @@ class _Norm(Metric):
         return max(map(abs, changes), default=Fraction(0))
 
 
+class _Rows(Metric):
+    """The sum of the Euclidean lengths of the changes of all rows: how far all places move together."""
+
+    def measure(self, first: Any, second: Any) -> Fraction | None:
+        changes, shape = _changes(first, second), np.shape(first)
+        if changes is None or len(shape) != 2:
+            return None
+        rows = (changes[start : start + shape[1]] for start in range(0, len(changes), shape[1]))
+        return sum((sqrt_up(sum((one * one for one in row), Fraction(0))) for row in rows), Fraction(0))
+
+
 class _Discrete(Metric):
     """One if two values differ."""
 
@@ -239,11 +255,12 @@ L1: Final = _Norm("L1", "the sum of absolute changes")
 L2: Final = _Norm("L2", "the Euclidean length of the change")
 LARGEST: Final = _Norm("LARGEST", "the largest absolute change")
 ONE_WAY: Final = _Norm("ONE_WAY", "the largest change, all changes having the same sign")
+ROW_LENGTHS: Final = _Rows("ROW_LENGTHS", "the sum of the Euclidean lengths of the changes of all rows")
 DIFFERENT: Final = _Discrete("DIFFERENT", "1 if the values differ, else 0")
 
 RECORDS: Final = _Records("RECORDS", "the number of records in one collection and not in the other")
 
-METRICS: Final = {metric.name: metric for metric in (L1, L2, LARGEST, ONE_WAY, DIFFERENT, RECORDS)}
+METRICS: Final = {metric.name: metric for metric in (L1, L2, LARGEST, ONE_WAY, ROW_LENGTHS, DIFFERENT, RECORDS)}
 
 
 def _changes(first: Any, second: Any) -> list[Fraction] | None:
