@@ -214,14 +214,14 @@ class _Norm(Metric):
 
 
 class _Rows(Metric):
-    """The sum of the Euclidean lengths of the changes of all rows: how far all places move together."""
+    """The sum of the Euclidean lengths of the changes of all rows of two: how far all places of a plane move together."""
 
     def measure(self, first: Any, second: Any) -> Fraction | None:
-        changes, shape = _changes(first, second), np.shape(first)
-        if changes is None or len(shape) != 2:
+        changes = _changes(first, second)
+        if changes is None or len(changes) % 2:
             return None
-        rows = (changes[start : start + shape[1]] for start in range(0, len(changes), shape[1]))
-        return sum((sqrt_up(sum((one * one for one in row), Fraction(0))) for row in rows), Fraction(0))
+        pairs = zip(changes[::2], changes[1::2], strict=True)
+        return sum((sqrt_up(east * east + north * north) for east, north in pairs), Fraction(0))
 
 
 class _Discrete(Metric):
@@ -255,7 +255,7 @@ L1: Final = _Norm("L1", "the sum of absolute changes")
 L2: Final = _Norm("L2", "the Euclidean length of the change")
 LARGEST: Final = _Norm("LARGEST", "the largest absolute change")
 ONE_WAY: Final = _Norm("ONE_WAY", "the largest change, all changes having the same sign")
-ROW_LENGTHS: Final = _Rows("ROW_LENGTHS", "the sum of the Euclidean lengths of the changes of all rows")
+ROW_LENGTHS: Final = _Rows("ROW_LENGTHS", "the sum of the Euclidean lengths by which all places move")
 DIFFERENT: Final = _Discrete("DIFFERENT", "1 if the values differ, else 0")
 
 RECORDS: Final = _Records("RECORDS", "the number of records in one collection and not in the other")
