@@ -97,7 +97,7 @@ VERBS: Final = MappingProxyType(
         ),
         "report-location": Verb(
             "report_location:report",
-            "Tell roughly where this device is, with noise for each metre, and count what all its reports cost together.",
+            "Tell roughly where this device is, with noise, and count what all its reports cost together.",
         ),
         "release": Verb(
             "release:release",

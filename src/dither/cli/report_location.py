@@ -35,7 +35,7 @@ def report(
     again: Annotated[bool, typer.Option("--again", help="Show the last report once more, at no cost.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Tell roughly where this device is, with noise for each metre, and count what all its reports cost together."""
+    """Tell roughly where this device is, with noise, and count what all its reports cost together."""
     from dither.curator.device import read_book, report_location
 
     if again:
@@ -70,8 +70,8 @@ def report(
     left = "" if known.limit is None else f" of {float(known.limit):g}"
     total = float(known.spent)
     say(
-        f"{known.reports} {'report' if known.reports == 1 else 'reports'} of this device cost {total:g}{left} per metre together: "
-        f"two places 100 m apart lose epsilon = {100 * total:g}."
+        f"{known.reports} {'report' if known.reports == 1 else 'reports'} of this device cost {total:g}{left} per metre "
+        f"together: two places 100 m apart lose epsilon = {100 * total:g}."
     )
 
 

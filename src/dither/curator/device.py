@@ -1,9 +1,9 @@
 """One device without a curator: reports of its own place, and a file that says what all of them cost together.
 
-The file holds public facts alone: the box, the limit, how many reports there were, what they cost, and the last one. It is
-locked while a report is made, and the cost is on the disk before the first random bit is drawn; a report that fails after
-that stays paid for. Costs are epsilon per metre, which add up: after T reports, places r metres apart are told apart by
-at most the total times r. Whoever deletes the file forgets what was spent.
+The file holds public facts alone: the box, the limit, how many reports there were, what they cost, and the last one. It
+is locked while a report is made, and the cost is on the disk before the first random bit is drawn; a report that fails
+after that stays paid for. Costs are epsilon per metre, which add up: after T reports, places r metres apart are told
+apart by at most the total times r. Whoever deletes the file forgets what was spent.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from dither.privacy.conversions import pure_to_zcdp, zcdp_delta, zcdp_epsilon, z
 from dither.privacy.distances import (
     DIFFERENT,
     EDGE,
+    ENTRIES,
     EVENT,
     EVENT_REPLACED,
     L1,
@@ -54,6 +55,7 @@ from dither.privacy.plans import (
 __all__ = [
     "DIFFERENT",
     "EDGE",
+    "ENTRIES",
     "EVENT",
     "EVENT_REPLACED",
     "L1",

@@ -214,7 +214,7 @@ class _Norm(Metric):
 
 
 class _Rows(Metric):
-    """The sum of the Euclidean lengths of the changes of all rows of two: how far all places of a plane move together."""
+    """The sum of the lengths of the changes of all rows of two: how far all places of a plane move together."""
 
     def measure(self, first: Any, second: Any) -> Fraction | None:
         changes = _changes(first, second)
@@ -234,6 +234,14 @@ class _Discrete(Metric):
     def moved_by(self, unit: Unit) -> Fraction | None:
         """Return 1, the largest distance."""
         return Fraction(1)
+
+
+class _Entries(Metric):
+    """The number of entries of two arrays that differ."""
+
+    def measure(self, first: Any, second: Any) -> Fraction | None:
+        here, there = _objects(first), _objects(second)
+        return Fraction(int((here != there).sum())) if here.shape == there.shape else None
 
 
 class _Records(Metric):
@@ -256,11 +264,14 @@ L2: Final = _Norm("L2", "the Euclidean length of the change")
 LARGEST: Final = _Norm("LARGEST", "the largest absolute change")
 ONE_WAY: Final = _Norm("ONE_WAY", "the largest change, all changes having the same sign")
 ROW_LENGTHS: Final = _Rows("ROW_LENGTHS", "the sum of the Euclidean lengths by which all places move")
+ENTRIES: Final = _Entries("ENTRIES", "the number of entries that differ")
 DIFFERENT: Final = _Discrete("DIFFERENT", "1 if the values differ, else 0")
 
 RECORDS: Final = _Records("RECORDS", "the number of records in one collection and not in the other")
 
-METRICS: Final = {metric.name: metric for metric in (L1, L2, LARGEST, ONE_WAY, ROW_LENGTHS, DIFFERENT, RECORDS)}
+METRICS: Final = {
+    metric.name: metric for metric in (L1, L2, LARGEST, ONE_WAY, ROW_LENGTHS, ENTRIES, DIFFERENT, RECORDS)
+}
 
 
 def _changes(first: Any, second: Any) -> list[Fraction] | None:

@@ -1,8 +1,8 @@
 """A chosen place: one of a public list of places, nearer ones more likely.
 
 For reports that must be places that exist: stations, shops, anchors of a map, hubs. The exponential mechanism with the
-distance as its score: a place d metres farther is e^(epsilon d / 2) times less likely. Unlike snapping noise to the list
-it never wastes probability on empty land. Cost: one pass over the list.
+distance as its score: a place d metres farther is e^(epsilon d / 2) times less likely. Unlike snapping noise to the
+list it never wastes probability on empty land. Cost: one pass over the list.
 """
 
 from __future__ import annotations

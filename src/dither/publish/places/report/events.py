@@ -1,8 +1,8 @@
 """Events of a trace (PriSTE): what reports say about a secret such as "was in this area between eight and nine".
 
 Under a public Markov model of movement, an event is a set of cells at each of some times, and happens if the device is
-in it at any (or at every) one of them. ``event_loss`` is by how much given reports change the odds of the event. It is a
-fact about one model and one run of reports, no promise for other models: a calculator and not a mechanism.
+in it at any (or at every) one of them. ``event_loss`` is by how much given reports change the odds of the event. It is
+a fact about one model and one run of reports, no promise for other models: a calculator and not a mechanism.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Whoever sees the report cannot tell apart, beyond epsilon, the k places of any square of k cells in which the device may
 be. That is a promise in the Manhattan distance. Cost: two draws. Correction: the paper chooses the k places around the
-true one, so that the choice itself tells where that is; here the square is any square of that size, and nothing is chosen.
+true one, so that the choice itself tells where that is; here the square is any square of that size, and nothing is
+chosen.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ class KLocations(Composed[Any, NDArray[Any]]):
     """Move a place by Laplace noise on both coordinates, so that k cells of a square have nearly the same reports.
 
     Guarantee: places ``d_in`` metres apart, east and north added up in the plane of the box, lose epsilon times
-    ``d_in / (2 (across - 1) side)``: any two middles of cells of one square lose at most ``epsilon``. A relaxed notion and
-    NOT plain differential privacy. What is not a place counts as the centre of the box, a place outside it as the nearest
-    inside.
+    ``d_in / (2 (across - 1) side)``: any two middles of cells of one square lose at most ``epsilon``. A relaxed notion
+    and NOT plain differential privacy. What is not a place counts as the centre of the box, a place outside it as the
+    nearest inside.
 
     Args:
         box: where places lie; public.

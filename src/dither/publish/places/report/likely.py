@@ -2,8 +2,8 @@
 
 The delta-location set is the smallest set of cells that has the probability 1 - delta under a **public** prior, which
 may have been updated by earlier reports. A cell outside it counts as the nearest one inside. The noise is that of the
-K-norm mechanism for the hull of all differences of two cells of the set; the paper's isotropic position is a linear map,
-under which that law does not change. Cost: the hull once, then two draws.
+K-norm mechanism for the hull of all differences of two cells of the set; the paper's isotropic position is a linear
+map, under which that law does not change. Cost: the hull once, then two draws.
 """
 
 from __future__ import annotations

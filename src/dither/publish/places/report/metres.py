@@ -1,9 +1,9 @@
 """From latitude and longitude to metres of a plane, and to whole units of distance that move no faster than places.
 
-What is not a place (NaN, a latitude beyond 90) counts as the centre of the box, and a place outside the box as the nearest
-latitude and longitude inside: distances are those between the places that count. Places are read in steps, so two
-different ones are never nearer than a step. A distance in units of 1/256 of the shorter step, rounded down, therefore
-moves by at most 1 + 2/256 times what the place moves.
+What is not a place (NaN, a latitude beyond 90) counts as the centre of the box, and a place outside the box as the
+nearest latitude and longitude inside: distances are those between the places that count. Places are read in steps, so
+two different ones are never nearer than a step. A distance in units of 1/256 of the shorter step, rounded down,
+therefore moves by at most 1 + 2/256 times what the place moves.
 """
 
 from __future__ import annotations

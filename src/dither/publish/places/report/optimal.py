@@ -1,9 +1,10 @@
 """The optimal report: the channel between up to 100 public cells that loses least by a public prior.
 
-A linear programme finds, for each true cell, how likely each reported cell is, so that the expected distance is as small
-as the loss allows. Constraints are written for the edges of a spanner only. The solver's word is not taken: its floats
-are mixed with a channel that is certainly private, rounded to integers with a common sum, and the loss is that of those
-integers, which are what is sampled. Cost: a linear programme once (a second for 25 cells, minutes for 100), then one draw.
+A linear programme finds, for each true cell, how likely each reported cell is, so that the expected distance is as
+small as the loss allows. Constraints are written for the edges of a spanner only. The solver's word is not taken: its
+floats are mixed with a channel that is certainly private, rounded to integers with a common sum, and the loss is that
+of those integers, which are what is sampled. Cost: a linear programme once (a second for 25 cells, minutes for 100),
+then one draw.
 """
 
 from __future__ import annotations
@@ -53,9 +54,11 @@ def _examples() -> Iterator[Example]:
 class OptimalReport(Primitive[Any, int]):
     """Report a cell for a cell, by a table of integer weights.
 
-    Guarantee: cells whose middles are ``d_in`` metres apart over the ground lose epsilon = ``epsilon_per_metre * d_in``,
-    which is the largest logarithm of a ratio of weights for each metre between two cells. That is geo-indistinguishability between cells and NOT plain differential privacy: places of one
-    cell are the same, and places on two sides of a border count as the middles of their cells.
+    Guarantee: cells whose middles are ``d_in`` metres apart over the ground lose epsilon = ``epsilon_per_metre *
+        d_in``,
+    which is the largest logarithm of a ratio of weights for each metre between two cells. That is
+    geo-indistinguishability between cells and NOT plain differential privacy: places of one cell are the same, and
+    places on two sides of a border count as the middles of their cells.
 
     Args:
         cells: the grid; public, up to 100 cells.

@@ -1,9 +1,9 @@
 """Predictive reports: say the last report again while it still serves, and pay for a fresh one only when it does not.
 
-For a device that reports all day and moves seldom. A sparse vector asks at each step, with noise, whether the last report
-is still within a public number of metres of the place; its yeses are free, and each no buys a fresh report, up to a public
-number. So the whole day costs one stated epsilon per metre, however many steps it has. Cost: a draw a step. Correction:
-the paper pays for each test; here all tests together cost one sparse vector, which the runner enforces.
+For a device that reports all day and moves seldom. A sparse vector asks at each step, with noise, whether the last
+report is still within a public number of metres of the place; its yeses are free, and each no buys a fresh report, up
+to a public number. So the whole day costs one stated epsilon per metre, however many steps it has. Cost: a draw a step.
+Correction: the paper pays for each test; here all tests together cost one sparse vector, which the runner enforces.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from dither.mechanisms.planar_noise import PlanarNoise
 from dither.privacy import InOrder, Plan, PureDP, Repeat, Unit, Use, trace
 from dither.publish.places.report.metres import metres_of, unit_of, units_per_metre, whole_distances
 from dither.publish.places.report.planar import LEAST_EPSILON, MOST_EPSILON
-
 
 _NUMBERS = (int, float, np.integer, np.floating)
 _FAR = 1e300
@@ -58,8 +57,8 @@ class PredictiveReports(Interactive[None, "Reporting"]):
     """Report a place at each step: the last report again while it is near enough, a fresh one when it is not.
 
     Guarantee: traces of which every place moves by at most ``d_in`` metres over the ground lose epsilon =
-    ``epsilon * d_in``, for all steps together. That is geo-indistinguishability and NOT plain differential privacy. What
-    is not a place counts as the centre of the box, a place outside it as the nearest inside.
+    ``epsilon * d_in``, for all steps together. That is geo-indistinguishability and NOT plain differential privacy.
+    What is not a place counts as the centre of the box, a place outside it as the nearest inside.
 
     Args:
         box: where places lie; public.
@@ -129,7 +128,7 @@ def _row(value: Any) -> Any:
     numbers = list(value) if is_pair else []
     if not is_pair or any(isinstance(one, bool) or not isinstance(one, _NUMBERS) for one in numbers):
         raise InvalidValue("value", value, "latitude and longitude, two numbers")
-    return np.array([[max(min(float(one), _FAR), -_FAR) if one == one else float("nan") for one in numbers]])  # noqa: PLR0124 - NaN
+    return np.array([[max(min(float(one), _FAR), -_FAR) if one == one else float("nan") for one in numbers]])
 
 
 class Reporting:

@@ -68,8 +68,9 @@ def smoothed_prior(cells: CellGrid, counts: Any, *, epsilon: Number, uniform: Nu
 def best_remap(cells: CellGrid, prior: Any, *, epsilon: Number) -> NDArray[np.int64]:
     """Return for each reported cell the cell with the least expected distance from the true place.
 
-    Under the prior and planar Laplace noise, a true place x has the weight prior(x) e^(-epsilon d(x, z)) after a report of
-    z; the point with the least expected distance is the geometric median of these weights, found by Weiszfeld's iteration.
+    Under the prior and planar Laplace noise, a true place x has the weight prior(x) e^(-epsilon d(x, z)) after a report
+    of z; the point with the least expected distance is the geometric median of these weights, found by Weiszfeld's
+    iteration.
 
     Args:
         cells: the grid.

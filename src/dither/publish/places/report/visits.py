@@ -1,10 +1,10 @@
 """A replaced visit: PriLocation made sound.
 
 A visit to one of the places of a public map is replaced by another place. First its cluster is told by randomised
-response, then a place of the told cluster is chosen, nearer ones more likely; a visit to another cluster counts as one to
-the middle of the told one. Cost: a coin and a pass over the map. Corrections: the printed clusters are exact centres of
-private data with noise on a number that decides nothing, and each visit stays in its cluster, which is thereby told; here
-clusters come from the public map (or from a private release that was paid for), and the cluster is private, too.
+response, then a place of the told cluster is chosen, nearer ones more likely; a visit to another cluster counts as one
+to the middle of the told one. Cost: a coin and a pass over the map. Corrections: the printed clusters are exact centres
+of private data with noise on a number that decides nothing, and each visit stays in its cluster, which is thereby told;
+here clusters come from the public map (or from a private release that was paid for), and the cluster is private, too.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def _examples() -> Iterator[Example]:
 class ReplacedVisit(Composed[Any, int]):
     """Replace a visit to a place of a public map by another place, mostly a near one.
 
-    Guarantee: any two places lose ``cluster_epsilon + place_epsilon`` in one visit; two places of a cluster lose at most
+    Guarantee: any two places lose ``cluster_epsilon + place_epsilon`` in one visit; two places of a cluster lose at
+        most
     ``place_epsilon``, in proportion to their distance. A person with m visits loses m times as much.
 
     Args:
