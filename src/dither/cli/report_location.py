@@ -70,8 +70,8 @@ def report(
     left = "" if known.limit is None else f" of {float(known.limit):g}"
     total = float(known.spent)
     say(
-        f"{known.reports} {'report' if known.reports == 1 else 'reports'} of this device cost {total:g}{left} per metre "
-        f"together: two places 100 m apart lose epsilon = {100 * total:g}."
+        f"{known.reports} {'report' if known.reports == 1 else 'reports'} of this device cost {total:g}{left} per "
+        f"metre together: two places 100 m apart lose epsilon = {100 * total:g}."
     )
 
 

@@ -63,7 +63,7 @@ def simulate_day(
     starts = {(tick * len(ticks)) // times for tick in range(times)}
     noise = Geometric(shape=(grid.cells,), scale=1 / Fraction(share))
     counts = np.zeros(grid.cells)
-    seen: list[tuple[Any, Any, int]] = []
+    seen: list[tuple[Notified, Notified, int]] = []
     for tick, places in enumerate(ticks):
         present = places[np.isfinite(places).all(axis=1)]
         true = np.bincount(grid.cell_of_metres(present), minlength=grid.cells)
@@ -74,11 +74,12 @@ def simulate_day(
         if len(arriving):
             private, exact = (notify(grid, numbers, arriving, present, rule) for numbers in (counts, true))
             seen.append((private, exact, len(arriving)))
-    told, known = (_mean([(row[which], int(row[2])) for row in seen]) for which in (0, 1))
+    told, known = (_mean(seen, which) for which in (0, 1))
     return Day(PureDP(budget.spent.pure or 0), times, told, known)
 
 
-def _mean(parts: list[tuple[Notified, int]]) -> Notified:
+def _mean(seen: list[tuple[Notified, Notified, int]], which: int) -> Notified:
+    parts = [(private if which == 0 else exact, count) for private, exact, count in seen]
     many = np.array([count for _, count in parts] or [1], dtype=np.float64)
     rows = np.array([[one.success, one.travel * one.success, one.workers] for one, _ in parts] or [[0.0, 0.0, 0.0]])
     success, travelled, workers = (many @ rows / many.sum()).tolist()

@@ -68,7 +68,7 @@ def geocast(grid: CellGrid, counts: Any, task: Any, rule: Geocast) -> NDArray[np
     apart = np.abs(middles - here)
     chance = 1 - (1 - rule.accepts(np.hypot(apart[:, 0], apart[:, 1]))) ** numbers
     # Beyond the square around the task nobody would come.
-    allowed = (apart <= rule.farthest).all(axis=1)
+    allowed = np.asarray((apart <= rule.farthest).all(axis=1))
     start = int(grid.cell_of_metres(here[None])[0])
     region, failed = [start], 1 - float(chance[start])
     seen, frontier = {start}, set[int]()

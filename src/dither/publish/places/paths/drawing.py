@@ -128,7 +128,7 @@ def draw_levels(vertices: int, edges: Iterable[Edge]) -> Drawing:
 
 
 def _coloured(vertices: int, edges: list[Edge]) -> list[int]:
-    """Return colours such that neighbours differ: each vertex gets the first that its earlier neighbours do not have."""
+    """Return colours such that neighbours differ: each vertex takes the first that no earlier neighbour has."""
     near = _neighbours(vertices, edges)
     colours = [-1] * vertices
     for vertex in range(vertices):

@@ -20,8 +20,10 @@ from dither.mechanisms.core.mechanism import Numerics, Primitive
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.values import IntegerArray
 from dither.noise import Noise
-from dither.privacy import ENTRIES, Loss, Metric, PureDP, laplace_scale
+from dither.privacy import ENTRIES, Loss, Metric, PureDP, Relation, Unit, laplace_scale
 
+#: One pair of vertices, in one state or another.
+PAIR = Unit("pair", Relation.REPLACE, "of vertices of a network")
 #: What a pair may be.
 NO_EDGE, PATH_EDGE, OTHER_EDGE = 0, 1, 2
 

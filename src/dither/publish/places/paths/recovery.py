@@ -16,9 +16,9 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.exact import Number, positive
 from dither.mechanisms.core.release import Budget, release
-from dither.privacy import ROW, PureDP
+from dither.privacy import PureDP
 from dither.publish.places.paths.drawing import Drawing, draw_levels
-from dither.publish.places.paths.pairs import OTHER_EDGE, PATH_EDGE, PairResponse
+from dither.publish.places.paths.pairs import OTHER_EDGE, PAIR, PATH_EDGE, PairResponse
 from dither.publish.places.paths.states import Network, path_states
 
 
@@ -55,7 +55,7 @@ def publish_path(network: Network, path: Iterable[int], *, epsilon: Number) -> P
     method = PairResponse(epsilon=price, pairs=len(pairs) + 1)
     # Every pair, and the direction, is a unit of its own: another state costs epsilon.
     drawn = release(
-        method, np.append(made.states, direction), budget=Budget(epsilon=price, unit=ROW), stability=1
+        method, np.append(made.states, direction), budget=Budget(epsilon=price, unit=PAIR), stability=1
     ).value
     told = [pair for pair, bit in zip(pairs, drawn[:-1].tolist(), strict=True) if bit]
     return PublishedPath(draw_levels(network.size, told), bool(drawn[-1]), PureDP(price))

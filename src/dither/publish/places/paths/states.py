@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +98,6 @@ def path_states(network: Network, path: Iterable[int]) -> PathStates:
             continue
         visits[int(vertex)] += 1
         kept.append(copy)
-    steps = {(min(pair), max(pair)) for pair in zip(kept, kept[1:], strict=False)}
+    steps = {(min(pair), max(pair)) for pair in pairwise(kept)}
     states = [PATH_EDGE if pair in steps else OTHER_EDGE if network.joins(*pair) else NO_EDGE for pair in network.pairs]
     return PathStates(tuple(kept), np.array(states, dtype=np.int64))

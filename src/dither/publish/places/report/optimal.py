@@ -48,7 +48,7 @@ def _examples() -> Iterator[Example]:
 
 @register(
     examples=_examples,
-    source="Optimal Geo-Indistinguishable Mechanisms for Location Privacy (Bordenabe, Chatzikokolakis, Palamidessi 2014)",
+    source="Optimal Geo-Indistinguishable Mechanisms for Location Privacy (Bordenabe et al. 2014), sections 3 and 4",
 )
 @dataclass(frozen=True, kw_only=True)
 class OptimalReport(Primitive[Any, int]):

@@ -124,7 +124,9 @@ class ReportedPlaces(Composed[Any, NDArray[Any]]):
         inner = self.noise.error(confidence)
         if self.becomes is not None:
             return None
-        half = 0.0 if self.cells is None else float(np.hypot(*(float(side) for side in self.cells.sides))) / 2
+        half = (
+            0.0 if self.cells is None else float(np.hypot(float(self.cells.sides[0]), float(self.cells.sides[1]))) / 2
+        )
         most = to_float(self.box.projection.most, "up")
         return Bound(
             (inner.value + half) * most, inner.confidence, "the largest distance of a report from its place, in metres"
@@ -137,4 +139,4 @@ class ReportedPlaces(Composed[Any, NDArray[Any]]):
         if self.cells is None:
             return self.box.projection.place_of(moved)
         found = self.cells.cell_of_metres(moved)
-        return found if self.becomes is None else self.becomes.values[found]
+        return np.asarray(found if self.becomes is None else self.becomes.values[found])

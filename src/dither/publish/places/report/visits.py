@@ -49,7 +49,7 @@ def _examples() -> Iterator[Example]:
 
 @register(
     examples=_examples,
-    source="Differential Privacy and Applications (Zhu et al. 2017), section 12.4; PriLocation (Xiong, Zhu, Niu, Li 2016)",
+    source="Differential Privacy and Applications (Zhu et al. 2017), section 12.4; PriLocation (Xiong et al. 2016)",
 )
 @dataclass(frozen=True, kw_only=True)
 class ReplacedVisit(Composed[Any, int]):
