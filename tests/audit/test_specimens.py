@@ -66,7 +66,8 @@ TWIN_SAMPLES = 10_000
 #: Conversations are led one by one.
 CONVERSATIONS = 2_000
 SAMPLED = [name for name, specimen in SPECIMENS.items() if specimen.refuted_by == "sampling"]
-PROVED = [name for name, specimen in SPECIMENS.items() if specimen.refuted_by != "sampling"]
+PROVED = [name for name, specimen in SPECIMENS.items() if specimen.refuted_by != "sampling"]from dither.publish.places.paths import PairResponse
+
 
 
 @pytest.mark.statistical(n=4_000, miss=1e-9, catches="a specimen that withstands the auditor")
@@ -130,7 +131,7 @@ TWINS: dict[str, tuple[Mechanism[Any, Any], Any, Any]] = {
     "gamma-coordinates": (GammaNorm(shape=(2,), scale=1, grid="1/16"), np.array([0, 0]), np.array([1, 0])),
     "averaged-noisy-copies": (Geometric(scale=1), 0, 1),
     "noise-tolerance-loop": (TruncatedLaplace(scale=1, bound=12), 6, 5),
-    "path-publication": (RandomisedResponse(epsilon=1, categories=3), 0, 1),
+    "path-publication": (PairResponse(epsilon=1, pairs=1), np.array([0]), np.array([1])),
     "sparse-vector-lee-clifton": (
         AboveThreshold(threshold=0, threshold_scale=4, query_scale=8, positives=3),
         [0, 1] * 3,
