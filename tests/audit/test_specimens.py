@@ -50,13 +50,13 @@ from dither.mechanisms import (
     Laplace,
     Mechanism,
     PrefixCounter,
-    RandomisedResponse,
     SmoothCauchy,
     TruncatedLaplace,
     registered,
 )
 from dither.privacy import L1, ApproxDP, Filter, Loss, PureDP, Relation, gaussian_sigma
 from dither.privacy.sensitivity import Universe, smooth_sensitivity
+from dither.publish.places.paths import PairResponse
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "dither"
@@ -66,8 +66,7 @@ TWIN_SAMPLES = 10_000
 #: Conversations are led one by one.
 CONVERSATIONS = 2_000
 SAMPLED = [name for name, specimen in SPECIMENS.items() if specimen.refuted_by == "sampling"]
-PROVED = [name for name, specimen in SPECIMENS.items() if specimen.refuted_by != "sampling"]from dither.publish.places.paths import PairResponse
-
+PROVED = [name for name, specimen in SPECIMENS.items() if specimen.refuted_by != "sampling"]
 
 
 @pytest.mark.statistical(n=4_000, miss=1e-9, catches="a specimen that withstands the auditor")

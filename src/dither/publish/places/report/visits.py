@@ -173,3 +173,18 @@ def public_clusters(box: Box, places: Any, count: int) -> NDArray[np.int64]:
         away = np.minimum(away, np.hypot(*(metres - metres[centres[-1]]).T))
     found = np.hypot(*(metres[:, None] - metres[centres][None]).transpose(2, 0, 1)).argmin(axis=1)
     return np.asarray(found, dtype=np.int64)
+
+
+def place_error(box: Box, places: Any, true: Any, told: Any) -> float:
+    """Return the mean distance of replaced visits from the true ones, as a share of the longest distance of the map.
+
+    The distance error DE of section 12.4.4, for one person or for all. It is as secret as the true visits.
+
+    >>> place_error(Box.of(0, 0, 1000, 1000, plane=True), [[0, 0], [0, 100], [0, 400]], [0, 1], [1, 1])
+    0.125
+    """
+    rows = np.asarray(places, dtype=np.float64)
+    metres = box.projection.metres(box.read(rows[:, 0], rows[:, 1])[0])
+    apart = np.hypot(*(metres[:, None] - metres[None]).transpose(2, 0, 1))
+    moved = apart[np.asarray(true, dtype=np.int64), np.asarray(told, dtype=np.int64)]
+    return float(moved.mean() / max(float(apart.max()), 1e-9))
