@@ -94,6 +94,10 @@ VERBS: Final = MappingProxyType(
             "graph:graph",
             "Release a count of a graph, its degrees, clustering or assortativity, or a synthetic graph.",
         ),
+        "report-location": Verb(
+            "report_location:report",
+            "Tell roughly where this device is, with noise, and count what all its reports cost together.",
+        ),
         "release": Verb(
             "release:release",
             "Release what any registered method makes of any declared source, as a file describes them.",
@@ -266,7 +270,7 @@ ANALYST: Final = "Analyst: price a question, ask it, publish"
 RESEARCHER: Final = "Researcher: find an algorithm, read its proof, try to refute it"
 PANELS: Final = MappingProxyType(
     {
-        EVERYBODY: ("demo", "witness"),
+        EVERYBODY: ("demo", "witness", "report-location"),
         OWNER: ("init", "add", "check", "bounds", "limits", "card", "serve", "risk"),
         ANALYST: (
             *("quote", "sql", "ask", "shell", "answer", "synthesize", "anonymize"),
