@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import itertools
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -53,9 +53,10 @@ class Column:
         places: dict[Any, int] = {}
         codes = []
         for cell in map(_plain, cells):
-            if not isinstance(cell, Hashable):
-                raise InvalidParameter("cell", cell, "one value, such as a number or a text")
-            codes.append(places.setdefault(cell, len(places)))
+            try:
+                codes.append(places.setdefault(cell, len(places)))
+            except TypeError:
+                raise InvalidParameter("cell", cell, "one value, such as a number or a text") from None
         return cls(tuple(places), np.array(codes, dtype=np.int64))
 
     def cells(self) -> list[Any]:
@@ -119,6 +120,10 @@ def _unique(cells: NDArray[Any]) -> tuple[list[Any], Codes]:
 
 def _plain(cell: Any) -> Any:
     """Return a cell as Python has it; what is not a number is missing, and so is an empty text."""
+    if type(cell) is str:
+        return cell or None
+    if type(cell) is int:
+        return cell
     if isinstance(cell, np.generic):
         cell = cell.item()
     # pandas has a missing value whose comparison is neither true nor false.
