@@ -17,6 +17,7 @@ import typer
 import dither
 from dither.cli.elsewhere import use
 from dither.cli.lazy import Verb, group
+from dither.cli.leaving import look_seldom_for_garbage
 from dither.errors import DitherError, EarlierEdition
 
 VERBS: Final = MappingProxyType(
@@ -54,7 +55,9 @@ VERBS: Final = MappingProxyType(
         ),
         "serve": Verb("serve:serve", "Let people with tokens ask over HTTP, on the budgets and quotas of this folder."),
         "sql": Verb("ask:sql", "Answer a query privately, every number with its error bar, and charge the ledger."),
-        "ask": Verb("conversation:converse", "Ask any number of counting questions about some columns, for one price."),
+        "ask": Verb(
+            "conversation:converse", "Ask any number of questions about some columns or a graph, for one price."
+        ),
         "shell": Verb("shell:shell", "Ask many queries at a prompt: each is priced, and asked if you say yes."),
         "quote": Verb("ask:quote", "Say what a query would cost and how far it would err; the data stays closed."),
         "bounds": Verb(
@@ -90,6 +93,10 @@ VERBS: Final = MappingProxyType(
         "graph": Verb(
             "graph:graph",
             "Release a count of a graph, its degrees, clustering or assortativity, or a synthetic graph.",
+        ),
+        "report-location": Verb(
+            "report_location:report",
+            "Tell roughly where this device is, with noise, and count what all its reports cost together.",
         ),
         "release": Verb(
             "release:release",
@@ -182,6 +189,26 @@ RECEIPT: Final = MappingProxyType(
         "checkpoint": Verb("receipts:checkpoint", "Print the signed head of the ledger."),
     }
 )
+APPROVALS: Final = MappingProxyType(
+    {
+        "list": Verb(
+            "govern:questions", "List the releases that others must agree to: who asks what, and what it may lose."
+        ),
+        "approve": Verb(
+            "govern:approve", "Agree to a release: to what it asks and what it may lose, for seven days and one debit."
+        ),
+        "decline": Verb("govern:decline", "Do not agree to a release; nothing was debited for it."),
+    }
+)
+PUBLISHED: Final = MappingProxyType(
+    {
+        "list": Verb("govern:published", "List the answers that everybody may see."),
+        "add": Verb("govern:publish", "Let everybody see a stored answer; nothing is charged."),
+        "withdraw": Verb(
+            "govern:withdraw", "Show a published answer no more; it was released, and nothing is given back."
+        ),
+    }
+)
 TOKEN: Final = MappingProxyType(
     {
         "new": Verb("people:new_token", "Make a token of a person; it is printed once, and kept nowhere."),
@@ -197,6 +224,9 @@ DATASETS: Final = MappingProxyType(
         "set-quota": Verb(
             "owners:set_quota", "Limit what one analyst may spend; from then on, those without a quota spend nothing."
         ),
+        "open": Verb("govern:open_dataset", "Let a draft, or a data set that was paused, be asked."),
+        "pause": Verb("govern:pause", "Debit nothing to a data set until it is opened again; stored answers stay."),
+        "close": Verb("govern:close", "Debit nothing more to a data set, for ever; rows and stored answers stay."),
         "rename": Verb("owners:rename", "Call a data set otherwise; its budget, answers and receipts stay."),
         "retire": Verb(
             "owners:retire", "End a data set: nothing more is asked of it, and its copied rows are removed."
@@ -240,7 +270,7 @@ ANALYST: Final = "Analyst: price a question, ask it, publish"
 RESEARCHER: Final = "Researcher: find an algorithm, read its proof, try to refute it"
 PANELS: Final = MappingProxyType(
     {
-        EVERYBODY: ("demo", "witness"),
+        EVERYBODY: ("demo", "witness", "report-location"),
         OWNER: ("init", "add", "check", "bounds", "limits", "card", "serve", "risk"),
         ANALYST: (
             *("quote", "sql", "ask", "shell", "answer", "synthesize", "anonymize"),
@@ -253,6 +283,8 @@ GROUPS: Final = MappingProxyType(
     {
         "datasets": (DATASETS, OWNER, "List the data sets, or decide about one: budget, quotas, name, end."),
         "people": (PEOPLE, OWNER, "Who may ask from elsewhere, and what."),
+        "approvals": (APPROVALS, OWNER, "The releases that others must agree to before they are debited."),
+        "published": (PUBLISHED, OWNER, "The stored answers that everybody may see."),
         "receipt": (RECEIPT, EVERYBODY, "Receipts that anybody can check: what was debited for an answer."),
         "token": (TOKEN, OWNER, "The tokens by which people are known to a service."),
         "disguise": (
@@ -347,15 +379,10 @@ def _let_go() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-#: Python looks for what can go after as many new objects as this, in place of 700.
-_MANY_OBJECTS = 100_000
-
-
 def main() -> None:
     """Run the command; an error of dither's own becomes one line, or JSON where that was asked, and an exit code."""
     before = gc.get_threshold()
-    # Most of what a command makes are modules and classes, which stay: to look through them again and again takes long.
-    gc.set_threshold(_MANY_OBJECTS, *before[1:])
+    look_seldom_for_garbage()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", EarlierEdition)

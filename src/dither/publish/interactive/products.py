@@ -143,6 +143,11 @@ class WeightedRecords:
         """Names and sizes."""
         return self._attributes
 
+    @property
+    def filled(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The cells, a row for each attribute, and the records of each; private."""
+        return self._places, self._counts
+
     def count(self, axes: Axes) -> NDArray[np.int64]:
         """Return a marginal."""
         shape = self._attributes.shape_of(axes)
