@@ -343,7 +343,8 @@ for _name, (_verbs, _title, _help) in GROUPS.items():
     _lists = _verbs is DATASETS
     _usual = "table" if _verbs is DISGUISE else None
     _made = group(_verbs, usual_verb=_usual, help=_help, no_args_is_help=not _lists, invoke_without_command=_lists)
-    _made.callback()(_datasets if _lists else _with_home)
+    if _usual is None:
+        _made.callback()(_datasets if _lists else _with_home)
     app.add_typer(_made, name=_name, help=_help, rich_help_panel=_title)
 
 

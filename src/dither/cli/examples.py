@@ -106,7 +106,6 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "disguise": (
             "dither disguise visits.csv --quasi age,region --sensitive ward --k 5 --l 3 "
             "-o shown.csv --report shown.html",
-            "dither disguise table --help             # the options of the line above",
             "dither disguise totals sales.csv --by town,trade --value turnover --threshold 3 -o shown.csv",
         ),
         "disguise table": (
