@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from dither.errors import InvalidParameter
-from dither.learn.centred import LENGTH
-from dither.learn.linear import BallDensity, ParameterBall, classifier
-from dither.learn.linear.tangent_envelope import Envelope
-from dither.mechanisms import Numerics, perform
+from dither.learn.linear import ParameterBall, classifier
+from dither.mechanisms import BallDensity, Numerics, perform
+from dither.mechanisms.ball_density import LENGTH
+from dither.mechanisms.tangent_envelope import Envelope
 from dither.noise import system_noise
 from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, Loss, PureDP
 
