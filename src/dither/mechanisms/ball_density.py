@@ -26,6 +26,8 @@ from dither.privacy import RECORDS, Loss, Metric, PureDP
 MOST_WIDTH: Final = 4
 #: The integers of a record of length 1 have this length.
 LENGTH: Final = 2**14
+#: Drawn weights are integer multiples of 2^-20.
+STEPS: Final = 2**20
 #: How long the weights of records of length 1 may be.
 MOST_RADIUS: Final = 2**8
 #: So that f stays where floats tell its values apart.
@@ -66,6 +68,8 @@ def _density_examples() -> Iterator[Example]:
 @dataclass(frozen=True, kw_only=True)
 class BallDensity(Primitive[Any, NDArray[np.float64]]):
     """Draw weights from a ball, with density proportional to e^(-loss / scale) for the logistic loss of all records.
+
+    Weights are rounded to multiples of 2^-20.
 
     Guarantee: over the reals, data ``d_in`` records apart loses epsilon = ``d_in * radius / scale``. Idealised.
 
@@ -113,6 +117,8 @@ class BallDensity(Primitive[Any, NDArray[np.float64]]):
         return PureDP(non_negative("d_in", d_in) * self.radius / self.scale)
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[np.float64]:
-        """Return points of the ball, one a row."""
+        """Return points of the ball, one a row, each number rounded to the public grid."""
         envelope = Envelope(self.domain.admit(value) / LENGTH, float(self.radius), float(self.scale))
-        return np.array([envelope.draw(noise) for _ in range(count)]).reshape(count, self.width)
+        drawn = np.array([envelope.draw(noise) for _ in range(count)]).reshape(count, self.width)
+        # The last digits of floats tell on which of them an operation was made.
+        return np.rint(drawn * STEPS) / STEPS

@@ -87,6 +87,13 @@ def test_drawn_weights_have_the_density() -> None:
     assert _farthest(drawn[:, 1], (line, even.cumsum() / even.sum())) > limit
 
 
+def test_no_digits_beyond_the_public_grid_are_released() -> None:
+    """Unrounded draws were told apart by them: a rotation with zeros in it leaves other digits than one without."""
+    records = np.rint(some_records(5, 3) * LENGTH).astype(np.int64)
+    drawn = BallDensity(width=3, radius=3, scale=2).draw_many(records, 50, system_noise())
+    assert (drawn * 2**20 == np.rint(drawn * 2**20)).all()
+
+
 @pytest.mark.parametrize("target", [PureDP("1/3"), ApproxDP(1, "1e-6"), ZCDP("1/7")], ids=str)
 @pytest.mark.parametrize("unit", [ROW, ROW_REPLACED], ids=str)
 def test_calibrated_balls_keep_their_target(target: Loss, unit: Any) -> None:
