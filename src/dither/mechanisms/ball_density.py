@@ -121,4 +121,5 @@ class BallDensity(Primitive[Any, NDArray[np.float64]]):
         envelope = Envelope(self.domain.admit(value) / LENGTH, float(self.radius), float(self.scale))
         drawn = np.array([envelope.draw(noise) for _ in range(count)]).reshape(count, self.width)
         # The last digits of floats tell on which of them an operation was made.
-        return np.rint(drawn * STEPS) / STEPS
+        rounded: Floats = np.rint(drawn * STEPS) / STEPS
+        return rounded
