@@ -12,7 +12,7 @@ import typer
 
 from dither.cli import ask
 from dither.cli.console import note, print_json, say
-from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Home, Json, Quoted, Rho
+from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Home, Json, Quoted, Rho, Server
 from dither.curator.conversations import Talk
 from dither.curator.session import Session
 from dither.errors import DitherError, InvalidParameter
@@ -56,6 +56,7 @@ def converse(
     analyst: Analyst = "curator",
     is_read: Annotated[bool, typer.Option("--answers", help="Show all answers so far, and ask nothing.")] = False,
     is_quoted: Quoted = False,
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:

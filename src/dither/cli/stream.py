@@ -13,7 +13,7 @@ import typer
 
 from dither.cli import ask
 from dither.cli.console import complain, note, print_json, say
-from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Force, Home, Json, Quoted, Rho
+from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Force, Home, Json, Quoted, Rho, Server
 from dither.cli.outputs import Output, table_output, write_whole
 from dither.cli.progress import progress
 from dither.curator.offers.streams import ticked_of
@@ -64,6 +64,7 @@ def open_stream(
     ] = None,
     analyst: Analyst = "curator",
     is_quoted: Quoted = False,
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -120,6 +121,7 @@ def release(
     out: Out = None,
     force: Force = False,
     analyst: Analyst = "curator",
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -160,6 +162,7 @@ def show(
     out: Out = None,
     force: Force = False,
     analyst: Analyst = "curator",
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -184,7 +187,9 @@ def show(
             note(f"wrote {out}")
 
 
-def close(dataset: DataSetName, name: Name, analyst: Analyst = "curator", home: Home = None) -> None:
+def close(
+    dataset: DataSetName, name: Name, analyst: Analyst = "curator", server: Server = None, home: Home = None
+) -> None:
     """Release nothing more, for ever; what was paid for and not released is not given back."""
     with _found(home, dataset, analyst, name) as opened:
         opened.end()
@@ -223,7 +228,7 @@ def _errors(mechanism: StreamAnswer) -> dict[str, dict[str, int]]:
 
 def _done(opened: Stream) -> str:
     """Say how many ticks are released, and of how many."""
-    steps = opened.mechanism.steps
+    steps = opened.to_dict()["ticks"]
     return f"{opened.released} ticks" if steps is None else f"{opened.released} of {steps} ticks"
 
 

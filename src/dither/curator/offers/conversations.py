@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from dither.curator.offers.graphs import graph_table, nodes_of
 from dither.data.schema import DataSet
@@ -12,9 +12,12 @@ from dither.errors import HandleMisuse, InvalidParameter
 from dither.exact import Number
 from dither.lift.offer import Offer
 from dither.privacy import Loss, stated_loss
-from dither.publish.interactive.planning import PlannedConversation, plan_conversation
-from dither.publish.interactive.question_kinds import COUNTS, CUTS, PlannedQuestions, plan_questions
 
+if TYPE_CHECKING:
+    from dither.publish.interactive.planning import PlannedConversation
+    from dither.publish.interactive.question_kinds import PlannedQuestions
+
+_COUNTS, _CUTS = "counts", "cuts"
 #: How many gross errors of a model of counts are measured, where nothing is said.
 _CORRECTIONS: Final = 2
 
@@ -24,7 +27,7 @@ def conversation(
     table: str | None = None,
     columns: Sequence[str] | None = None,
     *,
-    kind: str = COUNTS,
+    kind: str = "counts",
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
@@ -61,7 +64,7 @@ def conversation(
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     how: dict[str, Any] = {"bins": bins, "corrections": corrections, "questions": questions}
     further = {"metric": metric, "degree": degree, "candidates": candidates, "top": top}
-    if kind == COUNTS:
+    if kind == _COUNTS:
         if given := [name for name, value in further.items() if value is not None]:
             raise InvalidParameter(given[0], further[given[0]], f"left out for {kind!r}")
         if columns is None or table is None:
@@ -69,7 +72,7 @@ def conversation(
         how["corrections"] = _CORRECTIONS if corrections is None else corrections
     else:
         how |= {"kind": kind} | {name: value for name, value in further.items() if value is not None}
-    if kind == CUTS:
+    if kind == _CUTS:
         table = graph_table(dataset, table)
     if table is None:
         raise InvalidParameter("table", None, "said: the name of a private table")
@@ -93,11 +96,15 @@ def planned_of(dataset: DataSet, offer: Offer[Any]) -> PlannedConversation | Pla
 
 def planned_from(dataset: DataSet, asked: Mapping[str, Any], loss: Loss) -> PlannedConversation | PlannedQuestions:
     """Return the plan of a conversation from its parameters as plain data."""
+    # A room of many modules, which every session would import for the few that talk.
+    from dither.publish.interactive.planning import plan_conversation
+    from dither.publish.interactive.question_kinds import plan_questions
+
     how = dict(asked)
-    kind, table, columns = how.pop("kind", COUNTS), how.pop("table"), how.pop("columns")
-    if kind == COUNTS:
+    kind, table, columns = how.pop("kind", _COUNTS), how.pop("table"), how.pop("columns")
+    if kind == _COUNTS:
         return plan_conversation(dataset, table, columns, loss, **how)
-    nodes = nodes_of(dataset.table(table)) if kind == CUTS else ()
+    nodes = nodes_of(dataset.table(table)) if kind == _CUTS else ()
     return plan_questions(dataset, kind, table, columns, loss, nodes=nodes, **how)
 
 

@@ -39,7 +39,7 @@ _KEPT: Final = 64
 _TOLERANCE: Final = 1e-5
 _PASSES: Final = 20
 _WORK: Final = 2**25
-#: A cell counts at most so many rows, so that no sum of cells in memory overflows.
+#: A cell counts at most this number of rows, so that no sum of cells in memory overflows.
 _MOST_IN_CELL: Final = 2**32
 
 
