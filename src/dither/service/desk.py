@@ -193,8 +193,10 @@ class Desk(Deciding, GoingOn):
         asked = json.dumps({"verb": wanted.verb, "words": wanted.words}, sort_keys=True)
         ticket = Ticket(name, bearer.person.name, key, digest, asked)
         former = () if wanted.key else (former_key(planned.request, self._here.edition),)
+        whose = None if self._shares else [bearer.person.name]
         for known in (key, *former):
-            for receipt in self.curator.ledger.find_answers(known, name):
+            # By the beginning of the key, for which there is an index.
+            for receipt in self.curator.ledger.answers_that_begin(name, known, whose):
                 is_mine = receipt.account.analyst == bearer.person.name
                 is_the_same = receipt.key == known and receipt.request_digest == digest
                 if is_the_same and (is_mine or self._is_shared(receipt)):
