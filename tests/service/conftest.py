@@ -20,7 +20,7 @@ from dither.service.app import Service
 from dither.service.client import Connection, connect
 from dither.service.desk import Desk
 from dither.service.logs import Log
-from dither.service.server import Server, configuration
+from dither.service.server import Server
 from dither.service.settings import Settings
 from dither.service.sign_in import Link
 from tests.curator.conftest import ROWS, SCHEMA
@@ -75,7 +75,7 @@ def serving(curator: Curator, settings: Settings) -> Iterator[Running]:
         ports.append(port)
         is_up.set()
 
-    server = Server(configuration(service, settings), ready, service.begin_stop)
+    server = Server(service, settings, ready)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.run)
     thread.start()

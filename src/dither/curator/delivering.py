@@ -47,12 +47,14 @@ class Asked:
         request: as the ledger compares it.
         loss: what it would be charged.
         carry_out: debits, runs and stores it under a key, or finds what is stored for the key.
+        steps: how many answers are stored for it, one after another.
 
     """
 
     request: Request
     loss: Loss
     carry_out: Callable[[str], Receipt]
+    steps: int = 1
 
 
 def asked_of(session: Session, verb: str, written: Any) -> Asked:
@@ -71,7 +73,8 @@ def asked_of(session: Session, verb: str, written: Any) -> Asked:
             if in_turn is not None:
                 turns = in_turn(None)
                 request = _writable(session.request_in_turn(turns))
-                return Asked(request, turns.loss, lambda key: session.receipt_in_turn(in_turn(key))[0])
+                steps = len(turns.finding) + 1
+                return Asked(request, turns.loss, lambda key: session.receipt_in_turn(in_turn(key))[0], steps)
             words.pop("auto_share", None)
         with saying_what_is_left(session.balance):
             offer = getattr(session.offer, verb)(**words)

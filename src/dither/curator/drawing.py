@@ -18,7 +18,12 @@ class Drawing:
         self._refusal: DitherError | None = None
 
     def begin(self) -> None:
-        """Tell the ledger that noise is drawn; called before the first random bit, which is not drawn if this fails."""
+        """Tell the ledger that noise is drawn; called before the first random bit, which is not drawn if this fails.
+
+        Does nothing where it was told before.
+        """
+        if self._is_drawn:
+            return
         wait_for("draw")
         try:
             self._ledger.begin_draw(self._held)

@@ -21,7 +21,7 @@ from dither.curator.card import Card, release_card
 from dither.curator.continuing import Continuing
 from dither.curator.drawing import Drawing
 from dither.curator.for_owner import ForOwner
-from dither.curator.held_back import wait_for
+from dither.curator.held_back import draws_first, wait_for
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Account, Balance, Receipt, Stored
 from dither.curator.ledger.interface import Reservation
@@ -572,6 +572,8 @@ class Session(Continuing, ForOwner, Closing):
                 engine.at_one_moment(),
                 before_first_draw(drawing.begin),
             ):
+                if draws_first():
+                    drawing.begin()
                 answer = run(engine)
                 lost = None if spent is None else spent(answer)
             wait_for("store")

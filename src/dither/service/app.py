@@ -16,6 +16,7 @@ import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from concurrent.futures import Future
 from typing import Any, Final, NoReturn
 
 from starlette.applications import Starlette
@@ -27,12 +28,21 @@ import dither
 from dither.curator.delivering import is_usual
 from dither.curator.ledger import Receipt
 from dither.curator.people import Bearer
-from dither.errors import DitherError, InvalidParameter, NotFound
+from dither.errors import (
+    BudgetExceeded,
+    DitherError,
+    EngineFailure,
+    InvalidParameter,
+    KeyReused,
+    NotFound,
+    ReleaseFailed,
+    RequestSealed,
+)
 from dither.publish.queries import QueryResult
 from dither.service.desk import Desk, NotYours, is_json, wanted_of
 from dither.service.limits import Limits
 from dither.service.logs import Log
-from dither.service.pace import Pace, sent_after
+from dither.service.pace import Pace, Strict, Timing, TooLate, sent_after
 from dither.service.problems import (
     FAILED,
     MEDIA_TYPE,
@@ -90,14 +100,20 @@ class Service:
         # Whoever shows a token does not wait for what others have planned.
         self._doors = FairPool(_DOORS, "door")
         self._readers = FairPool(_READERS, "read")
-        many = settings.releasing or (os.cpu_count() or 1) + 2
+        many = -(-(settings.releasing or (os.cpu_count() or 1) + 2) // settings.workers)
+        self._timing = Timing.read(settings.timing)
         # Those that are held back do nothing meanwhile.
-        self._releasing = FairPool(many if settings.timing == "off" else 2 * many, "release")
+        self._releasing = FairPool(many if self._timing.way == "off" else 2 * many, "release")
         self._stopping = threading.Event()
 
     @property
     def _is_stopping(self) -> bool:
         return self._stopping.is_set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no release is under way."""
+        return self._releasing.is_idle
 
     def application(self) -> Starlette:
         """Return the ASGI application."""
@@ -146,7 +162,7 @@ class Service:
                 response = _told(refused.problem, refused.headers)
             except NotYours:
                 response = _told(NOT_THERE)
-            except LineFull:
+            except (LineFull, TooLate):
                 response = _told(STOPPING if self._is_stopping else TOO_MANY, {"Retry-After": "1"})
             except asyncio.CancelledError:
                 if not self._is_stopping:
@@ -196,10 +212,6 @@ class Service:
     async def _read(self, person: str, work: Callable[[], Any]) -> Any:
         return await asyncio.wrap_future(self._readers.submit(person, work))
 
-    def _pace(self) -> Pace:
-        """Return when what begins now may be seen."""
-        return Pace(time.monotonic(), self.settings.timing, self._stopping)
-
     # Routes.
 
     async def _health(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
@@ -245,7 +257,7 @@ class Service:
         return JSONResponse(await self._read(bearer.person.name, lambda: work(bearer, name, *more)))
 
     async def _release(self, request: Request, bearer: Bearer, body: Any) -> Response:
-        pace = self._pace()
+        came = self._timing.pace(str(body.get("verb")), self._stopping)
         wanted = wanted_of(str(request.path_params["dataset"]), body, _key_of(request))
         person = bearer.person.name
         stored: Receipt | None = await self._read(person, lambda: self.desk.stored(bearer, wanted))
@@ -253,14 +265,20 @@ class Service:
             return await self._answered(request, bearer, wanted.dataset, stored)
         if self._is_stopping:
             raise Refused(STOPPING, {"Retry-After": "5"})
+        response: Response | None = None
         try:
-            # Shielded: what was begun ends, and is stored, even where nobody waits for it any more.
-            future = self._releasing.submit(person, lambda: self.desk.release(bearer, wanted, self._pace().wait))
-            receipt: Receipt = await asyncio.shield(asyncio.wrap_future(future))
+            receipt = await _ended(
+                self._releasing.submit(person, lambda: self.desk.release(bearer, wanted, came)), came
+            )
+            response = await self._answered(request, bearer, wanted.dataset, receipt)
+        except (BudgetExceeded, KeyReused, LineFull, TooLate):
+            # Nothing was debited, and why is public.
+            came = Pace(0.0, "off", self._stopping)
+            raise
         finally:
             # Answer or failure: neither is told before its time.
-            await asyncio.sleep(pace.left())
-        return await self._answered(request, bearer, wanted.dataset, receipt)
+            await asyncio.sleep(came.left())
+        return response
 
     async def _releases(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         return await self._about(request, bearer, self.desk.releases, _after(request))
@@ -314,6 +332,26 @@ class Service:
 
     async def _no_such_path(self, _request: Request, _error: Exception) -> Response:
         return _told(Problem(404, "NotFound", "there is no such path; /v1/openapi.json lists all there are"))
+
+
+async def _ended(future: Future[Receipt], came: Pace | Strict) -> Receipt:
+    """Wait for what a release gives: to its end, or until its time under ``strict``, after which one text is told."""
+    # Shielded: what was begun ends, and is stored, even where nobody waits for it any more.
+    waiting = asyncio.shield(asyncio.wrap_future(future))
+    if isinstance(came, Pace):
+        return await waiting
+    waiting.add_done_callback(lambda one: one.cancelled() or one.exception())
+    done, _ = await asyncio.wait({waiting}, timeout=came.left())
+    if not done and future.cancel():
+        # Its turn has not come, so that nothing is debited.
+        raise TooLate
+    try:
+        if done:
+            return await waiting
+    except (ReleaseFailed, EngineFailure, RequestSealed):
+        pass
+    # Whatever failed, and whether it failed or was late, is told apart by nothing.
+    raise Refused(FAILED)
 
 
 def _check_headers(request: Request) -> None:

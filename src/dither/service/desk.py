@@ -15,9 +15,10 @@ from typing import Any, Final
 
 from dither.curator.delivering import VERBS, asked_of, is_usual, quoted, usual_key
 from dither.curator.folder import Curator
-from dither.curator.held_back import Wait, held_back
+from dither.curator.held_back import held_back
 from dither.curator.history import history_of
 from dither.curator.ledger import Balance, Receipt
+from dither.curator.ledger.books import Books
 from dither.curator.people import Bearer, Grant, People, Role
 from dither.curator.receipts import Log, receipt_text
 from dither.curator.session import Session
@@ -25,6 +26,7 @@ from dither.curator.words import public_view
 from dither.data import wire
 from dither.errors import DitherError, InvalidParameter, NotFound
 from dither.privacy import Loss
+from dither.service.pace import Pace, Strict
 
 #: How many sessions a thread keeps open.
 _KEPT: Final = 16
@@ -162,19 +164,20 @@ class Desk:
                 return receipt
         return None
 
-    def release(self, bearer: Bearer, wanted: Wanted, wait: Wait | None = None) -> Receipt:
+    def release(self, bearer: Bearer, wanted: Wanted, pace: Pace | Strict | None = None) -> Receipt:
         """Debit, run and store a release, or find what is stored for its key.
 
         Args:
             bearer: who asks.
             wanted: what.
-            wait: holds back the steps that others could see; None for at once.
+            pace: when the steps that others could see may be seen; None for at once.
 
         """
         session, grant = self._session(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
         planned = asked_of(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
         _check_most(grant, planned.loss)
-        with held_back(wait):
+        begun = None if pace is None else pace.begin(planned.steps)
+        with held_back(begun and begun.wait, draws_first=begun is not None and begun.draws_first):
             return planned.carry_out(wanted.key or usual_key(planned.request, self._here.edition))
 
     def answer(self, bearer: Bearer, name: str, entry: str) -> Receipt:
@@ -228,12 +231,13 @@ class Desk:
         return receipt_text(self.receipts.receipt(self.answer(bearer, name, entry).entry)).encode()
 
     def ready(self) -> bool:
-        """Whether the ledger can be read."""
+        """Whether the ledger can be read and is not behind its anchor, and the key that signs receipts is there."""
+        ledger = self.curator.ledger
         try:
-            self.curator.ledger.datasets()
-        except DitherError:
+            _ = self.receipts.public_key
+            return isinstance(ledger, Books) and ledger.contradiction() is None
+        except (DitherError, OSError):
             return False
-        return True
 
     # Sessions.
 

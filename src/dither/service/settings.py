@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dither.errors import InvalidParameter
-from dither.service.pace import WAYS
+from dither.service.pace import Timing
 
 PREFIX: Final = "DITHER_SERVICE_"
 _SECTION: Final = "service"
@@ -23,10 +23,11 @@ class Settings:
     Args:
         host: the address it listens at.
         port: and the port.
-        timing: when answers are sent: "buckets", or "off".
+        timing: when answers are sent: "buckets", "strict 2s", "strict 2s, fit 60s", or "off".
         answers: "own", or "team" where what one person was answered is given to others who ask the same.
-        releasing: how many releases run at once; 0 for the number of cores and two.
+        releasing: how many releases run at once, in all processes together; 0 for the number of cores and two.
         requests_per_second: how many requests one person may make.
+        workers: how many processes share the address and the ledger.
         patience: for how many seconds a service that is stopped waits for what is debited.
         proxy: the name of what stands in front and speaks TLS; needed outside of this machine without a certificate.
         certificate: a file of a certificate, for TLS.
@@ -40,6 +41,7 @@ class Settings:
     answers: str = "own"
     releasing: int = 0
     requests_per_second: int = 100
+    workers: int = 1
     patience: int = 30
     proxy: str = ""
     certificate: str = ""
@@ -47,11 +49,12 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse what no service can be set up with; each refusal names the setting."""
-        _one_of("timing", self.timing, WAYS)
+        Timing.read(self.timing)
         _one_of("answers", self.answers, ("own", "team"))
         for name, least, most in (("port", 0, 65535), ("releasing", 0, 1024), ("requests_per_second", 1, 100_000)):
             _whole(name, getattr(self, name), least, most)
         _whole("patience", self.patience, 0, 3600)
+        _whole("workers", self.workers, 1, 64)
         for name in ("host", "proxy", "certificate", "key"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidParameter(name, getattr(self, name), "a text")
