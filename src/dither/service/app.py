@@ -18,6 +18,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, Final, NoReturn
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -42,8 +43,10 @@ from dither.publish.queries import QueryResult
 from dither.service.desk import Desk, NotYours, is_json, wanted_of
 from dither.service.limits import Limits
 from dither.service.logs import Log
+from dither.service.metrics import Metrics
 from dither.service.pace import Pace, Strict, Timing, TooLate, sent_after
 from dither.service.problems import (
+    ELSEWHERE,
     FAILED,
     MEDIA_TYPE,
     NOT_ALLOWED,
@@ -62,6 +65,7 @@ from dither.service.sign_in import Link, link_page
 LARGEST_BODY: Final = 2**20
 LONGEST_HEADERS: Final = 2**14
 LONGEST_KEY: Final = 200
+DEEPEST: Final = 200
 _DOORS: Final = 2
 _READERS: Final = 4
 _HEADERS: Final = {
@@ -90,11 +94,15 @@ class Service:
         settings: how.
         log: where one line is written for every request.
         link: the one that works once, if there is one.
+        metrics: where requests are counted.
 
     """
 
-    def __init__(self, desk: Desk, settings: Settings, log: Log, link: Link | None = None) -> None:
+    def __init__(
+        self, desk: Desk, settings: Settings, log: Log, link: Link | None = None, metrics: Metrics | None = None
+    ) -> None:
         self.desk, self.settings, self.log = desk, settings, log
+        self.metrics = metrics or Metrics()
         self._link = link
         self._limits = Limits(settings.requests_per_second)
         # Whoever shows a token does not wait for what others have planned.
@@ -152,8 +160,10 @@ class Service:
 
         async def endpoint(request: Request) -> Response:
             begun, name, person = time.monotonic(), uuid.uuid4().hex, _NOBODY
+            request.state.facts = {}
             try:
                 _check_headers(request)
+                check_site(request)
                 bearer = None if route.roles is None else await self._admitted(route, request)
                 person = bearer.person.name if bearer else _NOBODY
                 body = None if route.body is None else await _read_body(request)
@@ -175,18 +185,25 @@ class Service:
             for header, value in _HEADERS.items():
                 response.headers.setdefault(header, value)
             response.headers["X-Request-Id"] = name
-            self.log.write(
-                request=name,
-                route=route.name,
-                person=person,
-                dataset=str(request.path_params.get("dataset", ""))[:64],
-                status=response.status_code,
-                entry=response.headers.get("Dither-Entry", ""),
-                seconds=sent_after(time.monotonic() - begun, "buckets"),
-            )
+            self._write_down(request, response, begun, {"request": name, "route": route.name, "person": person})
             return response
 
         return endpoint
+
+    def _write_down(self, request: Request, response: Response, begun: float, who: Mapping[str, str]) -> None:
+        """Write one line about a request, and count it; what names nothing that is there is not repeated."""
+        seconds, status = sent_after(time.monotonic() - begun, "buckets"), response.status_code
+        is_named = who["person"] and status != 404
+        self.log.write(
+            **who,
+            dataset=str(request.path_params.get("dataset", ""))[:64] if is_named else "",
+            status=status,
+            entry=response.headers.get("Dither-Entry", ""),
+            **request.state.facts,
+            seconds=seconds,
+        )
+        self.metrics.count(who["route"], status, seconds)
+        self.metrics.set_waiting(self._releasing.waiting)
 
     async def _admitted(self, route: Route, request: Request) -> Bearer:
         """Return who asks, or refuse: a wrong token and none are told apart by nothing."""
@@ -259,9 +276,12 @@ class Service:
     async def _release(self, request: Request, bearer: Bearer, body: Any) -> Response:
         came = self._timing.pace(str(body.get("verb")), self._stopping)
         wanted = wanted_of(str(request.path_params["dataset"]), body, _key_of(request))
-        person = bearer.person.name
+        person, facts = bearer.person.name, request.state.facts
+        facts["verb"] = wanted.verb
         stored: Receipt | None = await self._read(person, lambda: self.desk.stored(bearer, wanted))
         if stored is not None:
+            facts["digest"] = stored.request_digest
+            self.metrics.count_answer(is_new=False)
             return await self._answered(request, bearer, wanted.dataset, stored)
         if self._is_stopping:
             raise Refused(STOPPING, {"Retry-After": "5"})
@@ -270,7 +290,9 @@ class Service:
             receipt = await _ended(
                 self._releasing.submit(person, lambda: self.desk.release(bearer, wanted, came)), came
             )
+            facts |= {"digest": receipt.request_digest, "charge": str(receipt.loss)}
             response = await self._answered(request, bearer, wanted.dataset, receipt)
+            self.metrics.count_answer(is_new=True)
         except (BudgetExceeded, KeyReused, LineFull, TooLate):
             # Nothing was debited, and why is public.
             came = Pace(0.0, "off", self._stopping)
@@ -359,6 +381,19 @@ def _check_headers(request: Request) -> None:
         raise Refused(Problem(431, "HeadersTooLarge", f"headers of at most {LONGEST_HEADERS} bytes together"))
 
 
+def check_site(request: Request) -> None:
+    """Refuse what a page of another site makes a browser send; programs send neither header."""
+    if request.method in ("GET", "HEAD"):
+        return
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    if site is not None:
+        is_ours = site in ("same-origin", "none")
+    else:
+        is_ours = origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    if not is_ours:
+        raise Refused(ELSEWHERE)
+
+
 async def _read_body(request: Request) -> dict[str, Any]:
     """Return the body as an object, or refuse it; encoded ones are not unpacked."""
     if request.headers.get("content-encoding", "identity") != "identity":
@@ -372,8 +407,15 @@ async def _read_body(request: Request) -> dict[str, Any]:
         if size > LARGEST_BODY:
             raise Refused(Problem(413, "TooLarge", f"a body of at most {LARGEST_BODY} bytes"))
         parts.append(part)
+    return read_object(b"".join(parts))
+
+
+def read_object(content: bytes) -> dict[str, Any]:
+    """Return the object that a body is, or refuse it; nothing in it is called, imported or opened."""
+    if _nests(content):
+        raise InvalidParameter("body", "a deep tree", f"one object in JSON, at most {DEEPEST} levels deep")
     try:
-        body = json.loads(b"".join(parts), object_pairs_hook=_pairs, parse_float=_no_float, parse_constant=_no_float)
+        body = json.loads(content, object_pairs_hook=_pairs, parse_float=_no_float, parse_constant=_no_float)
     except DitherError:
         raise
     except (ValueError, RecursionError):
@@ -381,6 +423,27 @@ async def _read_body(request: Request) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise InvalidParameter("body", type(body).__name__, "one object in JSON")
     return body
+
+
+def _nests(content: bytes) -> bool:
+    """Whether there may be more levels than anybody needs: brackets in texts count, where there are very many."""
+    if content.count(b"[") + content.count(b"{") <= DEEPEST:
+        return False
+    depth, is_text, is_quoted = 0, False, False
+    for sign in content:
+        if is_quoted:
+            is_quoted = False
+        elif is_text:
+            is_quoted, is_text = sign == 0x5C, sign != 0x22
+        elif sign == 0x22:
+            is_text = True
+        elif sign in b"[{":
+            depth += 1
+            if depth > DEEPEST:
+                return True
+        elif sign in b"]}":
+            depth -= 1
+    return False
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

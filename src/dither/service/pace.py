@@ -5,8 +5,8 @@ its request came. So that whoever polls the books learns no more, noise is drawn
 its turn has come, and the answer is stored at the next of 40, 80, 160, ...: those are the steps that are written down
 and depend on rows. ``strict 2s`` writes down that noise is drawn before the rows are read, stores what a release gives
 after 1.6 seconds and sends it after 2, whatever it is; what is not there when it should be stored is never stored, and
-the debit stays. ``off`` does everything when it can. What depends on public facts alone, refusals before a debit, quotes
-and stored answers, is never held back.
+the debit stays. ``off`` does everything when it can. What depends on public facts alone, refusals before a debit,
+quotes and stored answers, is never held back.
 """
 
 from __future__ import annotations

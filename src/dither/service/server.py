@@ -15,6 +15,7 @@ from dither.curator.folder import Curator
 from dither.service.app import LONGEST_HEADERS, Service
 from dither.service.desk import Desk
 from dither.service.logs import Log
+from dither.service.metrics import MetricsServer
 from dither.service.settings import Settings
 from dither.service.sign_in import Link
 from dither.service.starting import check_start, in_use
@@ -110,7 +111,12 @@ def serve(
         desk = Desk(curator, shares_answers=settings.answers == "team")
         link = Link(desk.people)
         service = Service(desk, settings, log or Log(), link)
-        Server(service, settings, lambda port: ready(_address(settings, port), link)).run()
+        telling = MetricsServer(service.metrics, settings.metrics) if settings.metrics else None
+        try:
+            Server(service, settings, lambda port: ready(_address(settings, port), link)).run()
+        finally:
+            if telling is not None:
+                telling.close()
 
 
 def configuration(service: Service, settings: Settings) -> uvicorn.Config:

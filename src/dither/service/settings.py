@@ -28,6 +28,7 @@ class Settings:
         releasing: how many releases run at once, in all processes together; 0 for the number of cores and two.
         requests_per_second: how many requests one person may make.
         workers: how many processes share the address and the ledger.
+        metrics: the port at which this machine alone is told numbers for Prometheus; 0 for none.
         patience: for how many seconds a service that is stopped waits for what is debited.
         proxy: the name of what stands in front and speaks TLS; needed outside of this machine without a certificate.
         certificate: a file of a certificate, for TLS.
@@ -42,6 +43,7 @@ class Settings:
     releasing: int = 0
     requests_per_second: int = 100
     workers: int = 1
+    metrics: int = 0
     patience: int = 30
     proxy: str = ""
     certificate: str = ""
@@ -55,6 +57,7 @@ class Settings:
             _whole(name, getattr(self, name), least, most)
         _whole("patience", self.patience, 0, 3600)
         _whole("workers", self.workers, 1, 64)
+        _whole("metrics", self.metrics, 0, 65535)
         for name in ("host", "proxy", "certificate", "key"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidParameter(name, getattr(self, name), "a text")

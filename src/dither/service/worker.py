@@ -15,6 +15,7 @@ from dither.errors import DitherError
 from dither.service.app import Service
 from dither.service.desk import Desk
 from dither.service.logs import Log
+from dither.service.metrics import Metrics
 from dither.service.server import Server
 from dither.service.settings import Settings
 from dither.service.sign_in import Link, SharedLink
@@ -30,7 +31,8 @@ def main() -> int:
         with Curator.open(said["folder"], anchors=said["anchors"]) as curator:
             check_start(curator, settings)
             desk = Desk(curator, shares_answers=settings.answers == "team")
-            service = Service(desk, settings, Log(), Link(desk.people, shared))
+            metrics = Metrics(settings.workers, said["number"], said["counts"])
+            service = Service(desk, settings, Log(), Link(desk.people, shared), metrics)
 
             def ready(_port: int) -> None:
                 os.write(said["ready"], b".")

@@ -23,6 +23,7 @@ from typing import Any, Final
 from dither.curator.folder import Curator
 from dither.curator.people import People
 from dither.errors import DitherError, LedgerUnavailable
+from dither.service.metrics import Metrics, MetricsServer, shared_memory
 from dither.service.settings import Settings
 from dither.service.sign_in import Link, SharedLink
 
@@ -51,6 +52,10 @@ class Workers:
         self._shared = SharedLink.made(curator.folder)
         self._stopping = threading.Event()
         self._socket = listening(settings.host, settings.port)
+        self._counts = shared_memory(settings.workers)
+        self._telling: MetricsServer | None = None
+        if settings.metrics:
+            self._telling = MetricsServer(Metrics(settings.workers, 0, self._counts), settings.metrics)
         self._members = [_Member(number, self._setup) for number in range(settings.workers)]
 
     def run(self) -> None:
@@ -69,6 +74,9 @@ class Workers:
             # Nobody waits at a socket that nobody takes requests from.
             self._socket.close()
             self._end()
+            if self._telling is not None:
+                self._telling.close()
+            os.close(self._counts)
             self._shared.spend()
             for one, handler in before.items():
                 signal.signal(one, handler)
@@ -101,8 +109,9 @@ class Workers:
             "settings": self._settings.to_dict(),
             "socket": self._socket.fileno(),
             "link": shared,
+            "counts": self._counts,
         }
-        return said, (self._socket.fileno(),)
+        return said, (self._socket.fileno(), self._counts)
 
 
 class _Member:
@@ -119,7 +128,7 @@ class _Member:
         said, inherited = self._setup(self._number)
         self._told, tells = os.pipe()
         os.set_blocking(self._told, False)
-        self._process = subprocess.Popen(  # noqa: S603 - this very program
+        self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "dither.service.worker"],
             stdin=subprocess.PIPE,
             pass_fds=(*inherited, tells),
