@@ -74,6 +74,7 @@ GOOD: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("quote", {"verb": "histogram", "words": {**_TABLE, "columns": "ward"}}),
     ("room", {"loss": {"kind": "approx", "epsilon": "1", "delta": "1/1000000"}, "counted": True}),
 )
+_LOADING: Final = (("release", {"verb": "fit", "words": {"estimator": {"estimator": "x", "parameters": {}}}}),)
 _ODD: Final[tuple[Any, ...]] = (
     *(None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63), 2**64, 10**400, "", "\x00", [], {}, [[]], {"": 0}),
     *({"number": "1e999"}, {"number": "1/0"}, {"real": "nan"}, {"date": "0000-00-00"}, {"map": [[1, 2], [1, 2]]}),
@@ -159,7 +160,7 @@ def _is_ours(event: str, args: tuple[Any, ...]) -> bool:
     if event == "import":
         return str(args[0]).partition(".")[0] in _PARTS
     name = getattr(args[0], "co_filename", None) if event == "exec" else str(args[1]) if len(args) > 1 else None
-    return name is not None and (name.startswith((sys.prefix, "<frozen", "<string>")) or "/dither/" in name)
+    return name is not None and (name.startswith((sys.prefix, sys.base_prefix, "<frozen")) or "/dither/" in name)
 
 
 _HOME: Final = str(Path(dither.__file__).parent)
@@ -203,7 +204,7 @@ class Fuzz:
         self._desk, self._bearer = Desk(self._curator), found
         self._eye = Eye(folder)
         self.tally = Tally()
-        for route, body in GOOD:
+        for route, body in (*GOOD, *_LOADING):
             # Modules that are loaded when they are first needed are loaded here.
             self._try(route, json.dumps(body).encode(), is_watched=False)
         self._least = _peak()

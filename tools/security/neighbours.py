@@ -30,6 +30,7 @@ from dither.service.desk import Desk
 from dither.service.logs import Log
 from dither.service.routes import ROUTES
 from dither.service.settings import Settings
+from tools.security.without_network import asked
 
 SCHEMA: Final = """\
 dataset: {name}
@@ -134,31 +135,10 @@ class Side:
     async def ask(self, method: str, path: str, body: Any = None) -> Told:
         """Return what a request is answered, with its figures covered."""
         content = b"" if body is None else json.dumps(body).encode()
-        headers = [(b"host", b"here"), (b"authorization", f"Bearer {self._token}".encode())]
-        scope = {
-            "type": "http",
-            "method": method,
-            "path": path,
-            "raw_path": path.encode(),
-            "query_string": b"",
-            "headers": headers,
-            "client": ("127.0.0.1", 1),
-            "http_version": "1.1",
-            "scheme": "http",
-            "server": ("here", 80),
-        }
-        sent: list[dict[str, Any]] = []
-
-        async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": content, "more_body": False}
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-
-        await self._application(scope, receive, send)
-        found = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+        headers = {"authorization": f"Bearer {self._token}"}
+        status, found, told = await asked(self._application, method, path, headers, content)
         kept = tuple(sorted((name, value) for name, value in found.items() if name not in _OF_EACH))
-        return Told(sent[0]["status"], kept, covered(b"".join(part.get("body", b"") for part in sent[1:])))
+        return Told(status, kept, covered(told))
 
     async def close(self) -> None:
         """Let go of the folder."""
@@ -230,9 +210,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tables", type=int, default=20, help="how many pairs")
     parser.add_argument("--seed", type=int, default=time.time_ns(), help="of the tables, to repeat a run")
-    asked = parser.parse_args()
-    count, found = run(asked.tables, asked.seed)
-    print(f"{asked.tables} pairs of tables (seed {asked.seed}), {count} answers compared, {len(found)} differ")
+    given = parser.parse_args()
+    count, found = run(given.tables, given.seed)
+    print(f"{given.tables} pairs of tables (seed {given.seed}), {count} answers compared, {len(found)} differ")
     for one in found[:20]:
         print(f"  {one}")
     sys.exit(1 if found else 0)
