@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final
 
 from dither.curator.folder import Curator
 from dither.errors import DitherError, EngineFailure, ReleaseFailed, RequestSealed
-from dither.privacy import PureDP
 from dither.service.client import connect
 from tools.faults.service import COUNT, EACH, Served, Tally, kill, made
 
@@ -88,7 +87,7 @@ class _Trial:
         if len(told) != callers or len(set(self._given)) > 1:
             told_what = f"{len(self._given)} answered, {len(self._refused)} refused, {len(set(self._given))} answers"
             tally.failures.append(f"{self._key}: {told_what}; {kinds}")
-        if kinds.count("reserve") != 1 or after.spent.pure - before.spent.pure != PureDP(EACH).epsilon:
+        if kinds.count("reserve") != 1 or after.releases != before.releases + 1:
             tally.failures.append(f"{self._key}: debited {kinds.count('reserve')} times")
         if kinds.count("renew") > deaths or (is_lost and not deaths) or ("seal" in kinds and not is_lost):
             tally.failures.append(f"{self._key}: {deaths} holders died and the chain has {kinds}")

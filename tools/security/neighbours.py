@@ -170,7 +170,7 @@ def requests(name: str) -> Iterator[tuple[str, str, Any]]:
                     break
 
 
-async def _compare(one: Side, other: Side, tables: int) -> tuple[int, list[str]]:
+async def _compare(tables: int, one: Side, other: Side) -> tuple[int, list[str]]:
     count, found = 0, []
     for number in range(tables):
         for method, path, body in requests(f"table{number}"):
@@ -198,7 +198,7 @@ def run(tables: int, seed: int) -> tuple[int, list[str]]:
         for folder in folders:
             folder.mkdir()
         sides = [Side(folder, [pair[place] for pair in pairs]) for place, folder in enumerate(folders)]
-        count, found = asyncio.run(_compare(*sides, tables))
+        count, found = asyncio.run(_compare(tables, *sides))
         for side in sides:
             if "kanarienvogel" in side.log.getvalue():
                 found.append("a cell stands in the log")

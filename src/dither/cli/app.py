@@ -52,6 +52,7 @@ VERBS: Final = MappingProxyType(
             "receipts:witness",
             "Check that the ledger of a service was never rewritten since the last visit; exit 1 if it was.",
         ),
+        "login": Verb("login:login", "Sign in to a service, and keep its token for the commands that ask it."),
         "serve": Verb("serve:serve", "Let people with tokens ask over HTTP, on the budgets and quotas of this folder."),
         "sql": Verb("ask:sql", "Answer a query privately, every number with its error bar, and charge the ledger."),
         "ask": Verb("conversation:converse", "Ask any number of counting questions about some columns, for one price."),
@@ -206,7 +207,7 @@ ANALYST: Final = "Analyst: price a question, ask it, publish"
 RESEARCHER: Final = "Researcher: find an algorithm, read its proof, try to refute it"
 PANELS: Final = MappingProxyType(
     {
-        EVERYBODY: ("demo", "witness"),
+        EVERYBODY: ("demo", "login", "witness"),
         OWNER: ("init", "add", "check", "bounds", "limits", "card", "serve", "disguise", "risk"),
         ANALYST: (
             *("quote", "sql", "ask", "shell", "answer", "synthesize", "anonymize"),

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route as Path
 
 import dither
@@ -44,6 +44,7 @@ from dither.service.desk import Desk, NotYours, is_json, wanted_of
 from dither.service.limits import Limits
 from dither.service.logs import Log
 from dither.service.metrics import Metrics
+from dither.service.oidc import Issuer
 from dither.service.pace import Pace, Strict, Timing, TooLate, sent_after
 from dither.service.problems import (
     ELSEWHERE,
@@ -55,12 +56,14 @@ from dither.service.problems import (
     STOPPING,
     TOO_MANY,
     Problem,
+    Refused,
     problem_of,
 )
 from dither.service.queue import FairPool, LineFull
 from dither.service.routes import BY_NAME, ROUTES, Route, openapi
 from dither.service.settings import Settings
-from dither.service.sign_in import Link, link_page
+from dither.service.sign_in import Link
+from dither.service.signing_in import SigningIn, shown_token
 
 LARGEST_BODY: Final = 2**20
 LONGEST_HEADERS: Final = 2**14
@@ -78,15 +81,7 @@ _NOBODY: Final = ""
 _FORMULA: Final = re.compile(r"^[=+\-@\t\r\n]")
 
 
-class Refused(Exception):
-    """A request that is not carried out, and what its sender is told."""
-
-    def __init__(self, problem: Problem, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(problem.detail)
-        self.problem, self.headers = problem, dict(headers or {})
-
-
-class Service:
+class Service(SigningIn):
     """A desk behind HTTP.
 
     Args:
@@ -113,6 +108,7 @@ class Service:
         # Those that are held back do nothing meanwhile.
         self._releasing = FairPool(many if self._timing.way == "off" else 2 * many, "release")
         self._stopping = threading.Event()
+        self._issuer = Issuer.of(settings)
 
     @property
     def _is_stopping(self) -> bool:
@@ -210,10 +206,10 @@ class Service:
         if self._is_stopping:
             raise Refused(STOPPING, {"Retry-After": "5"})
         address = request.client.host if request.client else _NOBODY
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        scheme, token = shown_token(request)
         work = self._doors.submit(address, lambda: self.desk.people.authenticate(token.strip()))
         bearer = await asyncio.wrap_future(work)
-        if bearer is None or scheme.lower() != "bearer":
+        if bearer is None or scheme != "bearer":
             # Who shows a token that holds is let in whatever others at the same address do.
             if not self._limits.admits_stranger(address):
                 raise Refused(TOO_MANY, {"Retry-After": "10"})
@@ -240,13 +236,6 @@ class Service:
 
     async def _openapi(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
         return JSONResponse(openapi(dither.__version__))
-
-    async def _sign_in(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
-        link, code = self._link, str(request.path_params["code"])
-        token = None if link is None else await self._read(_NOBODY, lambda: link.token(code))
-        if token is None:
-            return _told(Problem(410, "LinkUsed", "the link was used, or its ten minutes are over; start again"))
-        return HTMLResponse(link_page(token))
 
     async def _me(self, _request: Request, bearer: Bearer, _body: Any) -> Response:
         return JSONResponse(await self._read(bearer.person.name, lambda: self.desk.me(bearer)))

@@ -11,7 +11,6 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from dither.curator.card import Card
@@ -29,6 +28,7 @@ from dither.errors import InvalidParameter, NotFound
 from dither.lift.offer import Offer
 from dither.privacy import Loss
 from dither.publish.queries import QueryResult
+from dither.service.kept import configuration, kept_token
 from dither.service.transport import Reply, Transport
 
 VARIABLE: Final = "DITHER_TOKEN"
@@ -223,7 +223,7 @@ class Connection(Closing):
     def key(self) -> PublicKey:
         """Return the key of the service: the first that was seen at this address, kept in the user's configuration."""
         shown = self._transport.get("v1", "key").content.decode().strip()
-        path = _configuration() / "keys.json"
+        path = configuration() / "keys.json"
         try:
             known = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -250,22 +250,19 @@ def connect(url: str, token: str | None = None) -> Connection:
 
     Args:
         url: where the service is.
-        token: yours; else the variable DITHER_TOKEN, else the file ``token`` in the user's configuration.
+        token: yours; else the variable DITHER_TOKEN, else what ``dither login`` kept for this address, else the file
+            ``token`` in the user's configuration.
 
     """
-    given = token or os.environ.get(VARIABLE) or _kept_token()
+    given = token or os.environ.get(VARIABLE) or kept_token(url) or _kept_token()
     if not given:
         raise NotFound(f"no token is known for {url}: give one, or set {VARIABLE}; 'dither token new' makes one")
     return Connection(Transport(url, given))
 
 
-def _configuration() -> Path:
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "dither"
-
-
 def _kept_token() -> str | None:
     try:
-        return (_configuration() / "token").read_text(encoding="utf-8").strip()
+        return (configuration() / "token").read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return None
 

@@ -177,7 +177,7 @@ class Desk:
         planned = asked_of(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
         _check_most(grant, planned.loss)
         begun = None if pace is None else pace.begin(planned.steps)
-        with held_back(begun and begun.wait, draws_first=begun is not None and begun.draws_first):
+        with held_back(None if begun is None else begun.wait, draws_first=begun is not None and begun.draws_first):
             return planned.carry_out(wanted.key or usual_key(planned.request, self._here.edition))
 
     def answer(self, bearer: Bearer, name: str, entry: str) -> Receipt:

@@ -77,6 +77,14 @@ TOO_MANY: Final = Problem(429, "TooManyRequests", "too many requests at once; co
 STOPPING: Final = Problem(503, "Stopping", "the service is stopping; nothing was debited: come again in a moment")
 
 
+class Refused(Exception):
+    """A request that is not carried out, and what its sender is told."""
+
+    def __init__(self, problem: Problem, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(problem.detail)
+        self.problem, self.headers = problem, dict(headers or {})
+
+
 def problem_of(error: BaseException) -> Problem:
     """Return what a client is told of an error.
 

@@ -75,6 +75,7 @@ class PeopleBooks(OwnersBooks):
             page.rows.do("UPDATE people SET until = ? WHERE name = ? AND until IS NULL", now, name)
             page.rows.do("UPDATE tokens SET revoked = ? WHERE person = ? AND revoked IS NULL", now, name)
             page.rows.do("DELETE FROM grants WHERE person = ?", name)
+            page.rows.do("DELETE FROM identities WHERE person = ?", name)
             return known is not None
 
         return self._change("people", work)
@@ -117,6 +118,25 @@ class PeopleBooks(OwnersBooks):
         else:
             rows = self._read_rows(f"{columns} WHERE person = ? ORDER BY dataset", person)
         return tuple(GrantRow(*row) for row in rows)
+
+    def keep_identity(self, issuer: str, subject: str, person: str) -> None:
+        """Say whom an issuer knows as a subject; whoever was known so before is no more."""
+
+        def work(page: Page) -> None:
+            page.rows.do("DELETE FROM identities WHERE issuer = ? AND subject = ?", issuer, subject)
+            page.rows.do("INSERT INTO identities (issuer, subject, person) VALUES (?, ?, ?)", issuer, subject, person)
+
+        self._change("people", work)
+
+    def identified(self, issuer: str, subject: str) -> str | None:
+        """Return who is known to an issuer as a subject."""
+        statement = "SELECT person FROM identities WHERE issuer = ? AND subject = ?"
+        rows = self._read_rows(statement, issuer, subject)
+        return str(rows[0][0]) if rows else None
+
+    def identities(self) -> Sequence[tuple[Any, ...]]:
+        """Return all issuers, subjects and people."""
+        return self._read_rows("SELECT issuer, subject, person FROM identities ORDER BY person, issuer, subject")
 
     def keep_token(self, token: TokenRow) -> None:
         """Keep a new token."""
