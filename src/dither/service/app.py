@@ -332,6 +332,9 @@ class Service(SigningIn):
         key = await self._read(_NOBODY, lambda: str(self.desk.receipts.public_key))
         return Response(f"{key}\n", media_type="text/plain; charset=utf-8")
 
+    async def _keys(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        return JSONResponse({"changes": await self._read(_NOBODY, lambda: self.desk.receipts.changes)})
+
     async def _checkpoint(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
         note = await self._read(_NOBODY, lambda: self.desk.receipts.checkpoint())
         return Response(note, media_type="text/plain; charset=utf-8")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,12 +20,12 @@ from dither.curator.ledger import Account, Balance, Receipt
 from dither.curator.ledger.interface import checked_name
 from dither.curator.offers import call_of
 from dither.curator.price import Room
-from dither.curator.receipts import PublicKey, read_receipt, verify_receipt
+from dither.curator.receipts import PublicKey, read_receipt, successor, verify_receipt
 from dither.curator.session import Session
 from dither.curator.words import write_words
 from dither.data import wire
 from dither.data.closing import Closing
-from dither.errors import InvalidParameter, NotFound
+from dither.errors import DitherError, InvalidParameter, NotFound
 from dither.lift.offer import Offer
 from dither.privacy import Loss
 from dither.publish.queries import QueryResult
@@ -33,6 +34,10 @@ from dither.service.transport import Reply, Transport
 
 VARIABLE: Final = "DITHER_TOKEN"
 _ELSEWHERE: Final = "asked where the rows are: it is not offered from elsewhere"
+
+
+class KeyChanged(UserWarning):
+    """A service signs with another key than before, and the one before has signed it."""
 
 
 @dataclass(frozen=True)
@@ -232,10 +237,23 @@ class Connection(Closing):
         if kept is None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps({**known, self._transport.url: shown}, indent=1), encoding="utf-8")
+        elif kept != shown and self._is_successor(str(kept), shown):
+            path.write_text(json.dumps({**known, self._transport.url: shown}, indent=1), encoding="utf-8")
+            warnings.warn(
+                KeyChanged(f"{self._transport.url} signs with a new key, as the old one has signed"), stacklevel=2
+            )
         elif kept != shown:
             rule = f"the one that was seen first at {self._transport.url}; if it was changed on purpose, edit {path}"
             raise InvalidParameter("key", shown, rule)
         return PublicKey.read(shown)
+
+    def _is_successor(self, kept: str, shown: str) -> bool:
+        """Whether the key that was seen first has signed the one that is shown."""
+        try:
+            changes = self._transport.get("v1", "keys").json()["changes"]
+            return str(successor(changes, PublicKey.read(kept))) == shown
+        except (DitherError, ValueError, KeyError, TypeError):
+            return False
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -105,6 +105,7 @@ ROUTES: Final = (
     Route("entries", "GET", "/v1/ledger/entries", "The chain of the ledger; a page of it.", READING, Scope.READ),
     Route("verification", "GET", "/v1/ledger/verification", "Whether the books are true.", READING, Scope.READ),
     Route("key", "GET", "/v1/key", "The key with which receipts are checked."),
+    Route("keys", "GET", "/v1/keys", "The notes by which earlier keys hand over to the present one."),
     Route("checkpoint", "GET", "/v1/checkpoint", "The signed head of the ledger."),
     Route("consistency", "GET", "/v1/consistency", "That the ledger of 'size' begins with that of 'earlier' entries."),
     Route("sign_in", "GET", "/sign-in/{code}", "The link that is shown when the service starts; works once."),

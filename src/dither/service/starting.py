@@ -69,6 +69,26 @@ def in_use(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
+def is_served(folder: Path) -> bool:
+    """Whether a service of a folder runs.
+
+    Args:
+        folder: the curator's.
+
+    """
+    try:
+        handle = os.open(folder / _SERVING, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
 def _check_tls(settings: Settings) -> None:
     for name, place in (("certificate", settings.certificate), ("key", settings.key)):
         if not os.access(place, os.R_OK):
