@@ -8,13 +8,17 @@ needs a key of one's own.
 from __future__ import annotations
 
 import contextlib
+import json
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Receipt
-from dither.curator.offers import answers
+from dither.curator.offers import Offers, answers
 from dither.curator.price import Price, saying_what_is_left
 from dither.curator.request import Request
 from dither.curator.session import Session
@@ -37,6 +41,10 @@ USUAL: Final = "same-"
 _AUTO: Final = ("auto_share",)
 #: What changes nothing about the price of a query.
 _NOT_QUOTED: Final = ("confidence", "description")
+#: What was planned, by what may be offered and by words: plans depend on declarations and words alone.
+_plans: WeakKeyDictionary[Offers, OrderedDict[str, Offer[Any]]] = WeakKeyDictionary()
+_planning = threading.Lock()
+_MOST_PLANS: Final = 32
 
 
 @dataclass(frozen=True)
@@ -76,9 +84,25 @@ def asked_of(session: Session, verb: str, written: Any) -> Asked:
                 steps = len(turns.finding) + 1
                 return Asked(request, turns.loss, lambda key: session.receipt_in_turn(in_turn(key))[0], steps)
             words.pop("auto_share", None)
-        with saying_what_is_left(session.balance):
-            offer = getattr(session.offer, verb)(**words)
+        offer = _planned(session, verb, words, written)
         return Asked(_writable(session.request_of(offer)), offer.loss, lambda key: session.receipt(offer, key=key))
+
+
+def _planned(session: Session, verb: str, words: dict[str, Any], written: Any) -> Offer[Any]:
+    """Return the offer that words ask for, planned once for all who ask the same of the same declarations."""
+    plans, mark = _plans.setdefault(session.offer, OrderedDict()), json.dumps([verb, written], sort_keys=True)
+    with _planning:
+        known = plans.pop(mark, None)
+        if known is not None:
+            plans[mark] = known
+            return known
+    with saying_what_is_left(session.balance):
+        offer: Offer[Any] = getattr(session.offer, verb)(**words)
+    with _planning:
+        plans[mark] = offer
+        while len(plans) > _MOST_PLANS:
+            plans.popitem(last=False)
+    return offer
 
 
 def quoted(session: Session, verb: str, written: Any) -> Quote | Price:

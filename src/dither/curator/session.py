@@ -130,7 +130,8 @@ class Session(Continuing, ForOwner, Closing):
         self._offers = Offers(dataset)
         self.account = Account(dataset.name, analyst)
         self._frames = frames
-        self._engine: Engine | None = None
+        #: The opened tables, which a copy for another analyst shares.
+        self._tables: list[Engine] = []
         # An engine answers one statement after another: of two threads at once, one would get the other's rows. A
         # signal handler does not wait for what it interrupted, and is refused.
         self._alone = Guard("a statement of this session")
@@ -165,9 +166,8 @@ class Session(Continuing, ForOwner, Closing):
     def close(self) -> None:
         """Let go of the tables."""
         with self._alone:
-            if self._engine is not None:
-                self._engine.close()
-                self._engine = None
+            while self._tables:
+                self._tables.pop().close()
 
     ask = _released(answers.ask)
     ask_parts = _released(answers.ask_parts)
@@ -475,12 +475,12 @@ class Session(Continuing, ForOwner, Closing):
 
     def _open(self) -> Engine:
         """Open the tables and compare them with what is declared; reads names and types, never values."""
-        if self._engine is None:
+        if not self._tables:
             dataset = self.curator.as_read(self.dataset, self._frames)
             engine = connect(dataset, folder=self.curator.folder, frames=self._frames)
             engine.check()
-            self._engine = engine
-        return self._engine
+            self._tables.append(engine)
+        return self._tables[0]
 
     def _charged(self, offer: Offer[Any], key: str | None = None) -> Receipt:
         """Return the stored answer of an offer, having refused what can be refused before it costs anything."""

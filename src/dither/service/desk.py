@@ -6,6 +6,7 @@ has no grant for are the same to them.
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 from collections import OrderedDict
@@ -17,7 +18,7 @@ from dither.curator.delivering import VERBS, asked_of, is_usual, quoted, usual_k
 from dither.curator.folder import Curator
 from dither.curator.held_back import held_back
 from dither.curator.history import history_of
-from dither.curator.ledger import Balance, Receipt
+from dither.curator.ledger import Account, Balance, Receipt
 from dither.curator.ledger.books import Books
 from dither.curator.people import Bearer, Grant, People, Role
 from dither.curator.receipts import Log, receipt_text
@@ -266,14 +267,16 @@ class Desk:
             self._kept.append(kept)
         # Other rows, or another declaration, need another session.
         edition, changed = self._state(grant.dataset)
-        mark = (grant.dataset, name, bearer.person.name, edition, changed)
+        mark = (grant.dataset, name, edition, changed)
         # Read before the rows are opened: an answer is never kept for an edition that came later.
         self._here.edition = edition
-        session = kept.pop(mark, None) or self.curator.session(name, analyst=bearer.person.name)
+        person = bearer.person.name
+        session = kept.pop(mark, None) or self.curator.session(name, analyst=person)
         kept[mark] = session
         while len(kept) > _KEPT:
             kept.popitem(last=False)[1].close()
-        return session
+        # Tables are opened once for all people who ask about them.
+        return session if session.account.analyst == person else _beside(session, person)
 
     def _state(self, registered: str) -> tuple[int, int]:
         """Return what changes when a data set is added anew."""
@@ -291,6 +294,13 @@ class Desk:
             "most": None if grant.most is None else grant.most.to_dict(),
             "usual": None if grant.usual is None else grant.usual.to_dict(),
         }
+
+
+def _beside(session: Session, analyst: str) -> Session:
+    """Return a session of another analyst on the same tables; both take turns."""
+    other = copy.copy(session)
+    other.account = Account(session.dataset.name, analyst)
+    return other
 
 
 def balance_record(balance: Balance) -> dict[str, Any]:
