@@ -95,6 +95,10 @@ VERBS: Final = MappingProxyType(
             "graph:graph",
             "Release a count of a graph, its degrees, clustering or assortativity, or a synthetic graph.",
         ),
+        "report-location": Verb(
+            "report_location:report",
+            "Tell roughly where this device is, with noise, and count what all its reports cost together.",
+        ),
         "release": Verb(
             "release:release",
             "Release what any registered method makes of any declared source, as a file describes them.",
@@ -269,7 +273,7 @@ ANALYST: Final = "Analyst: price a question, ask it, publish"
 RESEARCHER: Final = "Researcher: find an algorithm, read its proof, try to refute it"
 PANELS: Final = MappingProxyType(
     {
-        EVERYBODY: ("demo", "login", "witness"),
+        EVERYBODY: ("demo", "login", "witness", "report-location"),
         OWNER: ("init", "add", "check", "bounds", "limits", "card", "serve", "risk"),
         ANALYST: (
             *("quote", "sql", "ask", "shell", "answer", "synthesize", "anonymize"),

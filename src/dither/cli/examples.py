@@ -31,6 +31,11 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither audit randomised-response --samples 1000000 --report evidence.html",
             "dither audit noise",
         ),
+        "report-location": (
+            "dither report-location 48.8584 2.2945 --epsilon-per-metre 0.005 --box 48.7,2.1,49.0,2.6 --limit 0.5",
+            "dither report-location 48.8606 2.3376 --epsilon-per-metre 0.005      # the file remembers the box",
+            "dither report-location --again                                       # the last report, at no cost",
+        ),
         "specimens": ("dither specimens", "dither specimens gain-ratio"),
         "demo": ("dither demo", "dither demo --out report.html", "dither demo --stream"),
         "attack": ("dither attack list", "dither attack known-set -o known-set.html"),

@@ -129,7 +129,9 @@ def _write_examples(ctx: Any, formatter: Any) -> None:
 def _loaded(name: str, place: str) -> Any:
     """Return a verb as a command."""
     made = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    made.command(name, cls=_Command, context_settings=HELP)(function_of(place))
+    function = function_of(place)
+    settings = {**HELP, **getattr(function, "context_settings", {})}
+    made.command(name, cls=_Command, context_settings=settings)(function)
     return typer.main.get_command(made)
 
 
