@@ -62,6 +62,8 @@ ROOMS = (
     "dither.data.cell_values",
     "dither.data.graphs",
     "dither.data.graph_relations",
+    "dither.data.places.box",
+    "dither.data.places.projection",
 )
 #: Modules that carry no step of a proof and are handed neither data nor releases: how things are declared and written.
 PLUMBING: Mapping[str, str] = MappingProxyType(

@@ -29,6 +29,7 @@ from dither.errors import DitherError
 from dither.privacy import PureDP
 from dither.service.app import read_object
 from dither.service.desk import Desk, wanted_of
+from dither.service.settings import Settings
 from tools.security.payloads import injections, paths
 
 SCHEMA: Final = """\
@@ -201,7 +202,7 @@ class Fuzz:
         found = people.authenticate(people.new_token("ana"))
         if found is None:
             raise AssertionError
-        self._desk, self._bearer = Desk(self._curator), found
+        self._desk, self._bearer = Desk(self._curator, largest_table=Settings().largest_table), found
         self._eye = Eye(folder)
         self.tally = Tally()
         for route, body in (*GOOD, *_LOADING):
@@ -253,7 +254,7 @@ class Fuzz:
 def _asked(desk: Desk, bearer: Bearer, route: str, content: bytes) -> None:
     body = read_object(content)
     if route == "release":
-        desk.stored(bearer, wanted_of("clinic", body, None))
+        desk.looked_up(bearer, wanted_of("clinic", body, None))
     elif route == "quote":
         desk.quote(bearer, "clinic", body)
     else:

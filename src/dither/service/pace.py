@@ -128,6 +128,15 @@ class Pace:
         """
         return Pace(time.monotonic(), self._way, self._stopping)
 
+    def waited_for(self, patience: float | None) -> float | None:
+        """Return for how many seconds an answer is waited for; None for as long as it takes."""
+        return patience
+
+    @property
+    def is_over(self) -> bool:
+        """Whether what is not there by now is never told."""
+        return False
+
     def wait(self, step: Step) -> None:
         """Wait until a step may be seen."""
         if self._way != "off":
@@ -170,6 +179,15 @@ class Strict:
             raise TooLate
         self._steps = steps
         return self
+
+    def waited_for(self, patience: float | None) -> float | None:
+        """Return for how many seconds an answer is waited for: never beyond its time."""
+        return self.left() if patience is None else min(patience, self.left())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether what is not there by now is never told."""
+        return not self.left()
 
     def wait(self, step: Step) -> None:
         """Wait for the moment at which an answer is stored; one that comes after it never is."""

@@ -108,7 +108,7 @@ def serve(
         if settings.workers > 1:
             Workers(curator, settings, lambda port, link: ready(_address(settings, port), link)).run()
             return
-        desk = Desk(curator, shares_answers=settings.answers == "team")
+        desk = Desk(curator, shares_answers=settings.answers == "team", largest_table=settings.largest_table)
         link = Link(desk.people)
         service = Service(desk, settings, log or Log(), link)
         telling = MetricsServer(service.metrics, settings.metrics) if settings.metrics else None

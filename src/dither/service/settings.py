@@ -30,6 +30,8 @@ class Settings:
         requests_per_second: how many requests one person may make.
         workers: how many processes share the address and the ledger.
         metrics: the port at which this machine alone is told numbers for Prometheus; 0 for none.
+        largest_table: how many cells a table of counts may have that is planned here; planning takes time before there
+            is a price.
         patience: for how many seconds a service that is stopped waits for what is debited.
         proxy: the name of what stands in front and speaks TLS; needed outside of this machine without a certificate.
         certificate: a file of a certificate, for TLS.
@@ -49,6 +51,7 @@ class Settings:
     requests_per_second: int = 100
     workers: int = 1
     metrics: int = 0
+    largest_table: int = 2**18
     patience: int = 30
     proxy: str = ""
     certificate: str = ""
@@ -67,6 +70,7 @@ class Settings:
         _whole("patience", self.patience, 0, 3600)
         _whole("workers", self.workers, 1, 64)
         _whole("metrics", self.metrics, 0, 65535)
+        _whole("largest_table", self.largest_table, 1, 2**50)
         oidc = ("address", "oidc_issuer", "oidc_client", "oidc_secret")
         for name in ("host", "proxy", "certificate", "key", *oidc):
             if not isinstance(getattr(self, name), str):

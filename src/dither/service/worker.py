@@ -30,7 +30,7 @@ def main() -> int:
     try:
         with Curator.open(said["folder"], anchors=said["anchors"]) as curator:
             check_start(curator, settings)
-            desk = Desk(curator, shares_answers=settings.answers == "team")
+            desk = Desk(curator, shares_answers=settings.answers == "team", largest_table=settings.largest_table)
             metrics = Metrics(settings.workers, said["number"], said["counts"])
             service = Service(desk, settings, Log(), Link(desk.people, shared), metrics)
 
