@@ -188,8 +188,13 @@ RECEIPT: Final = MappingProxyType(
         "verify": Verb("receipts:verify", "Check a receipt without a folder or a server; exit 1 if it proves nothing."),
         "key": Verb("receipts:key", "Print the key with which receipts of this folder are checked."),
         "checkpoint": Verb("receipts:checkpoint", "Print the signed head of the ledger."),
-        "cosigned": Verb("receipts:cosigned", "Check that a curator and a witness have signed a head."),
-        "new-key": Verb("receipts:new_key", "Sign with a new key from now on, which the old one signs."),
+        "cosigned": Verb(
+            "receipts:cosigned", "Check that a curator and a witness have signed a head; exit 1 if one has not."
+        ),
+        "new-key": Verb(
+            "receipts:new_key",
+            "Sign with a new key from now on, which the old one signs; old receipts are checked with the old key.",
+        ),
     }
 )
 APPROVALS: Final = MappingProxyType(

@@ -32,10 +32,8 @@ async def has_ended(future: Future[Any], came: Pace | Strict, patience: float | 
     done, _ = await asyncio.wait({waited}, timeout=min((one for one in limits if one is not None), default=None))
     if done or isinstance(came, Pace) or came.left() > 0:
         return bool(done)
-    if future.cancel():
-        # Its turn has not come, so that nothing is debited.
-        raise TooLate
-    raise Refused(FAILED)
+    # What waits in line is not debited, and refuses itself when its turn comes: others may wait for it, too.
+    raise Refused(FAILED) if future.running() else TooLate
 
 
 def outcome(future: Future[Any], came: Pace | Strict) -> Any:
