@@ -157,6 +157,13 @@ def covered(content: bytes) -> bytes:
     return content
 
 
+class _Named(dict[str, str]):
+    """Names of a path; those that nobody has given are of something that is not there."""
+
+    def __missing__(self, key: str) -> str:
+        return "x"
+
+
 def requests(name: str) -> Iterator[tuple[str, str, Any]]:
     """Yield what is asked about one data set: every release and its quote, then every route of the table."""
     for body in BODIES:
@@ -165,16 +172,7 @@ def requests(name: str) -> Iterator[tuple[str, str, Any]]:
     for route in ROUTES:
         if route.method == "GET" and route.name != "sign_in":
             for entry in ("1", "4", "9999"):
-                yield (
-                    "GET",
-                    route.path.format(
-                        **dict.fromkeys(("code", "job", "name", "person"), "x"),
-                        dataset=name,
-                        entry=entry,
-                        question=entry,
-                    ),
-                    None,
-                )
+                yield "GET", route.path.format_map(_Named(dataset=name, entry=entry)), None
                 if "{entry}" not in route.path:
                     break
 
