@@ -65,6 +65,11 @@ class _Elsewhere:
         return self._record
 
 
+def _answer(record: dict[str, Any]) -> CountAnswer | ChosenAnswer:
+    """Return an answer as it is told: a count, or the candidate that was chosen."""
+    return CountAnswer(**record) if "count" in record else ChosenAnswer(**record)
+
+
 class RemoteTalk(_Elsewhere):
     """A conversation with a data set that is elsewhere: any number of questions, paid for as a whole."""
 
@@ -83,7 +88,7 @@ class RemoteTalk(_Elsewhere):
         """
         return self.ask_all([question], confidence=confidence)[0]
 
-    def ask_all(self, questions: list[str], *, confidence: Number = "0.95") -> tuple[Any, ...]:
+    def ask_all(self, questions: list[str], *, confidence: Number = "0.95") -> tuple[CountAnswer | ChosenAnswer, ...]:
         """Return the answers to many questions at once.
 
         Args:
@@ -93,17 +98,12 @@ class RemoteTalk(_Elsewhere):
         """
         body = {"questions": list(questions), "confidence": str(exact("confidence", confidence))}
         told = self._transport.post(*self._path, "questions", body=body).json()
-        return tuple(map(_answer, told["answers"]))
+        return tuple(_answer(one) for one in told["answers"])
 
-    def answers(self, *, confidence: Number = "0.95") -> tuple[Any, ...]:
+    def answers(self, *, confidence: Number = "0.95") -> tuple[CountAnswer | ChosenAnswer, ...]:
         """Return all answers so far, in the order of the questions; nothing is asked by this."""
         told = self._looked(confidence=str(exact("confidence", confidence)))
-        return tuple(map(_answer, told["answers"]))
-
-
-def _answer(told: dict[str, Any]) -> CountAnswer | ChosenAnswer:
-    """Return an answer by what it has: a count, or a candidate."""
-    return ChosenAnswer(**told) if "candidate" in told else CountAnswer(**told)
+        return tuple(_answer(one) for one in told["answers"])
 
 
 class RemoteStream(_Elsewhere):
