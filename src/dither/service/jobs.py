@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -18,7 +20,7 @@ from typing import Any, Final
 
 from dither.curator.ledger import Account, Receipt
 from dither.curator.ledger.governed import GovernedBooks, JobRow
-from dither.errors import NotApproved, RequestCancelled, RequestUnderWay
+from dither.errors import NotApproved, ReleaseFailed, RequestCancelled, RequestUnderWay
 from dither.service.problems import problem_of
 from dither.service.queue import FairPool
 
@@ -95,14 +97,17 @@ class Jobs:
     def __init__(self, pool: FairPool, books: GovernedBooks) -> None:
         self._pool, self._books = pool, books
         self._here: dict[str, Future[Receipt]] = {}
+        #: Until when those that have a strict time must be there, by ``time.monotonic``.
+        self._ends: dict[str, float] = {}
         self._alone = threading.Lock()
 
-    def begin(self, ticket: Ticket, work: Callable[[], Receipt]) -> Future[Receipt]:
+    def begin(self, ticket: Ticket, work: Callable[[], Receipt], ends: float = math.inf) -> Future[Receipt]:
         """Put a release into its person's line, or find it there.
 
         Args:
             ticket: which.
             work: debits, runs and stores it.
+            ends: when it counts as failed if it runs on, by ``time.monotonic``.
 
         """
         with self._alone:
@@ -110,7 +115,7 @@ class Jobs:
             if known is not None and not known.done():
                 return known
             future = self._pool.submit(ticket.person, lambda: self._carried_out(ticket, work))
-            self._here[ticket.name] = future
+            self._here[ticket.name], self._ends[ticket.name] = future, ends
         future.add_done_callback(lambda done: self._forget(ticket.name, done))
         return future
 
@@ -158,6 +163,9 @@ class Jobs:
         if row.state == "cancelled":
             return Progress("cancelled")
         if future is not None and not future.done():
+            if future.running() and self._ends.get(row.id, math.inf) <= time.monotonic():
+                # As those are told that failed in time: when it ends is nobody's business.
+                return Progress("failed", problem=problem_of(ReleaseFailed()).to_dict())
             place = self._pool.place(future)
             return Progress("running" if place is None else "queued", place)
         if row.state == "failed":
@@ -183,4 +191,4 @@ class Jobs:
     def _forget(self, name: str, done: Future[Receipt]) -> None:
         with self._alone:
             if self._here.get(name) is done:
-                del self._here[name]
+                del self._here[name], self._ends[name]

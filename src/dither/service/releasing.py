@@ -142,7 +142,7 @@ class Releasing:
         return await self._described(person, dataset, ticket, Progress("cancelled"), 200)
 
     def _begun(self, bearer: Bearer, wanted: Wanted, ticket: Ticket, came: Pace | Strict) -> Future[Receipt]:
-        return self._jobs.begin(ticket, lambda: self.desk.release(bearer, wanted, came, ticket))
+        return self._jobs.begin(ticket, lambda: self.desk.release(bearer, wanted, came, ticket), came.stored_by)
 
     def _outcome(self, future: Future[Receipt], ticket: Ticket) -> Receipt:
         if not future.cancelled():
