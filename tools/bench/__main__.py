@@ -24,6 +24,7 @@ from tools.bench import (
     marginals,
     microdata,
     queries,
+    reports,
     retrieval,
     spark,
     stream_series,
@@ -166,7 +167,7 @@ def show_marginals(console: Console, given: argparse.Namespace, rival: Path | No
 
 def show_conversations(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
     """Measure many questions for one price, and inner products of two private vectors, beside baselines."""
-    for line in [*conversations.lines(), *retrieval.lines()]:
+    for line in [*conversations.lines(), *retrieval.lines(), *reports.lines()]:
         console.print(line, highlight=False, markup=False)
 
 
