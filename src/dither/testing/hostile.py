@@ -86,6 +86,9 @@ def value_pairs(part: Primitive[Any, Any] | InteractivePrimitive[Any, Any], exam
         categories = range(min(domain.count, 4))
         yield from ((one, other, 1) for one in categories for other in categories if one != other)
         return
+    if metric is RECORDS:
+        yield from row_pairs(example, ROW)
+        return
     shape = domain.shape  # type: ignore[attr-defined]
     yield example, _moved(metric, example, shape), 1
     for start in (0, 5, -(2**40), 2**60):
