@@ -35,7 +35,7 @@ def reports() -> Chart:
     for said in ("0.005", "0.02"):
         method = ReportedPlaces(box=TOWN, epsilon=said, reports=80)
         told = release(method, np.tile(HERE, (80, 1)), budget=Budget(epsilon=1, unit=place("great circle"))).value
-        lines.append(Line(f"reports at {said} per metre", told[:, 1], told[:, 0], is_joined=False))
+        lines.append(Line(f"reports at {said} per metre", told[:, 1].tolist(), told[:, 0].tolist(), is_joined=False))
     lines.append(Line("the device", [HERE[1]], [HERE[0]], is_joined=False))
     chart = line_chart(
         "Where a device is, and 80 reports at each of two prices",

@@ -122,7 +122,7 @@ def rewarded(cities: int = 50, tasks: int = 40) -> dict[str, tuple[float, float]
         ]
         for word, field in (("DE", "distance_error"), ("RejR", "rejected"), ("EC", "travel")):
             rows[word].append((getattr(made[0], field), getattr(made[1], field)))
-    return {word: tuple(np.mean(pairs, axis=0).tolist()) for word, pairs in rows.items()}  # type: ignore[misc]
+    return {word: tuple(np.mean(pairs, axis=0).tolist()) for word, pairs in rows.items()}
 
 
 def replaced(epsilon: float, clusters: int, visits: int = 400) -> tuple[float, float]:
