@@ -25,6 +25,7 @@ from tools.bench import (
     marginals,
     microdata,
     queries,
+    reports,
     retrieval,
     service,
     spark,
@@ -173,7 +174,7 @@ def show_service(console: Console, given: argparse.Namespace, rival: Path | None
 
 def show_conversations(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
     """Measure many questions for one price, and inner products of two private vectors, beside baselines."""
-    for line in [*conversations.lines(), *retrieval.lines()]:
+    for line in [*conversations.lines(), *retrieval.lines(), *reports.lines()]:
         console.print(line, highlight=False, markup=False)
 
 

@@ -138,7 +138,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "quartering-tree": "As a part: squares in front of a method that measures them.",
             },
         ),
-        "report": Task(
+        "place": Task(
             "a report of one place: roughly where a device is, for an epsilon per metre",
             "dither report-location, dither.curator.device.report_location",
             {
@@ -148,6 +148,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "optimal-report": "For up to 100 cells and a public prior that can be trusted.",
                 "replaced-visit": "For a visit to one of the places of a public map.",
                 "pair-response": "For a path on a network that those who know the network may read back.",
+                "response-table": "As a part: a table of whole weights of your own, with its true loss.",
                 "planar-noise": "As a part: noise for many places of a plane.",
             },
         ),
