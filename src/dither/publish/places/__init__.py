@@ -1,0 +1,10 @@
+"""Places: where people are and which way they went.
+
+Belongs here: mechanisms on cells, zones and journeys, the maps drawn of what they release, and reports of one place.
+Does not belong here: what a schema declares about places (``data.place_tables``), and how they are read from an engine
+(``lift.places``).
+"""
+
+from dither.publish.places.flow_table import FlowTable
+
+__all__ = ["FlowTable"]
