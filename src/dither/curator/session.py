@@ -34,6 +34,7 @@ from dither.curator.offers import (
     graph_synthesis,
     graphs,
     models,
+    places,
     reports,
     synthetic_tables,
 )
@@ -72,6 +73,7 @@ from dither.publish.queries.sql import agreed_loss, parse_statement
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
     from dither.curator.graph_answers import GraphAnswers
+    from dither.curator.place_answers import PlaceAnswers
     from dither.lift.source import Source
     from dither.mechanisms.core.mechanism import Mechanism
     from dither.pages.frame import Chart
@@ -106,6 +108,7 @@ class Session(Continuing, ForOwner, Closing):
     - any number of counting questions for one price: ``conversation``;
     - questions about public parts of the rows, one after the other, for the price of one part: ``parts``;
     - graphs: ``graph``, whose edges, triangles, stars and degrees are released, and a synthetic graph;
+    - places: ``places``, of which heat maps, flows and synthetic journeys are released;
     - anything else: ``release`` takes any registered mechanism, over any declared source.
 
     ``offer`` has the same verbs and makes offers in place of releases; ``quote`` prices any of them, without opening
@@ -184,6 +187,7 @@ class Session(Continuing, ForOwner, Closing):
     fit = _released(models.fit)
     graph_answer = _released(graphs.graph_answer)
     graph_synthesis = _released(graph_synthesis.graph_synthesis)
+    place_counts = _released(places.place_counts)
 
     def graph(self, table: str | None = None) -> GraphAnswers:
         """Release counts and degrees of a declared graph: ``session.graph("friends").triangles(epsilon=1)``.
@@ -196,6 +200,19 @@ class Session(Continuing, ForOwner, Closing):
 
         name = graphs.graph_table(self.dataset, table)
         return GraphAnswers(partial(self.graph_answer, table=name), name, partial(self.graph_synthesis, table=name))
+
+    def places(self, table: str | None = None) -> PlaceAnswers:
+        """Release maps of declared places: ``session.places("checkins").heatmap(epsilon=1)``.
+
+        Args:
+            table: which declares places; may be left out where there is one.
+
+        """
+        from dither.curator.place_answers import PlaceAnswers
+        from dither.lift.places import places_table
+
+        found = places_table(self.dataset, table)
+        return PlaceAnswers(partial(self.place_counts, table=found.name), found)
 
     def sql(
         self,

@@ -8,7 +8,7 @@ the counts is what ``Cells`` says.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from dither.data import Call, Column, DataSet, Expression, Filter, Kind, Literal, Name, Relation
 from dither.data.owners import scan_of
@@ -52,16 +52,15 @@ def declared(table: Table) -> Places:
     return table.places
 
 
-def grid_shape(places: Places, grid: int | tuple[int, ...]) -> tuple[int, int]:
+def grid_shape(grid: Any) -> tuple[int, int]:
     """Return the cells along the first and second coordinate: as given, or that many along both.
 
     Args:
-        places: what is declared.
         grid: a number of cells along each side, or two.
 
     """
     sides = (grid, grid) if isinstance(grid, int) and not isinstance(grid, bool) else grid
-    if not isinstance(sides, tuple) or len(sides) != 2:
+    if not isinstance(sides, tuple | list) or len(sides) != 2:
         raise InvalidParameter("grid", grid, "a number of cells along each side, or two numbers")
     first, second = (whole("grid", side, least=1, most=MOST_ALONG) for side in sides)
     if first * second > MOST_CELLS:

@@ -24,6 +24,7 @@ from dither.curator.offers import (
     graphs,
     methods,
     models,
+    places,
     streams,
     synthetic_tables,
 )
@@ -99,6 +100,7 @@ class Offers:
     conversation = _offered(conversations.conversation)
     graph_answer = _offered(graphs.graph_answer)
     graph_synthesis = _offered(graph_synthesis.graph_synthesis)
+    place_counts = _offered(places.place_counts)
     method = _offered(methods.method)
 
 
