@@ -95,6 +95,10 @@ VERBS: Final = MappingProxyType(
             "graph:graph",
             "Release a count of a graph, its degrees, clustering or assortativity, or a synthetic graph.",
         ),
+        "places": Verb(
+            "places:places",
+            "Release a heat map, contour lines or flows of declared places, as a map or a table.",
+        ),
         "release": Verb(
             "release:release",
             "Release what any registered method makes of any declared source, as a file describes them.",
@@ -210,7 +214,7 @@ PANELS: Final = MappingProxyType(
         OWNER: ("init", "add", "check", "bounds", "limits", "card", "serve", "disguise", "risk"),
         ANALYST: (
             *("quote", "sql", "ask", "shell", "answer", "synthesize", "anonymize"),
-            *("fit", "predict", "graph", "release"),
+            *("fit", "predict", "graph", "places", "release"),
         ),
         RESEARCHER: ("catalog", "explain", "audit", "specimens", "attack"),
     }

@@ -14,10 +14,11 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from dither.curator.card import Card, release_card
+from dither.curator.by_kind import ByKind
 from dither.curator.continuing import Continuing
 from dither.curator.drawing import Drawing
 from dither.curator.for_owner import ForOwner
@@ -72,8 +73,6 @@ from dither.publish.queries.sql import agreed_loss, parse_statement
 
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
-    from dither.curator.graph_answers import GraphAnswers
-    from dither.curator.place_answers import PlaceAnswers
     from dither.lift.source import Source
     from dither.mechanisms.core.mechanism import Mechanism
     from dither.pages.frame import Chart
@@ -94,7 +93,7 @@ def _released(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Con
     return without_dataset(release, make, first_word="Release")
 
 
-class Session(Continuing, ForOwner, Closing):
+class Session(Continuing, ForOwner, ByKind, Closing):
     """Private answers about one data set, charged to the ledger of its curator. Threads that share one take turns.
 
     What it gives:
@@ -188,31 +187,6 @@ class Session(Continuing, ForOwner, Closing):
     graph_answer = _released(graphs.graph_answer)
     graph_synthesis = _released(graph_synthesis.graph_synthesis)
     place_counts = _released(places.place_counts)
-
-    def graph(self, table: str | None = None) -> GraphAnswers:
-        """Release counts and degrees of a declared graph: ``session.graph("friends").triangles(epsilon=1)``.
-
-        Args:
-            table: the table of edges; may be left out, as there is one.
-
-        """
-        from dither.curator.graph_answers import GraphAnswers
-
-        name = graphs.graph_table(self.dataset, table)
-        return GraphAnswers(partial(self.graph_answer, table=name), name, partial(self.graph_synthesis, table=name))
-
-    def places(self, table: str | None = None) -> PlaceAnswers:
-        """Release maps of declared places: ``session.places("checkins").heatmap(epsilon=1)``.
-
-        Args:
-            table: which declares places; may be left out where there is one.
-
-        """
-        from dither.curator.place_answers import PlaceAnswers
-        from dither.lift.places import places_table
-
-        found = places_table(self.dataset, table)
-        return PlaceAnswers(partial(self.place_counts, table=found.name), found)
 
     def sql(
         self,

@@ -49,6 +49,7 @@ _TOTAL: Final = 0.05
 _FALL: Final = 1.25 / 16 ** (1 / 6)
 #: Shown counts lie within what the plain estimates reach with this probability.
 _NEAR: Final = 0.95
+_DUST: Final = 1e-6
 
 
 def _examples() -> Iterator[Example]:
@@ -93,7 +94,7 @@ class PrunedPlane(Composed[Any, Floats]):
     side: Whole = Whole(_SIDE, least=2, most=2**8)
     levels: LevelNoise = LevelNoise()
     total: OneCount = OneCount()
-    penalty: NonNegative = NonNegative(2, most=FAR)
+    penalty: NonNegative = NonNegative(4, most=FAR)
 
     def __post_init__(self) -> None:
         check_cells(self.shape)
@@ -182,4 +183,5 @@ class PrunedPlane(Composed[Any, Floats]):
             noisy.append(np.asarray(run(part, squares), dtype=np.float64))
         fit = fit_tree(noisy, [variance_of(node) for node in self.nodes], self.branchings)
         shown = pruned_cells(fit, float(self.penalty))
+        shown[shown < _DUST] = 0.0  # what rounding left of an empty square
         return np.clip(shown, fit.cells - self.leeway, fit.cells + self.leeway)
