@@ -6,5 +6,6 @@ Does not belong here: what a schema declares about places (``data.place_tables``
 """
 
 from dither.publish.places.flow_table import FlowTable
+from dither.publish.places.journey_synthesis import JourneySynthesis
 
-__all__ = ["FlowTable"]
+__all__ = ["FlowTable", "JourneySynthesis"]
