@@ -28,16 +28,17 @@ from dither.errors import InvalidParameter
 from dither.lift.places import declared, places_table
 from dither.publish.places.contours import checked_levels
 from dither.publish.places.planning import FLOWS, HEATMAP
-from dither.publish.places.shown import ENDINGS, PlaceMap
+from dither.publish.places.shown import ENDINGS, JOURNEYS, PlaceMap
 
 _TABLES = (".csv", ".parquet", ".json")
 _CONTOUR = "contour"
-_WISHES = (HEATMAP, _CONTOUR, FLOWS)
+_SYNTHESIZE = "synthesize"
+_WISHES = (HEATMAP, _CONTOUR, FLOWS, _SYNTHESIZE)
 
 
 def places(
     dataset: DataSetName,
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="heatmap, contour or flows.")],
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="heatmap, contour, flows or synthesize.")],
     table: Annotated[
         str | None, typer.Option(help="The table that declares places; may be left out where there is one.")
     ] = None,
@@ -50,9 +51,17 @@ def places(
     levels: Annotated[
         str | None, typer.Option(help="Of a heat map: contour lines at these counts in a cell, such as 10,50,200.")
     ] = None,
-    method: Annotated[str, typer.Option(help="auto, or a method for tables of two columns; see dither catalog.")] = (
-        "auto"
-    ),
+    length: Annotated[
+        int | None, typer.Option(help="Of synthetic journeys: how many cells of a journey count.")
+    ] = None,
+    most: Annotated[int | None, typer.Option(help="Of synthetic journeys: how many are drawn at most.")] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="auto; of counts a method for tables of two columns, see dither catalog; of synthetic journeys walks, "
+            "markov or prefix-tree."
+        ),
+    ] = "auto",
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Write .geojson, .html or .svg, a map, or .csv, .parquet or .json, a table."),
@@ -68,7 +77,7 @@ def places(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Release a heat map, contour lines or flows of declared places, as a map or a table."""
+    """Release a heat map, contour lines, flows or synthetic journeys of declared places, as a map or a table."""
     if what not in _WISHES:
         raise InvalidParameter("what", what, f"one of {', '.join(_WISHES)}")
     wanted = _levels(what, levels)
@@ -78,13 +87,17 @@ def places(
         if out is not None and out.suffix.lower() in ENDINGS and not declared(found).box:
             raise InvalidParameter("out", str(out), "a table (.csv, .parquet, .json): zones have no place on a map")
         asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "key": charged.key, "table": found.name}
-        asked |= {"method": method, "grid": _grid(grid), "cell": cell}
-        kind = FLOWS if what == FLOWS else HEATMAP
-        offer = session.offer.place_counts(kind, **asked)
+        asked |= {"method": method, "grid": _grid(grid)}
+        kind = {FLOWS: FLOWS, _SYNTHESIZE: JOURNEYS}.get(what, HEATMAP)
+        _left_out(what, kind == JOURNEYS, {"length": length, "most": most}, {"cell": cell})
+        if kind == JOURNEYS:
+            offer = session.offer.place_journeys(length=length, most=most, **asked)
+        else:
+            offer = session.offer.place_counts(kind, cell=cell, **asked)
         if is_quoted:
             ask.say_price(session.quote(offer), as_json=as_json)
             return
-        with progress("counting"):
+        with progress("drawing" if kind == JOURNEYS else "counting"):
             shown = PlaceMap(session.release(offer), kind, declared(found))
         with delivering(charged.name):
             if out is not None:
@@ -101,12 +114,19 @@ def _levels(what: str, given: str | None) -> tuple[float, ...]:
         if what == _CONTOUR:
             raise InvalidParameter("levels", None, "given for contour lines: counts in a cell, such as 10,50,200")
         return ()
-    if what == FLOWS:
-        raise InvalidParameter("levels", given, "left out for flows")
+    if what in (FLOWS, _SYNTHESIZE):
+        raise InvalidParameter("levels", given, f"left out for {what}")
     try:
         return checked_levels([float(part) for part in given.split(",")])
     except ValueError:
         raise InvalidParameter("levels", given, "numbers separated by commas, such as 10,50,200") from None
+
+
+def _left_out(what: str, is_drawn: bool, of_journeys: dict[str, Any], of_counts: dict[str, Any]) -> None:
+    """Refuse what has no meaning for a wish."""
+    for name, value in (of_counts if is_drawn else of_journeys).items():
+        if value is not None:
+            raise InvalidParameter(name, value, f"left out for {what}")
 
 
 def _grid(given: str | None) -> Any:

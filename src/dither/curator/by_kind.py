@@ -21,6 +21,7 @@ class ByKind:
         graph_answer: Any
         graph_synthesis: Any
         place_counts: Any
+        place_journeys: Any
 
     def graph(self, table: str | None = None) -> GraphAnswers:
         """Release counts and degrees of a declared graph: ``session.graph("friends").triangles(epsilon=1)``.
@@ -45,4 +46,5 @@ class ByKind:
         from dither.lift.places import places_table
 
         found = places_table(self.dataset, table)
-        return PlaceAnswers(partial(self.place_counts, table=found.name), found)
+        counts, journeys = (partial(verb, table=found.name) for verb in (self.place_counts, self.place_journeys))
+        return PlaceAnswers(counts, journeys, found)

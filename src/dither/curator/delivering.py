@@ -30,7 +30,7 @@ from dither.publish.queries.sql import parse_statement
 VERBS: Final = (
     *("sql", "ask", "ask_parts", "ask_kept", "bounds", "limits", "histogram", "count", "workload"),
     *("marginals", "synthesize", "synthesize_families", "anonymize", "fit", "graph_answer", "graph_synthesis"),
-    *("place_counts", "method"),
+    *("place_counts", "place_journeys", "method"),
 )
 #: How a key begins that nobody has chosen; none that is chosen may.
 USUAL: Final = "same-"

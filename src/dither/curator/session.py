@@ -187,6 +187,7 @@ class Session(Continuing, ForOwner, ByKind, Closing):
     graph_answer = _released(graphs.graph_answer)
     graph_synthesis = _released(graph_synthesis.graph_synthesis)
     place_counts = _released(places.place_counts)
+    place_journeys = _released(places.place_journeys)
 
     def sql(
         self,

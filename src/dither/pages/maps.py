@@ -90,8 +90,8 @@ def ground_map(
     steps = [] if cells is None else steps_of(cells)
     axis = shown or Axis("count")
     entries = [
-        Entry(f"{axis.heading} from {told(low, axis)}", "warm" if place == len(steps) - 1 else "s1")
-        for place, low in ((0, steps[0]), (len(steps) - 1, steps[-1]))[: min(len(steps), 2)]
+        Entry(f"{axis.heading} from {told(low, axis)} (pale) to {told(steps[-1], axis)} and more", "warm")
+        for low in steps[:1]
     ]
     entries += [Entry(layer.name, colour_of(place + 1), "line") for place, layer in enumerate(lines)]
     frame = Frame(

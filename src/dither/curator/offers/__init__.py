@@ -101,6 +101,7 @@ class Offers:
     graph_answer = _offered(graphs.graph_answer)
     graph_synthesis = _offered(graph_synthesis.graph_synthesis)
     place_counts = _offered(places.place_counts)
+    place_journeys = _offered(places.place_journeys)
     method = _offered(methods.method)
 
 

@@ -87,3 +87,53 @@ def place_counts(
 
     words = f"{'a heat map' if what == planning.HEATMAP else 'flows'} of {found.name}"
     return Offer("places", words, planned.mechanism, asked, stated, present, QueryResult.stored, key)
+
+
+def place_journeys(
+    dataset: DataSet,
+    table: str | None = None,
+    *,
+    grid: Any = None,
+    length: int | None = None,
+    most: int | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    loss: Loss | None = None,
+    method: str = "auto",
+    key: str | None = None,
+) -> Offer[QueryResult]:
+    """Offer synthetic journeys: a table of points, like those of a declared table.
+
+    Args:
+        dataset: the schema, whose unit is a person.
+        table: whose places declare trip and time; may be left out where there is one.
+        grid: the cells along each side of the declared box, or two numbers, at most 48; public. By default 20.
+        length: how many cells of a journey count; public. By default three times the longer side of the grid.
+        most: how many journeys are drawn at most.
+        epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
+        method: "walks", "prefix-tree", "markov", or "auto", which is the first.
+        key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
+
+    """
+    from fractions import Fraction
+
+    from dither.lift.places import places_table
+    from dither.publish.places import journey_planning
+
+    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+    found = places_table(dataset, table)
+    planned = journey_planning.plan_journeys(
+        dataset, found, stated, grid=grid, length=length, most=most, method=method
+    )
+    asked: dict[str, Any] = {"source": wire.encode(planned.mechanism.source), "method": method}
+    asked |= {"length": planned.length, "most": most}
+
+    def present(out: Any) -> bytes:
+        return planned.present(out, Fraction(19, 20)).stored_within(LARGEST_ANSWER)[1].encode()
+
+    words = f"synthetic journeys like {found.name}"
+    return Offer("places", words, planned.mechanism, asked, stated, present, QueryResult.stored, key)

@@ -25,7 +25,7 @@ from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import InOrder, Loss, Plan, Use
 from dither.publish.places.journey_model import Measured, drawn_walks
-from dither.publish.places.journeys import SOME_JOURNEYS, OfJourneys, journey_pairs
+from dither.publish.places.journeys import SOME_JOURNEYS, OfJourneys, journey_pairs, noise_scale
 from dither.publish.places.walks import DIRECTIONS, WHOLE, Ints
 
 # Settled on a generated city; see the page.
@@ -143,7 +143,7 @@ class JourneySynthesis(OfJourneys):
             name: np.asarray(run(part, exact[name], stability=_moved(name)), dtype=np.float64)
             for name, part in parts.items()
         }
-        noise = tuple(_scale(getattr(self, name)) for name in ("lengths", "steps", "turns"))
+        noise = tuple(noise_scale(getattr(self, name)) for name in ("lengths", "steps", "turns"))
         trips = float(drawn.pop("trips"))
         known = Measured(plane, self.length, self.blocks, trips, **drawn, noise=(noise[0], noise[1], noise[2]))
         return drawn_walks(known, self.wanted(trips)).rows(self.length)
@@ -159,7 +159,3 @@ def _counts(places: tuple[Ints, ...], shape: tuple[int, ...]) -> Ints:
     np.add.at(found, places, 1)
     return found
 
-
-def _scale(noise: CountNoise) -> float:
-    """Return the scale of noise: of Gaussian noise that of geometric noise of the same variance."""
-    return float(noise.scale) if isinstance(noise, Geometric) else float(noise.sigma) / 2**0.5

@@ -11,6 +11,8 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.exact import Shape, Whole
 from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.purse import CountNoise
+from dither.mechanisms.geometric import Geometric
 from dither.privacy import RECORDS, Metric
 from dither.publish.places.walks import Ints, Plane, Walks, walks_of
 
@@ -59,6 +61,11 @@ class OfJourneys(Composed[Any, Ints]):
     def wanted(self, trips: float) -> int:
         """Return how many journeys to draw for a released number of them."""
         return int(min(max(round(trips), 0), self.most))
+
+
+def noise_scale(noise: CountNoise) -> float:
+    """Return the scale of noise: of Gaussian noise that of geometric noise of the same variance."""
+    return float(noise.scale) if isinstance(noise, Geometric) else float(noise.sigma) / 2**0.5
 
 
 def journey_pairs() -> tuple[tuple[Any, Any, int], ...]:
