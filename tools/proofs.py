@@ -61,6 +61,7 @@ ROOMS = (
     "dither.data.returned",
     "dither.data.cell_values",
     "dither.data.graphs",
+    "dither.data.place_tables",
     "dither.data.graph_relations",
 )
 #: Modules that carry no step of a proof and are handed neither data nor releases: how things are declared and written.

@@ -97,6 +97,7 @@ _ROOMS_ABOVE = (
     "dither.learn.itemsets",
     "dither.publish.graphs",
     "dither.publish.graphs.synthesis",
+    "dither.publish.places",
     "dither.publish.microdata",
     "dither.publish.streams",
     "dither.publish.interactive",

@@ -5,6 +5,9 @@ Does not belong here: what a schema declares about places (``data.place_tables``
 (``lift.places``, ``lift.journeys``).
 """
 
+from dither.lift.lifted import Lifted
+from dither.mechanisms.core.registry import add_examples
+from dither.publish.places.examples import lifted_examples
 from dither.publish.places.flow_table import FlowTable
 from dither.publish.places.journey_synthesis import JourneySynthesis
 from dither.publish.places.markov_journeys import MarkovJourneys
@@ -12,3 +15,5 @@ from dither.publish.places.prefix_journeys import PrefixJourneys
 from dither.publish.places.region_centres import RegionCentres
 
 __all__ = ["FlowTable", "JourneySynthesis", "MarkovJourneys", "PrefixJourneys", "RegionCentres"]
+
+add_examples(Lifted.name, lifted_examples)
