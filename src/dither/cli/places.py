@@ -86,7 +86,13 @@ def places(
         found = places_table(session.dataset, table)
         if out is not None and out.suffix.lower() in ENDINGS and not declared(found).box:
             raise InvalidParameter("out", str(out), "a table (.csv, .parquet, .json): zones have no place on a map")
-        asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "key": charged.key, "table": found.name}
+        asked: dict[str, Any] = {
+            "epsilon": epsilon,
+            "delta": delta,
+            "rho": rho,
+            "key": charged.key,
+            "table": found.name,
+        }
         asked |= {"method": method, "grid": _grid(grid)}
         kind = {FLOWS: FLOWS, _SYNTHESIZE: JOURNEYS}.get(what, HEATMAP)
         _left_out(what, kind == JOURNEYS, {"length": length, "most": most}, {"cell": cell})
@@ -117,9 +123,10 @@ def _levels(what: str, given: str | None) -> tuple[float, ...]:
     if what in (FLOWS, _SYNTHESIZE):
         raise InvalidParameter("levels", given, f"left out for {what}")
     try:
-        return checked_levels([float(part) for part in given.split(",")])
+        numbers = [float(part) for part in given.split(",")]
     except ValueError:
         raise InvalidParameter("levels", given, "numbers separated by commas, such as 10,50,200") from None
+    return checked_levels(numbers)
 
 
 def _left_out(what: str, is_drawn: bool, of_journeys: dict[str, Any], of_counts: dict[str, Any]) -> None:

@@ -18,9 +18,7 @@ class PlaceAnswers:
     ``method``. Maps can be drawn, saved as GeoJSON or as a page, and have contour lines, at no further cost.
     """
 
-    def __init__(
-        self, counts: Callable[..., QueryResult], journeys: Callable[..., QueryResult], table: Table
-    ) -> None:
+    def __init__(self, counts: Callable[..., QueryResult], journeys: Callable[..., QueryResult], table: Table) -> None:
         self._counts, self._journeys, self._table = counts, journeys, table
 
     def heatmap(self, *, grid: Any = None, **options: Any) -> PlaceMap:

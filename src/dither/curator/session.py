@@ -17,8 +17,8 @@ from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
-from dither.curator.card import Card, release_card
 from dither.curator.by_kind import ByKind
+from dither.curator.card import Card, release_card
 from dither.curator.continuing import Continuing
 from dither.curator.drawing import Drawing
 from dither.curator.for_owner import ForOwner

@@ -98,10 +98,7 @@ class Places:
             if not -180 <= west <= 180 or not -180 <= east <= 180:
                 raise InvalidParameter("box", box, "with longitudes between -180 and 180")
             if west > east:
-                rule = (
-                    "with its west below its east: a box across the date line is not supported; add 360 to the "
-                    "negative longitudes and declare coordinates in metres, or declare two tables"
-                )
+                rule = "with its west below its east: for a box across the date line declare a table for each side"
                 raise InvalidParameter("box", box, rule)
         elif max(map(abs, box)) > _FARTHEST:
             raise InvalidParameter("box", box, f"within {_FARTHEST:g} metres of the origin")
@@ -114,7 +111,9 @@ class Places:
         for name in ("trips", "points"):
             limit = getattr(self, name)
             if (limit is None) != (self.trip is None):
-                raise InvalidParameter(name, limit, "given exactly where trip and time are: how much of a person counts")
+                raise InvalidParameter(
+                    name, limit, "given exactly where trip and time are: how much of a person counts"
+                )
             if limit is not None:
                 whole(name, limit, least=1, most=MOST_TRIPS if name == "trips" else MOST_POINTS)
         if self.trip is not None and self.to:

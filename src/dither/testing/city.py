@@ -57,7 +57,7 @@ def _weights(side: int, centres: int, generator: np.random.Generator) -> NDArray
         row, column = generator.uniform(0.1 * side, 0.9 * side, 2)
         width = generator.uniform(0.05, 0.12) * side
         found += generator.uniform(0.4, 1.5) * np.exp(-((rows - row) ** 2 + (columns - column) ** 2) / (2 * width**2))
-    return found / found.sum()
+    return np.asarray(found / found.sum(), dtype=np.float64)
 
 
 def _destinations(starts: Ints, works: NDArray[np.float64], side: int, generator: np.random.Generator) -> Ints:

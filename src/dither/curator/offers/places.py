@@ -126,9 +126,7 @@ def place_journeys(
 
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     found = places_table(dataset, table)
-    planned = journey_planning.plan_journeys(
-        dataset, found, stated, grid=grid, length=length, most=most, method=method
-    )
+    planned = journey_planning.plan_journeys(dataset, found, stated, grid=grid, length=length, most=most, method=method)
     asked: dict[str, Any] = {"source": wire.encode(planned.mechanism.source), "method": method}
     asked |= {"length": planned.length, "most": most}
 

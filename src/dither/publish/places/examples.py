@@ -109,9 +109,7 @@ def _flows(method: Any) -> Example:
         return ReferenceEngine(dataset, {"rides": given})
 
     pairs = ((engine(rows), engine(rows[1:]), 1), (engine([]), engine(rows[1:2]), 1))
-    return Example(
-        Lifted(source=flow_cells(dataset, dataset.tables[0], (2, 2)), method=method), engine(rows), pairs
-    )
+    return Example(Lifted(source=flow_cells(dataset, dataset.tables[0], (2, 2)), method=method), engine(rows), pairs)
 
 
 def _engine(dataset: DataSet, rows: Rows) -> ReferenceEngine:

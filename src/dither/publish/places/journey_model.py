@@ -121,7 +121,7 @@ def _chosen(weights: Floats, rows: Ints, chance: Settled) -> Ints:
     offset = np.concatenate([[0.0], np.cumsum(reached[:, -1] + 1.0)])[:-1]
     flat = (reached + offset[:, None]).ravel()
     found = np.searchsorted(flat, points + offset[rows], side="right") - rows * weights.shape[1]
-    return np.clip(found, 0, weights.shape[1] - 1)
+    return np.asarray(np.clip(found, 0, weights.shape[1] - 1), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -206,9 +206,9 @@ def _to(model: _Steps, destination: int, origins: Ints, wanted: Ints, chance: Se
         going = np.flatnonzero(steps >= step)
         if not going.size:
             break
-        cell, left = here[going], steps[going] - step
+        cell, after = here[going], steps[going] - step
         weights = model.first[cell] if step == 1 else model.after[before[going], direction[going]]
-        weights = weights * rest[left, cell]
+        weights = weights * rest[after, cell]
         reached = np.cumsum(weights, axis=1)
         points = chance.random(going.size) * reached[:, -1]
         chosen = np.minimum((reached <= points[:, None]).sum(axis=1), DIRECTIONS - 1)

@@ -20,7 +20,7 @@ from dither.lift.places import declared, grid_shape
 from dither.lift.stored import LARGEST_ANSWER
 from dither.privacy import Loss
 from dither.publish.places.journey_synthesis import JourneySynthesis
-from dither.publish.places.journeys import MOST_DRAWN, MOST_LENGTH
+from dither.publish.places.journeys import MOST_ALONG, MOST_DRAWN, MOST_LENGTH
 from dither.publish.places.markov_journeys import MarkovJourneys
 from dither.publish.places.planning import cell_middles
 from dither.publish.places.prefix_journeys import PrefixJourneys
@@ -73,6 +73,8 @@ def plan_journeys(
     if chosen not in KINDS:
         raise InvalidParameter("method", method, f"one of {', '.join((AUTO, *KINDS))}")
     shape = grid_shape(_USUAL_GRID if grid is None else grid)
+    if max(shape) > MOST_ALONG:
+        raise InvalidParameter("grid", shape, f"at most {MOST_ALONG} cells along each side, for journeys")
     source = Journeys(dataset, table.name, shape)
     usual = min(3 * max(shape), MOST_LENGTH)
     cells = usual if length is None else whole("length", length, least=2, most=MOST_LENGTH)

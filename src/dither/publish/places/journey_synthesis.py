@@ -25,7 +25,7 @@ from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import InOrder, Loss, Plan, Use
 from dither.publish.places.journey_model import Measured, drawn_walks
-from dither.publish.places.journeys import SOME_JOURNEYS, OfJourneys, journey_pairs, noise_scale
+from dither.publish.places.journeys import MOST_DRAWN, SOME_JOURNEYS, OfJourneys, journey_pairs, noise_scale
 from dither.publish.places.walks import DIRECTIONS, WHOLE, Ints
 
 # Settled on a generated city; see the page.
@@ -103,12 +103,11 @@ class JourneySynthesis(OfJourneys):
 
         """
         purse = Purse.within(within)
-        noise = {
+        noise: dict[str, Any] = {
             name: purse.share(share).noise(WHOLE if name in ("steps", "turns") else 1)
             for name, share in _SHARES.items()
         }
-        limit = {} if most is None else {"most": most}
-        return cls(shape=shape, length=length, **limit, **noise)
+        return cls(shape=shape, length=length, most=MOST_DRAWN if most is None else most, **noise)
 
     @property
     def parts(self) -> dict[str, CountNoise]:
@@ -154,8 +153,7 @@ def _moved(name: str) -> int:
     return WHOLE if name in ("steps", "turns") else 1
 
 
-def _counts(places: tuple[Ints, ...], shape: tuple[int, ...]) -> Ints:
+def _counts(places: tuple[Ints, ...], shape: Any) -> Ints:
     found = np.zeros(shape, dtype=np.int64)
     np.add.at(found, places, 1)
     return found
-

@@ -25,7 +25,7 @@ from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import InOrder, Loss, Plan, Use
 from dither.publish.graphs.synthesis.settled import Settled
-from dither.publish.places.journeys import SOME_JOURNEYS, OfJourneys, journey_pairs, noise_scale
+from dither.publish.places.journeys import MOST_DRAWN, SOME_JOURNEYS, OfJourneys, journey_pairs, noise_scale
 from dither.publish.places.walks import DIRECTIONS, WHOLE, Ints, Plane, Walks
 
 Floats = NDArray[np.float64]
@@ -81,10 +81,10 @@ class MarkovJourneys(OfJourneys):
     def calibrated(cls, within: Loss, *, shape: tuple[int, int], length: int, most: int | None = None) -> Self:
         """Return the least noise within a loss for collections one journey apart; see the class for the rest."""
         purse = Purse.within(within)
-        limit = {} if most is None else {"most": most}
+        limit = MOST_DRAWN if most is None else most
         first, second = (purse.share(share).noise(WHOLE) for share in (_FIRST, 1 - _TRIPS - _FIRST))
         return cls(
-            shape=shape, length=length, trips=purse.share(_TRIPS).noise(), first=first, second=second, **limit
+            shape=shape, length=length, trips=purse.share(_TRIPS).noise(), first=first, second=second, most=limit
         )
 
     @property
@@ -121,7 +121,7 @@ def n_grams(walks: Walks) -> tuple[Ints, Ints]:
     first = np.zeros((plane.cells, DIRECTIONS + 2), dtype=np.int64)
     second = np.zeros((plane.cells, DIRECTIONS, DIRECTIONS + 1), dtype=np.int64)
     weight = WHOLE // (walks.lengths + 1)
-    np.add.at(first, (walks.origins, DIRECTIONS + 1), weight)
+    np.add.at(first[:, DIRECTIONS + 1], walks.origins, weight)
     follows = np.where(directions >= 0, directions, _STOP)
     np.add.at(first, (walks.cells, follows), weight[walks.walk])
     here = np.flatnonzero(directions >= 0)

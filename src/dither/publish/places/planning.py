@@ -16,7 +16,7 @@ from dither.data.place_tables import DEGREES, Places
 from dither.data.places import Box, CellGrid
 from dither.data.schema import DataSet, Table
 from dither.errors import InvalidParameter
-from dither.exact import Number
+from dither.exact import Number, positive
 from dither.lift.axes import Axis
 from dither.lift.cells import Cells
 from dither.lift.lifted import Lifted
@@ -182,5 +182,5 @@ def grid_of_side(places: Places, metres: Number) -> tuple[int, int]:
     if not places.box:
         raise InvalidParameter("cell", metres, "left out where zones are declared")
     box = Box.of(*places.box, plane=places.coordinates != DEGREES)
-    found = CellGrid.of_side(box, metres)
+    found = CellGrid.of_side(box, positive("cell", metres))
     return found.rows, found.columns

@@ -25,7 +25,7 @@ from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import InOrder, Loss, Plan, Repeat, Use
 from dither.publish.graphs.synthesis.settled import Settled
-from dither.publish.places.journeys import SOME_JOURNEYS, OfJourneys, journey_pairs, noise_scale
+from dither.publish.places.journeys import MOST_DRAWN, SOME_JOURNEYS, OfJourneys, journey_pairs, noise_scale
 from dither.publish.places.walks import DIRECTIONS, Ints
 
 Floats = NDArray[np.float64]
@@ -88,10 +88,10 @@ class PrefixJourneys(OfJourneys):
     def calibrated(cls, within: Loss, *, shape: tuple[int, int], length: int, most: int | None = None) -> Self:
         """Return the least noise within a loss for collections one journey apart; see the class for the rest."""
         purse = Purse.within(within)
-        limit = {} if most is None else {"most": most}
+        limit = MOST_DRAWN if most is None else most
         height = min(_HEIGHT, length)
         node = purse.share((1 - _TRIPS) / height).noise()
-        return cls(shape=shape, length=length, height=height, trips=purse.share(_TRIPS).noise(), node=node, **limit)
+        return cls(shape=shape, length=length, height=height, trips=purse.share(_TRIPS).noise(), node=node, most=limit)
 
     @property
     def level(self) -> CountNoise:

@@ -1,7 +1,7 @@
 """Where to go from here: cells of a released map, by how many people are there and how far they are.
 
-Location recommendation from a noisy tree over check-ins: the map was released, so advice costs nothing, and can be given
-to any number of people. Where somebody asks from does not leave their device.
+Location recommendation from a noisy tree over check-ins: the map was released, so advice costs nothing, and can be
+given to any number of people. Where somebody asks from does not leave their device.
 """
 
 from __future__ import annotations

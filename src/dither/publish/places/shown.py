@@ -1,4 +1,4 @@
-"""What a release of places looks like: a map, GeoJSON, a page, a table. Made of released numbers, so it costs nothing."""
+"""What a release of places looks like: a map, GeoJSON, a page, a table. Made of released numbers, so it is free."""
 
 from __future__ import annotations
 
@@ -104,9 +104,10 @@ class PlaceMap:
             drawn = self._flow_lines()
         else:
             drawn = [Lines("journeys", [line for _, line in self._journeys()][:_MOST_JOURNEYS], width=0.6)]
-        words = title or {HEATMAP: "Where people are", FLOWS: "From where to where", JOURNEYS: "Synthetic journeys"}[
-            self.kind
-        ]
+        words = (
+            title
+            or {HEATMAP: "Where people are", FLOWS: "From where to where", JOURNEYS: "Synthetic journeys"}[self.kind]
+        )
         chart = ground_map(words, self.ground, cells=cells, shown=Axis("count"), lines=drawn)
         return chart.captioned(f"Released with {self.result.loss}, for {self.result.unit}.")
 

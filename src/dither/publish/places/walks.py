@@ -56,13 +56,14 @@ class Plane:
 
     def apart(self, one: Ints, other: Ints) -> Ints:
         """Return how many rows and columns cells are apart, added up."""
-        return np.abs(one // self.columns - other // self.columns) + np.abs(one % self.columns - other % self.columns)
+        down, across = one // self.columns - other // self.columns, one % self.columns - other % self.columns
+        return np.asarray(np.abs(down) + np.abs(across), dtype=np.int64)
 
     def blocks(self, along: int) -> Ints:
         """Return the number of the block of each cell, of which there are at most ``along`` along each side."""
         tall, wide = -(-self.rows // along), -(-self.columns // along)
         row, column = np.divmod(np.arange(self.cells), self.columns)
-        return (row // tall) * -(-self.columns // wide) + column // wide
+        return np.asarray((row // tall) * -(-self.columns // wide) + column // wide, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class Walks:
     @property
     def destinations(self) -> Ints:
         """The last cells."""
-        return self.cells[self.starts + self.lengths - 1]
+        return np.asarray(self.cells[self.starts + self.lengths - 1], dtype=np.int64)
 
     @cached_property
     def directions(self) -> Ints:
@@ -177,7 +178,7 @@ def walks_of(data: Any, plane: Plane, longest: int) -> Walks:
 
 
 def _rounded(value: Ints, by: Ints) -> Ints:
-    return np.sign(value) * ((2 * np.abs(value) + by) // (2 * by))
+    return np.asarray(np.sign(value) * ((2 * np.abs(value) + by) // (2 * by)), dtype=np.int64)
 
 
 def _cut(plane: Plane, cells: Ints, owner: Ints, longest: int) -> Walks:
