@@ -58,8 +58,8 @@ def maps() -> Iterator[tuple[str, Counts]]:
     folder = os.environ.get("DITHER_DATA")
     if folder is None:
         generator = np.random.default_rng(1)
-        points = generator.normal(0.5, 0.1, (20_000, 2))
-        yield "made up", np.histogram2d(*points.T, bins=SIDE, range=[[0, 1], [0, 1]])[0].astype(np.int64)
+        made = generator.normal(0.5, 0.1, (20_000, 2))
+        yield "made up", np.histogram2d(made[:, 0], made[:, 1], bins=SIDE, range=[[0, 1], [0, 1]])[0].astype(np.int64)
         return
     for name in MAPS:
         with gzip.open(Path(folder) / f"histograms/dpbench_2d_{name}.csv.gz", "rt") as stream:
@@ -109,8 +109,8 @@ def flows() -> Counts:
     folder = os.environ.get("DITHER_DATA")
     if folder is None:
         generator = np.random.default_rng(1)
-        ends = generator.dirichlet(np.full(100, 0.3), 2)
-        return generator.poisson(50_000 * np.outer(ends[0], ends[1]))
+        shares = generator.dirichlet(np.full(100, 0.3), 2)
+        return generator.poisson(50_000 * np.outer(shares[0], shares[1]))
     import duckdb
 
     path = Path(folder) / "streams/nyc_yellow_taxi_trips_2023_03_15.parquet"

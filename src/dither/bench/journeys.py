@@ -76,7 +76,7 @@ def _diameters(walks: Walks) -> NDArray[np.int64]:
         return np.zeros(0, dtype=np.int64)
     ends = np.divmod(walks.cells, walks.plane.columns)
     spans = [np.maximum.reduceat(end, walks.starts) - np.minimum.reduceat(end, walks.starts) for end in ends]
-    return np.maximum(spans[0], spans[1])
+    return np.asarray(np.maximum(spans[0], spans[1]), dtype=np.int64)
 
 
 def _regions(walks: Walks) -> Floats:

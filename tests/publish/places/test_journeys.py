@@ -51,11 +51,11 @@ def test_no_journeys_and_odd_ones_are_no_error(kind: Any) -> None:
 
 
 def test_one_way_among_two_ends_is_found_again() -> None:
-    """Noise of scale 2^-10 or so: it is 0 but for a chance far below 1e-9."""
+    """Noise is 0 but for a chance far below 1e-9."""
     way = [0, 1, 2, 10, 18, 26, 27, 28, 36, 44]
     back = [63, 62, 54, 46, 38, 30, 29, 21, 13, 5]
     true = np.array([[*way]] * 300 + [[*back]] * 100)
-    drawn = perform(JourneySynthesis.calibrated(PureDP(10**5), shape=(8, 8), length=20), true, stability=1)
+    drawn = perform(JourneySynthesis.calibrated(PureDP(10**9), shape=(8, 8), length=20), true, stability=1)
     assert len(drawn) == 400
     taken = [tuple(row[row >= 0].tolist()) for row in drawn]
     assert set(taken) == {tuple(way), tuple(back)}
@@ -65,7 +65,7 @@ def test_with_little_noise_journeys_are_like_the_true_ones() -> None:
     """Without noise the measures depend on public numbers alone; walks without a destination stray farther."""
     found = {
         kind: compared(
-            CITY, perform(kind.calibrated(PureDP(10**5), shape=(8, 8), length=30), CITY, stability=1), (8, 8)
+            CITY, perform(kind.calibrated(PureDP(10**9), shape=(8, 8), length=30), CITY, stability=1), (8, 8)
         )
         for kind in (JourneySynthesis, PrefixJourneys)
     }

@@ -9,6 +9,7 @@ import pytest
 
 from dither.errors import InvalidValue
 from dither.publish.places.walks import MOVES, WHOLE, Plane, walks_of
+import itertools
 
 
 def slowly(row: list[int], plane: Plane, longest: int) -> list[int]:
@@ -19,7 +20,7 @@ def slowly(row: list[int], plane: Plane, longest: int) -> list[int]:
             break
         points.append(divmod(number, plane.columns))
     walk = points[:1]
-    for (top, left), (low, right) in zip(points, points[1:], strict=False):
+    for (top, left), (low, right) in itertools.pairwise(points):
         far = max(abs(low - top), abs(right - left))
         for step in range(1, far + 1):
             parts = []
@@ -43,13 +44,10 @@ def test_rows_are_read_as_slowly(rows: int, columns: int, longest: int) -> None:
     steps, turns = Counter(), Counter()
     numbers = {tuple(move): number for number, move in enumerate(MOVES.tolist())}
     for walk in wanted:
-        moved = [
-            numbers[b // columns - a // columns, b % columns - a % columns]
-            for a, b in zip(walk, walk[1:], strict=False)
-        ]
+        moved = [numbers[b // columns - a // columns, b % columns - a % columns] for a, b in itertools.pairwise(walk)]
         for place, direction in enumerate(moved):
             steps[walk[place], direction] += WHOLE // len(moved)
-        for place, pair in enumerate(zip(moved, moved[1:], strict=False)):
+        for place, pair in enumerate(itertools.pairwise(moved)):
             turns[(walk[place], *pair)] += WHOLE // (len(moved) - 1)
     assert {key: int(walks.steps()[key]) for key in steps} == dict(steps)
     assert int(walks.steps().sum()) == sum(steps.values())

@@ -135,7 +135,9 @@ class PlaceMap:
 
     def _journeys(self) -> list[tuple[int, Line]]:
         trips, _, firsts, seconds = (np.array(self.result.column(name)) for name in self.result.names[:4])
-        starts = np.flatnonzero(np.concatenate([[True], trips[1:] != trips[:-1]])) if trips.size else []
+        if not trips.size:
+            return []
+        starts = np.flatnonzero(np.concatenate([[True], trips[1:] != trips[:-1]])).tolist()
         ends = [*starts[1:], trips.size]
         return [
             (int(trips[start]), list(zip(firsts[start:end].tolist(), seconds[start:end].tolist(), strict=True)))
