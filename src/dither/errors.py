@@ -11,8 +11,14 @@
     ├── NoGuarantee                       no sound loss can be stated for the request
     ├── BudgetExceeded                    the release would cost more than is left
     │   └── QuotaExceeded                 the budget has room, the analyst's share of it has not
+    │       └── AllowanceExceeded         the share has room, the allowance that paces it has not yet
+    ├── NotApproved                       others must agree to a release first; nothing was debited
+    │   ├── ApprovalPending               they were asked, and have not decided
+    │   └── ApprovalDeclined              they do not agree
     ├── AnalystUnknown                    the data set has quotas, and the analyst has none
+    ├── DataSetNotOpen                    the data set is a draft, paused or closed; nothing is debited to it
     ├── DataSetRetired                    the owner has retired the data set; nothing more is debited to it
+    ├── RequestCancelled                  the request was cancelled before it was debited
     ├── KeyReused                         an idempotency key came again with another request
     ├── RequestSealed                     every attempt at a request failed; it will not be answered any more
     ├── RequestUnderWay                   somebody else still works on the request; ask again with the same key
@@ -140,6 +146,59 @@ class QuotaExceeded(BudgetExceeded):
     def __init__(self, requested: object, spent: object, quota: object, analyst: str, more: str = "") -> None:
         self.analyst = analyst
         super().__init__(requested, spent, f"the quota of {_shorten(analyst)}, {quota},", more)
+
+
+class AllowanceExceeded(QuotaExceeded):
+    """The release would cost more than the analyst's allowance has room for by now; nothing was spent."""
+
+    def __init__(
+        self, requested: object, spent: object, allowed: object, analyst: str, allowance: str, more_from: str | None
+    ) -> None:
+        self.analyst, self.more_from = analyst, more_from
+        when = "" if more_from is None else f"; more from {more_from} on"
+        told = f"the {allowed} that {_shorten(analyst)} is allowed by now, {allowance},"
+        BudgetExceeded.__init__(self, requested, spent, told, when)
+
+
+class NotApproved(DitherError):
+    """A release that others must agree to before it is debited; nothing was spent."""
+
+
+class ApprovalPending(NotApproved):
+    """Others were asked to agree to a release; nothing was spent, and asking again finds out."""
+
+    def __init__(self, dataset: str, entry: int) -> None:
+        self.dataset, self.entry = dataset, entry
+        super().__init__(
+            f"this release from {dataset} waits for an approval (question {entry}); nothing was debited: ask the same "
+            "again once it is approved"
+        )
+
+
+class ApprovalDeclined(NotApproved):
+    """Others do not agree to a release; nothing was spent."""
+
+    def __init__(self, dataset: str, entry: int) -> None:
+        self.dataset, self.entry = dataset, entry
+        super().__init__(f"this release from {dataset} was declined (question {entry}); nothing was debited")
+
+
+class DataSetNotOpen(DitherError):
+    """The data set is a draft, paused or closed: nothing is debited to it, and nothing was spent."""
+
+    def __init__(self, dataset: str, stage: str) -> None:
+        self.dataset, self.stage = dataset, stage
+        told = {"draft": "it can be priced, and is not open yet", "paused": "its curator has paused it"}
+        why = told.get(stage, "stored answers stay, and nothing more is asked of it")
+        super().__init__(f"the data set {dataset} is {'a draft' if stage == 'draft' else stage}: {why}")
+
+
+class RequestCancelled(DitherError):
+    """The request was cancelled before it was debited; nothing was spent."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(f"the request with key {_shorten(key)} was cancelled before it was debited")
 
 
 class AnalystUnknown(DitherError):

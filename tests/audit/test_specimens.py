@@ -50,13 +50,13 @@ from dither.mechanisms import (
     Laplace,
     Mechanism,
     PrefixCounter,
-    RandomisedResponse,
     SmoothCauchy,
     TruncatedLaplace,
     registered,
 )
 from dither.privacy import L1, ApproxDP, Filter, Loss, PureDP, Relation, gaussian_sigma
 from dither.privacy.sensitivity import Universe, smooth_sensitivity
+from dither.publish.places.paths import PairResponse
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "dither"
@@ -130,7 +130,7 @@ TWINS: dict[str, tuple[Mechanism[Any, Any], Any, Any]] = {
     "gamma-coordinates": (GammaNorm(shape=(2,), scale=1, grid="1/16"), np.array([0, 0]), np.array([1, 0])),
     "averaged-noisy-copies": (Geometric(scale=1), 0, 1),
     "noise-tolerance-loop": (TruncatedLaplace(scale=1, bound=12), 6, 5),
-    "path-publication": (RandomisedResponse(epsilon=1, categories=3), 0, 1),
+    "path-publication": (PairResponse(epsilon=1, pairs=1), np.array([0]), np.array([1])),
     "sparse-vector-lee-clifton": (
         AboveThreshold(threshold=0, threshold_scale=4, query_scale=8, positives=3),
         [0, 1] * 3,

@@ -65,12 +65,23 @@ def test_a_hundred_questions_are_answered_under_one_price(
     assert "50 [50, 50] at 0.95, from the model  ward = 'a'" in typed("clinic", "wards", "--answers", home=home)
 
 
+def test_distances_are_asked_as_counts_are(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    how = ("--columns", "age", "--kind", "distances", "--metric", "line", "--epsilon", 10**5)
+    assert "would cost epsilon = 100000" in typed("clinic", "far", *how, "--quote", home=home)
+    typed("clinic", "far", *how, home=home)
+    found = json.loads(typed("clinic", "far", "0", "99", "--json", home=home))["answers"]
+    assert [one["count"] for one in found] == [sum(range(100))] * 2
+
+
 def test_what_cannot_be_done_is_said(home: Path) -> None:
     for words in (
         ("clinic", "nothing", "age > 3"),
         ("clinic", "wards", "--columns", "ward"),
         ("clinic", "wards", "--epsilon", "1"),
         ("clinic", "wards", "age > 3", "--answers"),
+        ("clinic", "wards", "--kind", "distances"),
+        ("clinic", "wards", "--kind", "cuts", "--epsilon", "1"),
         ("clinic", "wards", "--columns", "ward,age", "--epsilon", "1", "--bins", "age"),
         ("clinic", "wards", "--columns", "ward,age", "--epsilon", "1", "--file", "nowhere.txt"),
         ("clinic", "wards", "--columns", "ward,age", "--epsilon", "1", "--table", "nowhere"),

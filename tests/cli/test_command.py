@@ -104,7 +104,7 @@ def test_verbs_are_listed_by_who_uses_them() -> None:
     shown = CliRunner().invoke(app, ["--help"]).output
     places = [shown.index(title) for title in (*PANELS, "Examples:")]
     assert places == sorted(places)
-    assert places[1] < shown.index("\u2502 ledger") < places[2] < shown.index("\u2502 publish") < places[3]
+    assert places[1] < shown.index("\u2502 ledger") < places[2] < shown.index("\u2502 publish ") < places[3]
 
 
 @pytest.mark.parametrize("words", ["--home {} ledger show", "ledger --home {} show", "ledger show --home {}"])

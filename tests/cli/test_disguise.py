@@ -65,7 +65,7 @@ def test_levels_are_chosen_from_hierarchies(here: Path) -> None:
     (here / "levels.yaml").write_text("age: {intervals: [8, 16]}\nzip: {masks: true}\nill: {x: [a, b], y: [c]}\n")
     found = typed(
         "disguise t.csv --quasi age,zip --sensitive ill --k 4 --method optimal --hierarchies levels.yaml "
-        "--t 0.5 --distance hierarchical -o out.csv --keep-order"
+        "--t 0.5 --distance hierarchical -o out.csv --keep-order --others name"
     )
     assert found.exit_code == 0, found.output
     assert Table.read(here / "out.csv")["name"].cells() == [f"p{row}" for row in range(24)]
@@ -73,7 +73,7 @@ def test_levels_are_chosen_from_hierarchies(here: Path) -> None:
 
 @pytest.mark.parametrize(("method", "quasi"), [("k-member", "age,zip"), ("averages", "age")])
 def test_other_methods_are_reached_by_name(here: Path, method: str, quasi: str) -> None:
-    found = typed(f"disguise t.csv --quasi {quasi} --k 4 --method {method} -o out.csv")
+    found = typed(f"disguise t.csv --quasi {quasi} --k 4 --method {method} --identifiers name -o out.csv")
     assert found.exit_code == 0, found.output
     assert k_anonymity(Table.read(here / "out.csv"), quasi.split(",")) >= 4
 
@@ -83,12 +83,17 @@ def test_other_methods_are_reached_by_name(here: Path, method: str, quasi: str) 
     [
         ("disguise t.csv --quasi age --k 2 -o t.csv --force", "another file"),
         ("disguise t.csv --quasi age --k 2 -o out.txt", "ending in"),
-        ("disguise t.csv --quasi age --k 2 -o out.csv --method optimal --relaxed", "left out with optimal"),
-        ("disguise t.csv --quasi age --k 2 -o out.csv --suppression 0.1", "left out with mondrian"),
-        ("disguise t.csv --quasi age --k 99 -o out.csv", "number of rows"),
+        (
+            "disguise t.csv --quasi age --k 2 -o out.csv --method optimal --relaxed --identifiers name",
+            "left out with optimal",
+        ),
+        ("disguise t.csv --quasi age --k 2 -o out.csv --suppression 0.1 --identifiers name", "left out with mondrian"),
+        ("disguise t.csv --quasi age --k 99 -o out.csv --identifiers name", "number of rows"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv", "another value in each row"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv --others town", "one of name"),
         ("disguise none.csv --quasi age --k 2 -o out.csv", "is there"),
         ("disguise t.csv --quasi age --k 2 -o out.csv --map 2,4", "given with --report"),
-        ("disguise t.csv --quasi age --k 2 -o out.csv --report r.html --map 2,x", "whole numbers"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv --report r.html --map 2,x --identifiers name", "whole numbers"),
         ("risk t.csv --quasi age --earlier t.csv", "given with --report"),
         ("risk t.csv --quasi age --fraction 2", "a share"),
         ("risk t.csv --quasi town", "one of name"),
@@ -147,3 +152,148 @@ def test_a_draft_proposes_roles_by_names(here: Path) -> None:
     for role, column in (("identifier", "name"), ("quasi", "age"), ("sensitive", "diagnosis")):
         assert f"perhaps 'role: {role}': {column}\n" in text
     assert "'role: other'" not in text
+
+
+@pytest.fixture
+def more(here: Path) -> Path:
+    """Files of other kinds: baskets, edges, numbers, another owner's columns."""
+    (here / "items.csv").write_text(
+        "basket,item\n" + "".join(f"{row},{['apple', 'pear', 'roll'][row % 3]}\n{row},milk\n" for row in range(12))
+    )
+    (here / "kinds.csv").write_text("apple,fruit\npear,fruit\nroll,bread\nmilk,drink\n")
+    (here / "other.csv").write_text("name,town\n" + "".join(f"p{row},{'uv'[row % 2]}\n" for row in range(20)))
+    (here / "roads.csv").write_text("from,to,weight\na,b,6\nb,c,5\na,c,13\nc,d,2\n")
+    (here / "pairs.csv").write_text("first,last\na,c\n")
+    return here
+
+
+QUASI = "--quasi age,zip --sensitive ill"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("cells t.csv --method swapping --columns age --share 0.5 --within ill", "found again"),
+        ("cells t.csv --method coding --columns age --high 40", "of the cells are others"),
+        (f"anatomy t.csv {QUASI} --identifiers name --l 2 --values values.csv", "guessed right"),
+        (f"slices t.csv {QUASI} --l 1.2 --together age;zip,ill", "for anybody"),
+        ("totals t.csv --by zip,ill --value age --threshold 3", "forbidden by a rule"),
+        ("totals t.csv --by zip,ill --value age --round 5 --nearest", "rounded to a multiple"),
+        ("baskets items.csv --k 3 --m 2 --hierarchy kinds.csv", "baskets at least"),
+        ("join t.csv other.csv --person name --quasi age,zip,town --k 4", "left learns"),
+        ("matrix t.csv --columns age,zip --method rotation --blur 0.5 --known 4", "two degrees"),
+        ("matrix t.csv --columns age,zip --method ranks --kept 1 --restore", "wrote the numbers"),
+        ("network roads.csv --method paths --pairs pairs.csv", "chosen paths kept: 1"),
+        ("network roads.csv --method alike --directed --k 2 --mu 1", "wrote the edges"),
+        ("network roads.csv --method scaled --sigma 0.1", "weights changed"),
+    ],
+)
+def test_other_things_are_disguised(more: Path, line: str, said: str) -> None:
+    found = typed(f"disguise {line} -o out.csv")
+    assert found.exit_code == 0, found.output
+    assert said in found.output
+    assert "No formal guarantee" in found.output
+    assert (more / "out.csv").read_text()
+    again = json.loads(typed(f"disguise {line} -o out.csv --force --json").output)
+    assert "No formal guarantee" in again["warning"]
+    assert str(again["written"])
+
+
+def test_joined_columns_have_classes_of_k(more: Path) -> None:
+    assert typed("disguise join t.csv other.csv --person name --quasi age,zip,town --k 4 -o out.csv").exit_code == 0
+    joined = Table.read(more / "out.csv")
+    assert "name" not in joined.names
+    assert len(joined) == 20
+    assert k_anonymity(joined, ("age", "zip", "town")) >= 4
+
+
+def test_releases_are_checked_together(more: Path) -> None:
+    line = "disguise releases t.csv t.csv --person name --quasi zip --sensitive ill"
+    (pair,) = json.loads(typed(f"{line} --json").output)["pairs"]
+    assert (pair["people"], pair["common"], pair["added"]) == (24, 3, None)
+    assert (
+        "people are in both" in typed("disguise releases t.csv t.csv --person name --quasi zip --sensitive ill").output
+    )
+
+
+def test_weights_and_wildcards_are_read(here: Path) -> None:
+    (here / "w.csv").write_text("age,w\n1,4\n1,2\n,3\n2,5\n")
+    told = json.loads(typed("risk w.csv --quasi age --weights w --missing wildcard --json").output)
+    assert (told["weights"]["population"], told["fitting"]) == (14, 2)
+    shown = typed("risk w.csv --quasi age --weights w --missing wildcard --report r.html").output
+    assert "by weights" in shown
+    assert "wildcards: 2" in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "match"),
+    [
+        ("cells t.csv --method melting --columns age", "one of"),
+        ("cells t.csv --method coding --columns age,zip", "one column"),
+        ("cells t.csv --method noise --columns age --share 0.5", "left out with noise"),
+        ("totals t.csv --by zip,ill --value age", "one or more of --threshold"),
+        ("totals t.csv --by zip,ill --value age --dominance x", "two numbers"),
+        ("totals t.csv --by zip --value age --threshold 2", "two columns"),
+        ("totals t.csv --by zip,ill --value age --threshold 2 --nearest", "given with --round"),
+        ("totals t.csv --by zip,ill --value name --threshold 2", "a number in every row"),
+        ("baskets items.csv --k 99", "baskets with items, 12"),
+        ("baskets items.csv --k 2 --item none", "one of basket"),
+        ("join t.csv other.csv --person name --quasi age --k 2", "has one of them"),
+        ("join t.csv other.csv --person name --quasi age,nil --k 2", "one of the files"),
+        ("matrix t.csv --method rotation", "a number in every row"),
+        ("matrix t.csv --columns age --method ranks", "given with ranks"),
+        ("matrix t.csv --columns age --method noise", "above 0 with noise"),
+        ("matrix t.csv --columns age --method wavelets --blur 1", "left out with wavelets"),
+        ("matrix t.csv --columns age --method magic", "one of rotation"),
+        ("network roads.csv --method alike --k 2 --mu 1", "given with alike"),
+        ("network roads.csv --method alike --directed --k 2", "given with alike"),
+        ("network roads.csv --method scaled --k 2", "left out with scaled"),
+        ("network roads.csv --method magic", "one of scaled"),
+        ("network roads.csv --method scaled --pairs pairs.csv", "left out with scaled"),
+        ("network roads.csv --method scaled --ends from", "two columns"),
+    ],
+)
+def test_what_other_verbs_cannot_do_is_said(more: Path, line: str, match: str) -> None:
+    with pytest.raises(InvalidParameter, match=match):
+        typed(f"disguise {line} -o out.csv")
+    assert not (more / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("rows", "pairs", "match"),
+    [
+        ("a,b,0", "", "row 1 must be above zero, between a and b"),
+        ("a,b,1\nb,a,2", "", "row 2 must be an edge that is listed once"),
+        ("a,a,1", "", "two different nodes"),
+        ("a,b,1\nc,d,1", "a,d", r"connected by a path, got \('a', 'd'\)"),
+        ("a,b,1", "a,z", "nodes of the network"),
+        ("a,b,1", "a,a", "two different nodes"),
+        ("a,,1", "", "a node in every row"),
+        ("a,b,x", "", "a number in every row"),
+    ],
+)
+def test_wrong_edges_are_named_as_they_are_written(here: Path, rows: str, pairs: str, match: str) -> None:
+    (here / "g.csv").write_text(f"from,to,weight\n{rows}\n")
+    (here / "p.csv").write_text(f"x,y\n{pairs}\n")
+    with pytest.raises(InvalidParameter, match=match):
+        typed("disguise network g.csv --method paths --pairs p.csv -o out.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("zip: [[[", "a file of YAML"),
+        ("town: {masks: true}", "mapping from columns: age, zip"),
+        ("zip: {intervals: [2, 3]}", "hierarchy of zip must be positive"),
+        ("zip: {file: none.csv}", "hierarchy of zip must be a file that is there"),
+        ("zip: {x: ['1200'], y: ['1200']}", "hierarchy of zip must be a tree"),
+        ("zip: {x: ['1200', '1201']}", "zip must be a value that its hierarchy has a line for, got '120[23]'"),
+    ],
+)
+def test_wrong_hierarchies_are_named_with_their_column(here: Path, text: str, match: str) -> None:
+    (here / "h.yaml").write_text(text)
+    line = "disguise t.csv --quasi age,zip --k 2 -o out.csv --identifiers name --method mondrian --hierarchies h.yaml"
+    if "a value" in match:
+        line = line.replace("age,zip", "zip").replace("mondrian", "optimal").replace("name", "name,age")
+    with pytest.raises(InvalidParameter, match=match):
+        typed(line)

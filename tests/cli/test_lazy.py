@@ -10,10 +10,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from dither.cli.app import BENCH, DATASETS, LEDGER, PEOPLE, PUBLISH, RECEIPT, TOKEN, VERBS, app
+from dither.cli.app import BENCH, DATASETS, DISGUISE, LEDGER, PEOPLE, PUBLISH, RECEIPT, TOKEN, VERBS, app
 from dither.cli.lazy import Verb, function_of, group
 
-LISTS = (VERBS, PUBLISH, BENCH, DATASETS, LEDGER, PEOPLE, TOKEN, RECEIPT)
+LISTS = (VERBS, PUBLISH, BENCH, DATASETS, DISGUISE, LEDGER, PEOPLE, TOKEN, RECEIPT)
 EVERY = [(name, verb) for verbs in LISTS for name, verb in verbs.items()]
 
 

@@ -160,7 +160,7 @@ def test_one_list_at_a_time(words: tuple[str, ...], here: Callable[..., Any]) ->
 def test_the_command_prints_a_card(here: Callable[..., Any]) -> None:
     card = json.loads(here("catalog", "dawa", "--card", "--json").stdout)
     assert len(card) == 11
-    assert "least-cost-partition" in card["selected_mechanism"]
+    assert "geometric" in card["selected_mechanism"]
     assert "utility analysis" in here("catalog", "publish histogram", "--card").stdout
     assert here("catalog", "nonsense", "--card").returncode == 4
     assert "the name of a mechanism" in here("catalog", "--card").stderr

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dither.attack.learned import classified, definetti, freeform
 from dither.attack.registry import attacks
 from dither.attack.tables import (
     View,
@@ -213,3 +214,45 @@ def test_a_private_view_says_no_more_than_its_rows() -> None:
     for found in attacks_on(view, values, codes(0, 0, 1)):
         assert 0 <= found.share <= 1
         assert found.n <= 50
+
+
+def test_definetti_learns_in_one_class_what_helps_in_another() -> None:
+    """Classes of unequal counts give away which column goes with which value; even ones are then told apart."""
+    of_row = np.repeat(np.arange(6), 4)
+    values = np.array([0, 0, 0, 1] * 2 + [1, 1, 1, 0] * 2 + [0, 1, 0, 1] * 2)
+    view = View.of_classes(of_row, values, 2)
+    found = definetti(view, values, [values.copy()], [2])
+    assert found is not None
+    assert found.share == 1
+    assert found.chance == pytest.approx((3 * 4 + 2 * 2) / 24)
+    # Where the column says nothing, nothing is learned.
+    blind = definetti(view, values, [np.zeros(24, dtype=np.int64)], [1])
+    assert blind is not None
+    assert blind.share == blind.chance
+
+
+def test_another_column_tells_rows_of_a_class_apart() -> None:
+    of_row, values = np.repeat([0, 1], 4), np.array([0, 1, 0, 1, 0, 0, 1, 1])
+    view = View.of_classes(of_row, values, 2)
+    seen = freeform(view, values, values.copy(), "other")
+    nothing = freeform(view, values, np.zeros(8, dtype=np.int64), "other")
+    assert seen is not None
+    assert nothing is not None
+    assert (seen.share, seen.chance, nothing.share) == (1.0, 0.5, 0.5)
+
+
+def test_a_classifier_is_naive_bayes() -> None:
+    numbers = np.random.default_rng()
+    known = [numbers.integers(0, 3, 30), numbers.integers(0, 2, 30)]
+    labels = numbers.integers(0, 2, 30)
+    told = classified(known, [3, 2], labels, 2, known)
+    for row in range(30):
+        scores = []
+        for label in (0, 1):
+            with_it = int(np.sum(labels == label))
+            score = np.log(with_it + 1)
+            for codes, width in zip(known, (3, 2), strict=True):
+                both = int(np.sum((codes == codes[row]) & (labels == label)))
+                score += np.log((both + 1 / width) / (with_it + 1))
+            scores.append(score)
+        assert scores[told[row]] == pytest.approx(max(scores))

@@ -142,6 +142,44 @@ def test_slices_are_diverse_by_the_definition(columns: tuple[tuple[str, ...], ..
     assert "other" in made.done[1]
 
 
+def test_overlapping_slices_are_guessed_from_by_all_ways_to_join_them() -> None:
+    """Within a bucket every way to join rows of both slices with equal values is equally likely."""
+    numbers = np.random.default_rng()
+    columns = (("age", "ill"), ("ward", "ill"))
+    for _ in range(3):
+        table = {name: numbers.integers(0, 2, 5).tolist() for name in ("age", "ward")}
+        table["ill"] = [*"xxy", *numbers.choice(list("xy"), 2).tolist()]
+        ways: dict[tuple[int, int], Counter[str]] = {}
+        for order in itertools.permutations(range(5)):
+            if any(table["ill"][row] != table["ill"][other] for row, other in enumerate(order)):
+                continue
+            for row, other in enumerate(order):
+                ways.setdefault((table["age"][row], table["ward"][other]), Counter())[table["ill"][row]] += 1
+        asked = set(zip(table["age"], table["ward"], strict=True))
+        worst = max(max(ways[one].values()) / ways[one].total() for one in asked)
+        # Each slice alone, as well.
+        for name in ("age", "ward"):
+            alone = {
+                one: Counter(ill for cell, ill in zip(table[name], table["ill"], strict=True) if cell == one)
+                for one in table[name]
+            }
+            worst = max(worst, *(max(seen.values()) / seen.total() for seen in alone.values()))
+        assert worst_guess(Table.of(table), columns, ROLES, [np.arange(5)]) == pytest.approx(worst)
+
+
+def test_overlapping_slices_show_the_sensitive_column_twice() -> None:
+    table = {
+        "age": [row // 8 for row in range(32)],
+        "ward": [row % 2 for row in range(32)],
+        "ill": list("wwxxyyzz") * 4,
+    }
+    made = Slicing(ROLES, 2, (("age", "ill"), ("ward", "ill"))).apply(table)
+    shown = made.frame()
+    assert list(shown) == ["age", "ward", "ill", "ill by ward", "bucket"]
+    assert made.most <= 0.5 + 1e-9
+    assert Counter(shown["ill"]) == Counter(shown["ill by ward"]) == Counter(table["ill"])
+
+
 def test_without_a_limit_rows_are_cut_until_buckets_are_small() -> None:
     table = {"age": list(range(32)), "ill": ["x", "y"] * 16}
     made = Slicing(Roles(("age",), ("ill",)), 1, (("age",), ("ill",))).apply(table)
@@ -168,7 +206,8 @@ def test_columns_that_depend_on_each_other_come_together() -> None:
         (lambda: Anatomy(Roles(("group",), ("ill",)), 1).apply({"group": [1], "ill": ["x"]}), "named otherwise"),
         (lambda: Slicing(ROLES, 0.5), "l must"),
         (lambda: Slicing(Roles(("a",)), 2), "sensitive"),
-        (lambda: Slicing(ROLES, 2, (("age", "ill"), ("ward", "ill"))), "each in one group"),
+        (lambda: Slicing(ROLES, 2, (("age", "ward"), ("ward", "ill"))), "quasi-identifier in one group"),
+        (lambda: Slicing(ROLES, 2, (("age",), ("ward",))), "sensitive column in one or more"),
         (lambda: Slicing(Roles(("a",), ("b",)), 2).apply({"a": [1, 2], "b": ["x", "x"]}), "as one bucket"),
         (lambda: Slicing(Roles(("a",), ("b",)), 1).apply({"a": [1], "b": ["x"]}), "number of rows"),
         (lambda: Slicing(Roles(("a",), ("bucket",)), 1).apply({"a": [1, 2], "bucket": [1, 2]}), "named otherwise"),

@@ -25,7 +25,7 @@ from dither.disguise import (
 from dither.disguise import classes as grouping
 from dither.disguise.table import Table
 from dither.errors import InvalidParameter
-from tests.disguise import slow
+from tools.bench import anonymity as slow
 
 QUASI = ("a", "b")
 TREE = {value: (f"g{value // 2}", f"h{value // 4}", "*") for value in range(8)}
@@ -98,6 +98,22 @@ def test_presence_and_risk_are_counted_against_a_population() -> None:
     assert guess.closeness == pytest.approx(1 / 3)
     with pytest.raises(InvalidParameter, match="4"):
         presence({"a": [4], "b": [1]}, everybody, QUASI)
+
+
+def test_wildcards_fit_whatever_both_have() -> None:
+    numbers = np.random.default_rng()
+    for _ in range(6):
+        table = {name: numbers.choice(np.array([None, 1, 2], dtype=object), 15).tolist() for name in "abc"}
+        rows = list(zip(*table.values(), strict=True))
+
+        def fits(one: Any, other: Any) -> bool:
+            return all(a is None or b is None or a == b for a, b in zip(one, other, strict=True))
+
+        least = min(sum(fits(one, other) for other in rows) for one in rows)
+        assert k_anonymity(table, list("abc"), missing="wildcard") == least
+        assert k_anonymity(table, list("abc")) <= least
+    with pytest.raises(InvalidParameter, match="own or wildcard"):
+        k_anonymity(table, ["a"], missing="none")  # type: ignore[arg-type]
 
 
 def test_baskets_are_counted_by_all_combinations() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -24,64 +23,13 @@ from dither.disguise import (
     find_disguise,
 )
 from dither.disguise.contract import disguise
+from dither.disguise.full_domain import Search
+from dither.disguise.lattice import Lattice
 from dither.disguise.microaggregation import mdav
 from dither.errors import InvalidParameter
-from tests.disguise import slow
-
-RULES = (
-    Rules(k=2),
-    Rules(k=3, l=2),
-    Rules(k=2, l=1.5, diversity="entropy"),
-    Rules(k=1, l=2, diversity="recursive", c=4),
-    Rules(k=2, t=0.4),
-    Rules(k=1, t=0.3, distance="ordered"),
-    Rules(k=2, alpha=0.8),
-    Rules(k=2, beta=2),
-    Rules(k=2, delta=1.5),
-)
-
-
-def drawn(rows: int | None = None, *, missing: bool = True) -> slow.Columns:
-    """A table with two columns of numbers, one of texts and one of few sensitive values, both of which occur."""
-    numbers = np.random.default_rng()
-    rows = rows or int(numbers.integers(8, 40))
-    table = {
-        "name": [f"person {row}" for row in range(rows)],
-        "age": numbers.integers(-5, 20, rows).tolist(),
-        "pay": numbers.integers(0, 4, rows).tolist(),
-        "ward": numbers.choice(["aa", "ab", "ba", "c"], rows).tolist(),
-        "ill": [*("x", "y", "z") * 2, *numbers.choice(["x", "y", "z"], rows - 6).tolist()],
-    }
-    if missing and numbers.integers(2):
-        table["age"][0] = table["ward"][1] = None
-    return table
-
-
-ROLES = Roles(("age", "pay", "ward"), ("ill",), ("name",))
-
-
-def broken(table: slow.Columns, quasi: tuple[str, ...], rules: Rules) -> list[Counter[Any]]:
-    """The classes that break a rule, by the definitions."""
-    whole = Counter(table["ill"])
-    places = {value: place for place, value in enumerate(sorted(whole))}
-    far = {
-        "equal": lambda one, other: float(one != other),
-        "ordered": lambda one, other: abs(places[one] - places[other]) / max(len(places) - 1, 1),
-    }
-
-    def breaks(seen: Counter[Any]) -> bool:
-        least = {"distinct": slow.distinct, "entropy": slow.entropy, "recursive": lambda s: slow.recursive(s, rules.c)}
-        gains = slow.gains(seen, whole)
-        return (
-            seen.total() < rules.k
-            or (rules.l is not None and least[rules.diversity](seen) < rules.l - 1e-9)
-            or (rules.t is not None and slow.moved(seen, whole, far[rules.distance]) > rules.t + 1e-6)
-            or (rules.alpha is not None and max(seen.values()) / seen.total() > rules.alpha + 1e-9)
-            or (rules.beta is not None and max(gains) - 1 > rules.beta + 1e-9)
-            or (rules.delta is not None and max(abs(np.log(np.maximum(gains, 1e-300)))) >= rules.delta)
-        )
-
-    return [seen for seen in slow.in_classes(table, quasi, "ill") if breaks(seen)]
+from tools.bench import anonymity as slow
+from tools.bench.anonymity import PEOPLE as ROLES
+from tools.bench.anonymity import RULES, broken, drawn, least_penalty, trees_of
 
 
 @pytest.mark.parametrize("rules", RULES, ids=Rules.said)
@@ -158,36 +106,10 @@ def test_strict_cuts_go_on_until_none_is_left() -> None:
             assert all(min(place, len(inside) - place) < 4 for place in cuts)
 
 
-def least_penalty(table: slow.Columns, trees: dict[str, Hierarchy], k: int, diverse: int, allowed: int) -> float:
-    """The smallest penalty of all choices of levels, by trying them all, row by row."""
-    quasi, rows, best = list(trees), len(table["ill"]), 1.0
-    for node in itertools.product(*(range(tree.height + 1) for tree in trees.values())):
-        cells = {
-            name: [tree.label(value, level) for value in table[name]]
-            for (name, tree), level in zip(trees.items(), node, strict=True)
-        }
-        penalty, gone = 0.0, 0
-        for some in slow.classes(cells, quasi):
-            if len(some) < k or len({table["ill"][row] for row in some}) < diverse:
-                gone += len(some)
-                continue
-            for name, level in zip(quasi, node, strict=True):
-                every = trees[name].labels
-                alike = sum(trees[name].label(value, level) == cells[name][some[0]] for value in every)
-                penalty += len(some) * (alike - 1) / max(len(every) - 1, 1) / len(quasi)
-        if gone <= allowed:
-            best = min(best, (penalty + gone) / rows)
-    return best
-
-
 @pytest.mark.parametrize("number", range(8))
 def test_the_best_levels_are_those_that_exhaustion_finds(number: int) -> None:
     table = drawn(16 + number)
-    trees = {
-        "age": Hierarchy.intervals(table["age"], [5, 10]),
-        "pay": Hierarchy.tree({"low": [0, 1], "high": [2, 3]}),
-        "ward": Hierarchy.masks(table["ward"]),
-    }
+    trees = trees_of(table)
     for k, diverse, share in ((2, 1, 0.0), (2, 2, 0.2), (3, 1, 0.1)):
         made = Optimal(ROLES, Rules(k=k, l=diverse), trees, share).apply(table)
         allowed = int(share * len(table["ill"]))
@@ -195,6 +117,52 @@ def test_the_best_levels_are_those_that_exhaustion_finds(number: int) -> None:
         assert made.blur.ncp == pytest.approx(least_penalty(table, trees, k, diverse, allowed))
         greedy = Datafly(ROLES, Rules(k=k, l=diverse), trees, share).apply(table)
         assert (greedy.blur.ncp or 0) >= (made.blur.ncp or 0) - 1e-12
+
+
+def least_loss(table: slow.Columns, trees: dict[str, Hierarchy], k: int, allowed: int, loss: str) -> float:
+    """The smallest loss of all choices of levels, by trying them all, row by row."""
+    rows, best = len(table["ill"]), np.inf
+    top = sum(tree.height for tree in trees.values())
+    for node in itertools.product(*(range(tree.height + 1) for tree in trees.values())):
+        levels = dict(zip(trees, node, strict=True))
+        cells = {name: [trees[name].label(value, levels[name]) for value in table[name]] for name in trees}
+        classes = slow.classes(cells, list(trees))
+        kept = [row for some in classes if len(some) >= k for row in some]
+        gone = rows - len(kept)
+        if gone > allowed:
+            continue
+        lost = sum(node) / top
+        if loss == "discernibility":
+            lost = (sum(len(some) ** 2 for some in classes if len(some) >= k) + gone * rows) / rows**2
+        if loss == "entropy":
+            lost = gone / rows
+            for name in trees:
+                column, shown = texts(table[name]), cells[name]
+                open_bits = [np.log2(shown.count(shown[row]) / column.count(column[row])) for row in kept]
+                most = sum(np.log2(rows / column.count(value)) for value in column)
+                lost += sum(open_bits) / most / len(trees) if most else 0
+        best = min(best, lost)
+    return float(best)
+
+
+def texts(values: list[object]) -> list[str]:
+    return [str(value) for value in values]
+
+
+@pytest.mark.parametrize("loss", ["discernibility", "entropy", "height"])
+def test_other_losses_are_as_small_as_exhaustion_finds(loss: Any) -> None:
+    for share in (0.0, 0.2):
+        table = drawn(18, missing=False)
+        trees = trees_of(table)
+        trial = Rules(k=3).over(Table.of(table), ())
+        lattice = Lattice.of(Table.of(table), tuple(trees), trees, trial, loss)
+        allowed = int(share * 18)
+        node = Search(lattice, allowed, tagged=True).best()
+        assert lattice.check(node).penalty == pytest.approx(least_loss(table, trees, 3, allowed, loss))
+        made = Optimal(ROLES, Rules(k=3), trees, share, loss).apply(table)
+        assert made.blur.suppressed <= allowed
+    with pytest.raises(InvalidParameter, match="objective"):
+        Optimal(ROLES, Rules(), {}, 0.0, "none")  # type: ignore[arg-type]
 
 
 def test_values_that_are_written_alike_are_one_on_every_level() -> None:

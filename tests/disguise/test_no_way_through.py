@@ -14,6 +14,8 @@ from dither.curator.offers import Offers
 from dither.curator.session import Session
 from dither.data import wire
 from dither.disguise import Disguise, Disguised, Mondrian, Roles, Rules, disguises, find_disguise
+from dither.disguise.baskets import Apriori
+from dither.disguise.parties import CommutativeKey
 from dither.disguise.perturbation import perturbations
 from dither.errors import InvalidParameter, NotSerialisable, UnknownMechanism
 from dither.mechanisms import Mechanism, registered
@@ -60,7 +62,8 @@ def test_no_other_room_imports_it() -> None:
 def test_verbs_that_release_do_not_import_it() -> None:
     """Of the verbs, only those whose output says that nothing is guaranteed."""
     found = [path.name for path in (SOURCE / "cli").rglob("*.py") if named(path.read_text("utf-8"))]
-    assert sorted(found) == ["disclosure.py", "disguise.py"]
+    numbers, parties, tables, totals = (f"disguise_{part}.py" for part in ("numbers", "parties", "tables", "totals"))
+    assert sorted(found) == ["disclosure.py", "disguise.py", numbers, parties, tables, totals]
 
 
 @pytest.mark.parametrize("name", disguises())
@@ -83,7 +86,7 @@ def test_no_mechanism_has_the_name_of_a_perturbation() -> None:
 
 
 def test_nothing_of_it_has_a_place_in_a_plan_or_a_request() -> None:
-    for thing in (METHOD, MADE, Roles(("age",)), Rules()):
+    for thing in (METHOD, MADE, Roles(("age",)), Rules(), Apriori(2), CommutativeKey()):
         with pytest.raises(NotSerialisable):
             wire.encode(thing)
     for write in (to_spec, digest):

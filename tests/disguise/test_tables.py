@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dither.disguise import Hierarchy, Mondrian, Roles, Rules, Table, disguises, read_hierarchies, risk_of
@@ -102,6 +105,7 @@ def test_hierarchies_of_four_kinds_are_read(tmp_path: Path) -> None:
         ({"a": ("x", ""), "b": ("x", "")}, "without gaps"),
         ({"a": ("x", "y"), "b": ("x", "z")}, "this one has two"),
         # A cycle is a label that comes back with another parent.
+        ({"a": ("b",), "b": ("a",)}, "without cycles"),
         ({"a": ("x", "y", "x"), "b": ("y", "x", "y"), "c": ("x", "z", "x")}, "this one has two"),
     ],
 )
@@ -145,3 +149,60 @@ def test_every_disguise_is_on_the_page_with_attacks_that_are_there() -> None:
         assert kind.attacks
         assert set(kind.attacks) <= set(attacks())
         assert all(f"`{attack}`" in row for attack in kind.attacks)
+
+
+def test_the_index_has_every_entry_with_an_attack_that_is_there() -> None:
+    from dither.attack import attacks
+
+    page = (Path(__file__).parents[2] / "docs" / "disguise-index.md").read_text(encoding="utf-8")
+    for entry in (*(f"DG{number:02}" for number in range(1, 24)), "D04", "BM07", "EX20"):
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| {entry} |"))
+        named = re.findall(r"`([^`]+)`", row.split("|")[-2])
+        assert named
+        assert set(named) <= set(attacks())
+
+
+def test_frames_and_arrays_are_read_without_going_through_their_cells() -> None:
+    pd, pl, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    cells: dict[str, list[Any]] = {
+        "number": [3, 1, 3],
+        "part": [1.5, float("nan"), 1.5],
+        "text": ["b", "", "a"],
+        "flag": [True, False, True],
+        "day": [datetime.date(2024, 5, 17), None, datetime.date(2023, 1, 1)],
+    }
+    plain = Table.of(cells).columns()
+    assert plain["part"] == [1.5, None, 1.5]
+    assert plain["text"] == ["b", None, "a"]
+    for frame in (pd.DataFrame(cells), pl.DataFrame(cells), pa.table(cells)):
+        table = Table.of(frame)
+        assert table.columns() == plain
+        assert type(table.frame()) is type(frame)
+    assert Table.of({"a": np.array([7, -2, 7])})["a"].cells() == [7, -2, 7]
+    assert Table.of({"a": np.array([2**63, 1], dtype=np.uint64)})["a"].cells() == [2**63, 1]
+    assert Table.of({"a": np.ma.array([1, 2], mask=[False, True])})["a"].cells() == [1, None]
+    assert Table.of(pd.DataFrame({"a": pd.array([1, None], dtype="Int64")}))["a"].cells() == [1, None]
+    with pytest.raises(InvalidParameter, match="one value"):
+        Table.of(pa.table({"a": [[1], [2]]}))
+
+
+def test_dates_have_months_and_years() -> None:
+    days = [datetime.date(2024, 5, 17), "2019-12-31", None]
+    lines = Hierarchy.dates(days, ["month", "quarter", "year", "decade"]).labels
+    assert lines["2024-05-17"] == ("2024-05", "2024 Q2", "2024", "2020s", "*")
+    assert lines["2019-12-31"] == ("2019-12", "2019 Q4", "2019", "2010s", "*")
+    assert lines[""] == ("?", "?", "?", "?", "*")
+    for steps in ([], ["year", "month"], ["week"]):
+        with pytest.raises(InvalidParameter, match="month, quarter"):
+            Hierarchy.dates(days, steps)
+    with pytest.raises(InvalidParameter, match="'soon'"):
+        Hierarchy.dates(["soon"], ["year"])
+
+
+def test_odd_columns_are_spoken_of() -> None:
+    table = {"id": [1, 2, 3, 4], "age": [1, 2, None, "x"], "pay": [1.5, 2.5, 3.5, 4.5]}
+    said = " ".join(Mondrian(Roles(("age",)), Rules(k=2)).apply(table).done)
+    assert "Missing values of age" in said
+    assert "'x' among its numbers" in said
+    assert "another value of id" in said
+    assert "pay" not in said

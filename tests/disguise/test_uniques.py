@@ -22,6 +22,7 @@ from dither.disguise.uniques import (
     special_uniques,
     zayatz,
 )
+from dither.disguise.weighted import found_again, weighted_risk
 from dither.errors import InvalidParameter
 
 GENERATOR = np.random.default_rng()
@@ -105,6 +106,36 @@ def test_zayatz_is_the_rule_of_bayes() -> None:
     alone = 4 * one_of(1) / sum(counts[size] * one_of(size) for size in (1, 2, 3))
     assert zayatz(counts, population) == pytest.approx(4 * alone * population / rows)
     assert zayatz(np.array([0, 0, 5]), 20) == 0
+
+
+def test_zayatz_counts_all_samples_of_a_population() -> None:
+    """How likely a class of the population has one row in a sample, by going through all samples of five of nine."""
+    classes = [1, 1, 2, 2, 3]
+    people = [name for name, size in enumerate(classes) for _ in range(size)]
+    samples = list(combinations(range(9), 5))
+    for size in (1, 2, 3):
+        home = classes.index(size)
+        seen = sum(sum(people[one] == home for one in some) == 1 for some in samples) / len(samples)
+        assert seen == pytest.approx(size * comb(9 - size, 4) / comb(9, 5))
+
+
+def test_weights_are_read_by_the_negative_binomial_law() -> None:
+    for size, share in ((1, 0.1), (1, 1.0), (2, 0.3), (5, 0.02), (40, 0.5)):
+        # The sum over sizes of the population's class, term by term.
+        chance, total = share**size, 0.0
+        for larger in range(size, 40_000):
+            total += chance / larger
+            chance *= larger / (larger - size + 1) * (1 - share)
+        assert found_again(np.array([size]), np.array([share]))[0] == pytest.approx(total)
+    table = Table.of({"age": [1, 2, 2], "w": [4, 1, 3]})
+    found = weighted_risk(table, ["age"], "w")
+    assert (found.population, found.alone) == (8, pytest.approx(1 / 4))
+    assert found.rows[1] == found.rows[2] == pytest.approx(found_again(np.array([2]), np.array([0.5]))[0])
+    assert found.to_dict()["highest"] == found.rows.max()
+    with pytest.raises(InvalidParameter, match="row 1"):
+        weighted_risk(Table.of({"age": [1, 2], "w": [0.5, 2]}), ["age"], "w")
+    with pytest.raises(InvalidParameter, match="one or more"):
+        weighted_risk(Table.of({"age": [], "w": []}), ["age"], "w")
 
 
 def test_a_whole_population_has_its_own_uniques() -> None:

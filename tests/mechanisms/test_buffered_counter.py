@@ -15,7 +15,7 @@ from scipy.stats import chi2, norm
 
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.mechanisms import BufferedCounter
-from dither.mechanisms.decaying_factors import DecayingFactor, best_factor, endless_factor
+from dither.mechanisms.decaying_factors import DecayingFactor, best_factor, endless_factor, smooth_factor
 from dither.noise import Noise, SystemEntropy, system_noise
 from dither.noise.buffered import BufferedNoise
 from dither.noise.tapes import KeyedTapes, RecordedTapes, fresh_tapes
@@ -28,6 +28,7 @@ FACTORS: dict[str, Callable[[], DecayingFactor]] = {
     "two": lambda: THIRDS,
     "best": lambda: best_factor(1000, 4),
     "endless": lambda: endless_factor(6),
+    "smooth": lambda: smooth_factor(6),
     "one tick": lambda: best_factor(1, 1),
 }
 
@@ -120,6 +121,54 @@ def test_without_a_known_end_the_error_is_a_quarter_larger_at_most() -> None:
     for power in range(10, 29):
         known = (power * math.log(2) + 0.5772156649 + 4 * math.log(2)) / math.pi
         assert reach * factor.standard_error(2**power - 1) <= 1.25 * known
+
+
+def closed_form(lags: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the coefficients of Jacobsen and Fawaz's factor, and of running sums over it, by Cauchy's formula."""
+    points = 4 * lags
+    radius = 10.0 ** (-9 / points)
+    z = radius * np.exp(2j * np.pi * np.arange(points) / points)
+    inner = -np.log(1 - z) / z
+    factor = (1 - z) ** -0.5 * inner**-0.51 * (2 / z * np.log(inner)) ** 0.612
+    both = [np.fft.fft(values).real[:lags] / points for values in (factor, 1 / (1 - z) / factor)]
+    first, second = (found * radius ** -np.arange(lags) for found in both)
+    return first, second
+
+
+def test_the_smooth_factor_is_that_in_print() -> None:
+    """Sixteen buffers have its coefficients to a hundredth, and its errors to a five-hundredth, up to 2^13 ticks."""
+    factor, lags = smooth_factor(), 2**13
+    column, row = closed_form(lags)
+    assert float(factor.coefficient(0)) == pytest.approx(column[0], rel=0.01)
+    places = np.array([1, 2, 5, 30, 200, 1500, lags - 1])
+    rates, weights = (np.array([float(one) for one in part]) for part in (factor.rates, factor.weights))
+    assert rates ** places[:, None] @ weights == pytest.approx(column[places], rel=0.01)
+    errors = np.sqrt(np.cumsum(np.square(row)))
+    for ticks in (1, 2, 7, 64, 1000, lags):
+        assert factor.standard_error(ticks - 1) == pytest.approx(errors[ticks - 1], rel=0.002)
+
+
+@pytest.mark.parametrize("factor", [smooth_factor, endless_factor])
+def test_without_a_known_end_every_tick_is_near_that_of_a_counter_for_2_to_24(
+    factor: Callable[[], DecayingFactor],
+) -> None:
+    """The comparison in print: the square root for 2^24 ticks, at each of them; from 2^10 by its asymptotic form."""
+
+    def square(ticks: int) -> float:
+        return root_square(ticks) if ticks < 2**10 else (math.log(ticks) + 0.5772156649 + 4 * math.log(2)) / math.pi
+
+    made = factor()
+    reach, known = float(made.length(None)), math.sqrt(square(2**24))
+    for ticks in {1, 2, 3, *(int(2 ** (power / 2)) for power in range(2, 49))}:
+        assert reach * made.standard_error(ticks - 1) <= 1.25 * known * math.sqrt(square(ticks))
+
+
+def test_a_smooth_counter_keeps_its_loss_and_has_no_known_end() -> None:
+    made = BufferedCounter.calibrated(ZCDP("1/2"), sensitivity=1, smooth=True)
+    assert made.loss(1) <= ZCDP("1/2")
+    assert made.standard_error(2**24) < BufferedCounter.calibrated(ZCDP("1/2"), sensitivity=1).standard_error(2**24)
+    with pytest.raises(InvalidParameter, match="smooth"):
+        BufferedCounter.calibrated(ZCDP("1/2"), sensitivity=1, steps=9, smooth=True)
 
 
 def test_people_move_it_less_than_so_many_events() -> None:

@@ -83,6 +83,11 @@ def geometric_law(scale: Fraction) -> Law:
     return lambda g: (1 - q) * exp(-g / scale) if g >= 0 else Fraction(0)
 
 
+def cut_law(scale: Fraction, limit: int) -> Law:
+    total = sum(exp(-number / scale) for number in range(limit))
+    return lambda g: exp(-g / scale) / total if 0 <= g < limit else Fraction(0)
+
+
 def laplace_law(scale: Fraction) -> Law:
     q = exp(-1 / scale)
     return lambda x: (1 - q) / (1 + q) * exp(-abs(x) / scale)
@@ -245,6 +250,16 @@ def tail(value: int) -> dict[Any, Any]:
     return {(laplace, "_TAIL"): value}
 
 
+def together(tailed: int) -> dict[Any, Any]:
+    """Return the patches that draw the lowest digits together although there are few draws, words and digits."""
+    return {
+        **tail(tailed),
+        (laplace, "_FEW_COINS"): 0,
+        (laplace, "_FLAT"): Fraction(1),
+        (laplace, "_ENOUGH_DIGITS"): 1,
+    }
+
+
 def fraction_words(value: int) -> dict[Any, Any]:
     """Return the patch that begins with fewer words of a fractional part, so that refinements are no longer rare."""
     return {(gaussian, "FRACTION_WORDS"): value}
@@ -379,6 +394,46 @@ def whole_laws() -> Iterator[Case]:
             max_words=words,
             undecided=undecided,
             patches=tail(tailed),
+        )
+    for scale, places, bits, words, undecided in (
+        (Fraction(4), 2, 2, 8, 0.03),
+        (Fraction(9, 2), 1, 3, 6, 0.01),
+        (Fraction(16), 3, 4, 4, 0.08),
+        (Fraction(1000), 3, 2, 8, 0.01),
+    ):
+        yield Case(
+            name=f"{places} lowest digits of {scale} together",
+            draw=lambda noise, scale=scale, places=places: laplace._flat_digits(
+                noise._entropy, scale, places, 1
+            ).item(),
+            law=lambda scale=scale, places=places: cut_law(scale, 2**places),
+            wrong=lambda places=places: cut_law(Fraction(2), 2**places),
+            support=tuple(range(2**places)),
+            word_bits=bits,
+            max_words=words,
+            undecided=undecided,
+        )
+    yield Case(
+        name="the lowest digits of two draws together",
+        draw=lambda noise: tuple(laplace._flat_digits(noise._entropy, Fraction(2), 1, 2).tolist()),
+        law=lambda: independent(cut_law(Fraction(2), 2)),
+        wrong=lambda: independent(cut_law(Fraction(1), 2)),
+        support=tuple(itertools.product(range(2), repeat=2)),
+        word_bits=2,
+        max_words=8,
+        undecided=0.15,
+    )
+    for scale, bits, words, undecided in ((Fraction(7, 3), 2, 7, 0.2), (Fraction(5), 3, 5, 0.4)):
+        yield Case(
+            name=f"geometric {scale} with its lowest digits together",
+            draw=lambda noise, scale=scale: noise.geometric(scale, 1).item(),
+            law=lambda scale=scale: geometric_law(scale),
+            wrong=lambda scale=scale: geometric_law(scale / 2),
+            support=tuple(range(6)),
+            word_bits=bits,
+            max_words=words,
+            undecided=undecided,
+            patches=together(1),
         )
     for scale, tailed, bits, words, undecided, off in (
         (Fraction(1), 1, 2, 8, 0.03, OFF),
@@ -601,6 +656,7 @@ def selections() -> Iterator[Case]:
 # The same chances are asked for again and again; they are pure, and slow to find.
 REMEMBERED: dict[Any, Any] = {
     (gaussian, "exponential"): cache(gaussian.exponential),
+    (laplace, "exponential"): cache(laplace.exponential),
     (laplace, "remainder"): cache(laplace.remainder),
     (selection, "exponential"): cache(selection.exponential),
 }

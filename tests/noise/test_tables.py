@@ -227,6 +227,35 @@ def test_carry_of_the_rounded_laplace_in_floats(scale: Fraction, monkeypatch: py
     assert recorded[0] < 2 * CLAIMED < MARGIN / 2
 
 
+@pytest.mark.parametrize("scale", [Fraction(2048), Fraction(10**6, 3), Fraction(2**56)], ids=str)
+def test_lowest_digits_are_drawn_together_only_where_they_are_nearly_fair(
+    scale: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No acceptance is below what is taken for the least, and the floats are right where they are asked."""
+    places = laplace._coins(scale).flat
+    assert 7 <= places <= 52
+    assert Fraction(15, 16) <= 1 - 2**places / scale
+    proposals = np.array([1 + (2**places - 2) * step // 50 for step in range(51)])
+    recorded: list[Any] = []
+
+    def flip_likely(entropy: object, count: int, least: Fraction, approximate: Any, chance: Any) -> Any:
+        exact = [exp_minus(Fraction(int(low)) / scale, SIXTY) for low in proposals]
+        assert Fraction(15, 16) <= least <= min(exact)
+        for index, value in enumerate(exact):
+            assert chance(index).bounds(16) == floor_and_ceiling(value, 16, SIXTY)
+        recorded.append(worst_error(approximate(np.arange(count)), exact))
+        return np.ones(count, dtype=bool)
+
+    monkeypatch.setattr(laplace, "fractions_of_one", lambda entropy, count, words: proposals.copy())
+    monkeypatch.setattr(laplace, "flip_likely", flip_likely)
+    assert laplace._flat_digits(SystemEntropy(), scale, places, proposals.size).tolist() == proposals.tolist()
+    assert recorded[0] < CLAIMED < MARGIN / 2
+
+
+def test_digits_are_drawn_together_in_long_draws_of_large_scales_alone() -> None:
+    assert [laplace._coins(Fraction(scale)).flat for scale in (1, 2047, 2048, 10**6)] == [0, 0, 7, 15]
+
+
 @pytest.mark.parametrize("rate", [Fraction(1, 7), Fraction(22, 7), Fraction(1, 3 * 10**17)], ids=str)
 def test_selection_in_floats_is_decided_only_where_it_is_certain(
     rate: Fraction, monkeypatch: pytest.MonkeyPatch

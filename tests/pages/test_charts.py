@@ -269,3 +269,10 @@ def test_a_chart_needs_no_style_sheet_and_follows_one() -> None:
 def test_long_texts_are_cut_at_a_mark() -> None:
     assert shortened("a  b\nc", 10) == "a b c"
     assert shortened("abcdefgh", 4) == "abc…"
+
+
+@pytest.mark.parametrize("tiny", [5e-324, 2.2250738585e-313, 9e-301, 1e-300, 1e-299, 3e-280])
+def test_the_smallest_numbers_have_marks(tiny: float) -> None:
+    for values in ([tiny], [0.0, tiny], [-tiny, tiny], [tiny, 2 * tiny]):
+        for is_log in (False, True):
+            assert len(scale_of(values, is_log=is_log).labels) > 1

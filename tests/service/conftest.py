@@ -66,7 +66,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 def serving(curator: Curator, settings: Settings) -> Iterator[Running]:
     """Serve a folder in a thread until the test is done."""
-    desk, log, ports = Desk(curator, shares_answers=settings.answers == "team"), io.StringIO(), []
+    desk = Desk(curator, shares_answers=settings.answers == "team", largest_table=settings.largest_table)
+    log, ports = io.StringIO(), []
     link = Link(desk.people)
     service = Service(desk, settings, Log(log), link)
     is_up = threading.Event()

@@ -186,13 +186,12 @@ def test_releases_and_receipts_are_found_again(running: Running) -> None:
         other.receipt("clinic", number)
 
 
-def test_what_reads_rows_or_goes_on_is_not_offered_from_elsewhere(session: RemoteSession) -> None:
-    for verb in ("stream", "conversation", "compare_synthetic", "compare_families"):
+def test_what_reads_rows_or_ends_with_its_process_is_not_offered_from_elsewhere(session: RemoteSession) -> None:
+    for verb in ("parts", "compare_synthetic", "compare_families"):
         with pytest.raises(InvalidParameter, match="not offered from elsewhere"):
             getattr(session, verb)("x")
-    for verb in ("spending", "streams"):
-        with pytest.raises(InvalidParameter, match="not offered from elsewhere"):
-            getattr(session, verb)()
+    with pytest.raises(InvalidParameter, match="not offered from elsewhere"):
+        session.spending()
 
 
 def test_a_count_is_typed_elsewhere(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +255,7 @@ def test_a_team_shares_what_nobody_has_named_and_nothing_else(running: Running) 
     assert other is not None
     words = {"text": COUNT, "epsilon": 1}
     shared = desk.release(one, Wanted("clinic", "sql", words, None))
-    assert desk.stored(other, Wanted("clinic", "sql", words, None)) == shared
+    assert desk.looked_up(other, Wanted("clinic", "sql", words, None))[1] == shared
     assert desk.answer(other, "clinic", str(shared.entry)) == shared
     own = desk.release(one, Wanted("clinic", "sql", words, "a project of mine"))
     for name in (str(own.entry), "a project of mine", f"{own.ledger}:{own.entry}:{own.hash}"):

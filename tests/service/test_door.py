@@ -44,7 +44,7 @@ def ask(
 
 
 def path_of(route: Route) -> str:
-    return route.path.format(dataset="clinic", entry="1", code="x")
+    return route.path.format(dataset="clinic", entry="1", code="x", job="x", question="1", person="x", name="x")
 
 
 #: Tokens by service and person: made once for all routes.
@@ -93,7 +93,11 @@ def test_a_role_and_a_scope_reach_what_the_table_says(running: Running, route: R
         assert (status != 403) == is_let_in, (role, scope)
 
 
-@pytest.mark.parametrize("route", [route for route in PROTECTED if "{dataset}" in route.path], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "route",
+    [route for route in PROTECTED if "{dataset}" in route.path and Role.ANALYST in (route.roles or ())],
+    ids=lambda one: one.name,
+)
 def test_what_is_not_yours_is_not_there(running: Running, route: Route) -> None:
     token = running.token("curious", quota=None)
     body = {"verb": "sql", "words": {"text": COUNT}, "loss": {"kind": "pure", "epsilon": "1"}} if route.body else None

@@ -12,6 +12,7 @@ from dither.errors import MissingExtra
 from tools.bench import (
     clusters,
     conversations,
+    disguise,
     graphs,
     graphs_node,
     graphs_synthesis,
@@ -171,6 +172,12 @@ def show_conversations(console: Console, given: argparse.Namespace, rival: Path 
         console.print(line, highlight=False, markup=False)
 
 
+def show_disguise(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure disguises: rules that hold, checkers beside pycanon's, times."""
+    for line in disguise.lines(given.rivals, rows=min(given.rows, 10**6)):
+        console.print(line, highlight=False)
+
+
 def show_rival_histograms(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
     """Measure published tables beside others, each in its own environment."""
     for line in rival_histograms.lines(given.rivals):
@@ -273,6 +280,7 @@ SECTIONS = {
     "clusters": show_clusters,
     "learn": show_learn,
     "ledger": show_ledger,
+    "disguise": show_disguise,
 }
 
 

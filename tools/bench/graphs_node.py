@@ -31,6 +31,7 @@ from dither.publish.graphs import (
     FlowEdges,
     GraphRace,
     QuickTriangles,
+    RecursiveCount,
     chosen_degrees,
     chosen_edges,
     chosen_stars,
@@ -38,6 +39,7 @@ from dither.publish.graphs import (
     flow_edges,
     quick_triangles,
     race,
+    recursive_count,
 )
 from dither.publish.graphs.counts import star_count
 from dither.publish.graphs.degree_flow import nodes_above
@@ -45,6 +47,7 @@ from dither.publish.graphs.flow import twice_flow
 from dither.publish.graphs.packing import PARTS, packed, triangles_of
 from dither.publish.graphs.projection import projected
 from dither.publish.graphs.quick_triangles import standing_out_in_triangles
+from dither.publish.graphs.recursive_count import steps_of_bound
 from dither.publish.graphs.simple_graph import Ints, SimpleGraph, graph_of
 from dither.publish.graphs.standing_out import doubling
 
@@ -93,6 +96,12 @@ class Remembered:
             self._put(module, "triangles_of", lambda _: None)
         for module in (chosen_edges, chosen_degrees, chosen_stars, chosen_triangles, flow_edges, quick_triangles, race):
             self._put(module, "graph_of", lambda *_: self.graph)
+        of_edges = cache(lambda bound: packed(self.graph.edges, self.graph.nodes, bound))
+        self._put(recursive_count, "graph_of", lambda *_: self.graph)
+        self._put(recursive_count, "triangles_of", lambda _: None)
+        self._put(recursive_count, "packed", lambda of, _, at: self.packed(at) if of is None else of_edges(at))
+        steps = cache(lambda pattern, pace: steps_of_bound(self.graph, pattern, pace))
+        self._put(recursive_count, "steps_of_bound", lambda _, pattern, pace: steps(pattern, pace))
         standing = cache(lambda bounds: standing_out_in_triangles(self.graph, bounds))
         self._put(quick_triangles, "standing_out_in_triangles", lambda _, bounds: standing(bounds))
         self._put(chosen_stars, "projected", lambda _, bound: self.degrees(bound))
@@ -173,6 +182,8 @@ def measure(name: str, releases: int = RELEASES) -> Iterator[tuple[str, str, NDA
         both = FlowEdges.calibrated(_LOSS, nodes=nodes, degree=best)
         yield "edges", "flow, best bound, both branches", run(both, relative(truth))
         yield "edges", "best fixed bound", fixed(flows, bounds, truth, releases)
+        recursive = RecursiveCount.calibrated(_LOSS, nodes=nodes, pattern="edges")
+        yield "edges", "recursive", run(recursive, relative(truth, 1))
         made = ChosenDegrees.calibrated(_LOSS, nodes=nodes, bounds=bounds)
         yield "degrees", "chosen bound", run(made, lambda out: distance(out, graph.degrees))
         tried = [ChosenDegrees.calibrated(PureDP("10/9"), nodes=nodes, bounds=(bound,)) for bound in bounds]
@@ -194,6 +205,8 @@ def measure(name: str, releases: int = RELEASES) -> Iterator[tuple[str, str, NDA
                 "generalised exponential",
                 errors(as_printed(values, TRIANGLES), relative(truth), releases),
             )
+            recursive = RecursiveCount.calibrated(_LOSS, nodes=nodes, pattern="triangles")
+            yield "triangles", "recursive", run(recursive, relative(truth, 1))
             raced = GraphRace.calibrated(_LOSS, nodes=nodes, pattern="triangles", bounds=TRIANGLES)
             yield "triangles", "race", run(raced, relative(truth))
             yield "triangles", "best fixed bound", fixed(values, TRIANGLES, truth, releases)

@@ -43,6 +43,8 @@ def counters() -> list[tuple[str, Any, float]]:
     even, free = BufferedCounter.calibrated(**rho, **length, even=True), BufferedCounter.calibrated(**rho)
     found.append(("rho 1/2, 8 buffers, even columns", even, even.largest_standard_error))
     found.append(("rho 1/2, no known end", free, free.standard_error(last)))
+    smooth = BufferedCounter.calibrated(**rho, smooth=True)
+    found.append(("rho 1/2, no known end, smooth", smooth, smooth.standard_error(last)))
     return found
 
 

@@ -12,6 +12,8 @@ from dither.attack.protection import noisy_counts, noisy_numbers, random_answers
 from dither.attack.registry import ADELAIDE, BOOK, attack
 from dither.estimate.public_randomness import public_generator
 from dither.exact import Number, positive
+from dither.mechanisms import perform
+from dither.mechanisms.planar_noise import PlanarNoise
 
 _HOURS, _PLACES, _USUAL, _POINTS = 48, 20, 5, 4
 _AGAINST = 4
@@ -198,4 +200,60 @@ def endpoint(targets: int = 400, epsilon: Number = "1/2") -> Outcome:
         "Answers of which any may be false leave four.",
         axes=("epsilon of the thesis", "share of missing edges found"),
         curves=(Curve("published branches", _SETTINGS, tuple(expected_share(thesis) for thesis in _SETTINGS)),),
+    )
+
+
+_REPORTS, _HOUSES = 1500, 4
+_APART = 200.0
+
+
+@attack(
+    "averaged-reports",
+    source=f"{BOOK}, section 12.3.1; Geo-Indistinguishability (Andres et al. 2013), section 5",
+    most=400,
+)
+def averaged_reports(targets: int = 150, epsilon: Number = "1/2") -> Outcome:
+    """Average a year of reports that a device made at home, each with noise of its own.
+
+    Averages: noise that is drawn again for each report cancels out, and the place stands still.
+
+    A phone reports where it is several times a day, each time with planar noise that hides places a few hundred metres
+    apart. Most reports are made at home. Their mean is nearer to home the more of them there are, and the nearest house
+    of the block is the one; at work it is the same.
+
+    The defended device reports once from each place and says the same report again: all its reports together lose what
+    the first one loses.
+    """
+    drawn = public_generator()
+    rate = float(positive("epsilon", epsilon)) / _APART
+    # Sixteen houses, the farthest two of which are as far apart as the loss is stated for.
+    side = _APART / math.sqrt(2) / (_HOUSES - 1)
+    houses = np.stack(np.meshgrid(*[np.arange(_HOUSES) * side] * 2), axis=-1).reshape(-1, 2)
+    home = drawn.integers(0, len(houses), size=targets)
+    noise = PlanarNoise(scale=1 / (positive("epsilon", epsilon) / int(_APART)), places=_REPORTS)
+    means, once = np.zeros((targets, 2)), np.zeros((targets, 2))
+    for target, house in enumerate(home.tolist()):
+        reports = np.asarray(perform(noise, np.tile(houses[house], (_REPORTS, 1)), stability=1), dtype=np.float64)
+        means[target], once[target] = reports.mean(axis=0), reports[0]
+    shares = [
+        float(np.mean(((seen[:, None] - houses[None]) ** 2).sum(axis=2).argmin(axis=1) == home))
+        for seen in (means, once)
+    ]
+    far = np.hypot(*(means - houses[home]).T).mean()
+    return Outcome(
+        attack="averaged-reports",
+        measure="share of homes found",
+        unprotected=shares[0],
+        protected=shares[1],
+        chance=1 / len(houses),
+        ceiling=ceiling(1 / len(houses), epsilon),
+        n=targets,
+        loss=f"{plainly(epsilon)} for homes {_APART:g} metres apart, all reports together",
+        words=f"One report is {2 / rate:.0f} metres from home on average, the mean of {_REPORTS} reports {far:.0f}: "
+        f"{_REPORTS} reports lose {_REPORTS} times what one loses. A report that is said again loses nothing more.",
+        axes=("metres to the east", "metres to the north"),
+        curves=(
+            Curve("houses", *_places(houses), joined=False),
+            Curve("means of reports", *_places(means[:60]), joined=False),
+        ),
     )

@@ -206,7 +206,8 @@ def minimality(
         told = values[orders[kept]] if kept.any() else values[orders]
         own = values[rows]
         # Members on the same side of every cut are alike to the attacker: their chances are taken together.
-        _, sides = np.unique(cuts, axis=1, return_inverse=True)
+        # NumPy 2.0.0 alone gives the inverse a second axis.
+        sides = np.unique(cuts, axis=1, return_inverse=True)[1].ravel()
         for side in np.unique(sides).tolist():
             mine = sides == side
             guess = int(np.bincount(told[:, mine].ravel()).argmax())

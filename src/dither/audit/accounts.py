@@ -18,7 +18,7 @@ from dither.mechanisms import Composed, Example, Interactive, InteractivePrimiti
 #: On their worst pairs these lose exactly what they claim, in an event that is not rare.
 TIGHT = frozenset({"geometric", "laplace", "permute-and-flip", "randomised-response"})
 LEAST_TIGHTNESS = 0.95
-#: Below so many samples a side chance alone hides a twentieth.
+#: With fewer samples a side chance alone hides a twentieth.
 SAMPLES_FOR_POWER = 1_000_000
 #: Seconds of a core for a pair in full. Two pairs are tried in full at most, and all of them in short before: four
 #: times that in all for primitives and conversations, and half of it for composed mechanisms: 20 seconds in all.

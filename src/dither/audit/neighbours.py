@@ -27,7 +27,7 @@ _NUMBERS: tuple[Any, ...] = (-1, 0, 1, 7, 2**31 - 1, -(2**31), 2**53 + 1)
 _REALS: tuple[Any, ...] = (0.0, -0.0, 0.5, 1e308, -1e308, 5e-324, float("nan"), float("inf"), float("-inf"))
 _TEXTS = ("", "a value never seen", "\x00", "𐍈" * 40)
 _PLACES = (0, 1, 3, 50, 2**20, 2**40)
-#: After so many draws in a row that are no neighbours none will come.
+#: After this number of draws in a row without a neighbour, none is expected.
 _MOST_MISSED = 64
 
 

@@ -17,6 +17,7 @@ import typer
 import dither
 from dither.cli.elsewhere import use
 from dither.cli.lazy import Verb, group
+from dither.cli.leaving import look_seldom_for_garbage
 from dither.errors import DitherError, EarlierEdition
 
 VERBS: Final = MappingProxyType(
@@ -54,7 +55,9 @@ VERBS: Final = MappingProxyType(
         ),
         "serve": Verb("serve:serve", "Let people with tokens ask over HTTP, on the budgets and quotas of this folder."),
         "sql": Verb("ask:sql", "Answer a query privately, every number with its error bar, and charge the ledger."),
-        "ask": Verb("conversation:converse", "Ask any number of counting questions about some columns, for one price."),
+        "ask": Verb(
+            "conversation:converse", "Ask any number of questions about some columns or a graph, for one price."
+        ),
         "shell": Verb("shell:shell", "Ask many queries at a prompt: each is priced, and asked if you say yes."),
         "quote": Verb("ask:quote", "Say what a query would cost and how far it would err; the data stays closed."),
         "bounds": Verb(
@@ -73,10 +76,6 @@ VERBS: Final = MappingProxyType(
             "anonymize:anonymize",
             "Anonymize a table with noise: generalised values, merged groups of columns, sets of items, or rows at "
             "random.",
-        ),
-        "disguise": Verb(
-            "disguise:disguise",
-            "Make rows look alike (k-anonymity and its kin), and measure what is left to find. NO formal guarantee.",
         ),
         "risk": Verb(
             "disguise:risk",
@@ -99,6 +98,10 @@ VERBS: Final = MappingProxyType(
             "places:places",
             "Release a heat map, contour lines, flows or synthetic journeys of declared places, as a map or a table.",
         ),
+        "report-location": Verb(
+            "report_location:report",
+            "Tell roughly where this device is, with noise, and count what all its reports cost together.",
+        ),
         "release": Verb(
             "release:release",
             "Release what any registered method makes of any declared source, as a file describes them.",
@@ -117,6 +120,44 @@ PUBLISH: Final = MappingProxyType(
             "Publish the answers to many queries on the cells of one column or more, for one price.",
         ),
         "marginals": Verb("publish:marginals", "Publish several marginals of one table, which agree with each other."),
+    }
+)
+DISGUISE: Final = MappingProxyType(
+    {
+        "table": Verb(
+            "disguise:disguise",
+            "Make rows look alike (k-anonymity and its kin), and measure what is left to find. NO formal guarantee.",
+        ),
+        "cells": Verb(
+            "disguise_tables:cells", "Change cells: swaps, noise, coding, or values drawn again. NO formal guarantee."
+        ),
+        "anatomy": Verb(
+            "disguise_tables:anatomy",
+            "Publish quasi-identifiers and sensitive values in two tables, joined by groups. NO formal guarantee.",
+        ),
+        "slices": Verb(
+            "disguise_tables:slices", "Shuffle groups of columns by themselves within buckets. NO formal guarantee."
+        ),
+        "totals": Verb(
+            "disguise_totals:totals",
+            "Leave out or round cells of a table of sums, with an attacker's intervals. NO formal guarantee.",
+        ),
+        "baskets": Verb(
+            "disguise_tables:baskets",
+            "Make kinds of items until no basket is found by a few of them. NO formal guarantee.",
+        ),
+        "join": Verb(
+            "disguise_parties:join",
+            "Join two owners' columns only if every class has k rows, neither showing its rows. NO formal guarantee.",
+        ),
+        "releases": Verb("disguise_parties:releases", "Say what several releases of the same people tell together."),
+        "matrix": Verb(
+            "disguise_numbers:matrix", "Distort rows of numbers, and say what known rows undo. NO formal guarantee."
+        ),
+        "network": Verb(
+            "disguise_numbers:network",
+            "Change the weights of a network's edges, and say what stays. NO formal guarantee.",
+        ),
     }
 )
 STREAM: Final = MappingProxyType(
@@ -152,6 +193,26 @@ RECEIPT: Final = MappingProxyType(
         "checkpoint": Verb("receipts:checkpoint", "Print the signed head of the ledger."),
     }
 )
+APPROVALS: Final = MappingProxyType(
+    {
+        "list": Verb(
+            "govern:questions", "List the releases that others must agree to: who asks what, and what it may lose."
+        ),
+        "approve": Verb(
+            "govern:approve", "Agree to a release: to what it asks and what it may lose, for seven days and one debit."
+        ),
+        "decline": Verb("govern:decline", "Do not agree to a release; nothing was debited for it."),
+    }
+)
+PUBLISHED: Final = MappingProxyType(
+    {
+        "list": Verb("govern:published", "List the answers that everybody may see."),
+        "add": Verb("govern:publish", "Let everybody see a stored answer; nothing is charged."),
+        "withdraw": Verb(
+            "govern:withdraw", "Show a published answer no more; it was released, and nothing is given back."
+        ),
+    }
+)
 TOKEN: Final = MappingProxyType(
     {
         "new": Verb("people:new_token", "Make a token of a person; it is printed once, and kept nowhere."),
@@ -167,6 +228,9 @@ DATASETS: Final = MappingProxyType(
         "set-quota": Verb(
             "owners:set_quota", "Limit what one analyst may spend; from then on, those without a quota spend nothing."
         ),
+        "open": Verb("govern:open_dataset", "Let a draft, or a data set that was paused, be asked."),
+        "pause": Verb("govern:pause", "Debit nothing to a data set until it is opened again; stored answers stay."),
+        "close": Verb("govern:close", "Debit nothing more to a data set, for ever; rows and stored answers stay."),
         "rename": Verb("owners:rename", "Call a data set otherwise; its budget, answers and receipts stay."),
         "retire": Verb(
             "owners:retire", "End a data set: nothing more is asked of it, and its copied rows are removed."
@@ -210,8 +274,8 @@ ANALYST: Final = "Analyst: price a question, ask it, publish"
 RESEARCHER: Final = "Researcher: find an algorithm, read its proof, try to refute it"
 PANELS: Final = MappingProxyType(
     {
-        EVERYBODY: ("demo", "witness"),
-        OWNER: ("init", "add", "check", "bounds", "limits", "card", "serve", "disguise", "risk"),
+        EVERYBODY: ("demo", "witness", "report-location"),
+        OWNER: ("init", "add", "check", "bounds", "limits", "card", "serve", "risk"),
         ANALYST: (
             *("quote", "sql", "ask", "shell", "answer", "synthesize", "anonymize"),
             *("fit", "predict", "graph", "places", "release"),
@@ -223,8 +287,15 @@ GROUPS: Final = MappingProxyType(
     {
         "datasets": (DATASETS, OWNER, "List the data sets, or decide about one: budget, quotas, name, end."),
         "people": (PEOPLE, OWNER, "Who may ask from elsewhere, and what."),
+        "approvals": (APPROVALS, OWNER, "The releases that others must agree to before they are debited."),
+        "published": (PUBLISHED, OWNER, "The stored answers that everybody may see."),
         "receipt": (RECEIPT, EVERYBODY, "Receipts that anybody can check: what was debited for an answer."),
         "token": (TOKEN, OWNER, "The tokens by which people are known to a service."),
+        "disguise": (
+            DISGUISE,
+            OWNER,
+            "Tables, numbers and networks that look alike or changed, and what is left to find. NO formal guarantee.",
+        ),
         "ledger": (LEDGER, OWNER, "What was spent, by whom, and whether the books are true."),
         "publish": (PUBLISH, ANALYST, "Publish tables of counts: histograms, many queries at once, marginals."),
         "stream": (STREAM, ANALYST, "Numbers that go on being released, tick by tick, for one price."),
@@ -274,7 +345,8 @@ def _datasets(
 
 for _name, (_verbs, _title, _help) in GROUPS.items():
     _lists = _verbs is DATASETS
-    _made = group(_verbs, help=_help, no_args_is_help=not _lists, invoke_without_command=_lists)
+    _usual = "table" if _verbs is DISGUISE else None
+    _made = group(_verbs, usual_verb=_usual, help=_help, no_args_is_help=not _lists, invoke_without_command=_lists)
     _made.callback()(_datasets if _lists else _with_home)
     app.add_typer(_made, name=_name, help=_help, rich_help_panel=_title)
 
@@ -310,15 +382,10 @@ def _let_go() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-#: Python looks for what can go after as many new objects as this, in place of 700.
-_MANY_OBJECTS = 100_000
-
-
 def main() -> None:
     """Run the command; an error of dither's own becomes one line, or JSON where that was asked, and an exit code."""
     before = gc.get_threshold()
-    # Most of what a command makes are modules and classes, which stay: to look through them again and again takes long.
-    gc.set_threshold(_MANY_OBJECTS, *before[1:])
+    look_seldom_for_garbage()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", EarlierEdition)

@@ -30,7 +30,7 @@ from dither.mechanisms import Example
 from dither.privacy import Loss
 
 _FALSE_ALARM = 1e-6
-# About so many pairs of each example are tried again in full.
+# About this number of pairs of each example are tried again in full.
 _IN_FULL = 2
 _SECONDS_A_PAIR = 8.0
 _SAMPLES, _REPLAYS = 200_000, 200

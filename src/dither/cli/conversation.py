@@ -1,4 +1,4 @@
-"""``dither ask``: any number of counting questions about some columns, for one price."""
+"""``dither ask``: any number of questions about some columns or a graph, for one price."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ import typer
 
 from dither.cli import ask
 from dither.cli.console import note, print_json, say
-from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Home, Json, Quoted, Rho
+from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Home, Json, Quoted, Rho, Server
 from dither.curator.conversations import Talk
 from dither.curator.session import Session
 from dither.errors import DitherError, InvalidParameter
-from dither.publish.interactive.planning import CountAnswer
+from dither.publish.interactive.question_kinds import COUNTS, CUTS
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Your name for the conversation.")]
 Asked = Annotated[
     list[str] | None,
-    typer.Argument(metavar="QUESTION...", help="SELECT COUNT(*) ... WHERE ..., or the condition alone."),
+    typer.Argument(
+        metavar="QUESTION...", help="SELECT COUNT(*) ... WHERE ..., or the condition alone; of cuts A, B | C."
+    ),
 ]
 
 
@@ -33,9 +35,17 @@ def converse(
         str | None, typer.Option(help="To open it: the columns that can be asked about, with commas between.")
     ] = None,
     table: Annotated[str | None, typer.Option(help="To open it: the table, where there is more than one.")] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(help="To open it: counts; or cuts of a graph, distances, disjunctions, minimisers."),
+    ] = None,
     bins: Annotated[
         list[str] | None, typer.Option(help="To open it: COLUMN=NUMBER, how many cells a numeric column has.")
     ] = None,
+    metric: Annotated[str | None, typer.Option(help="Of distances: line or circle.")] = None,
+    degree: Annotated[int | None, typer.Option(help="Of disjunctions: that of the polynomial.", min=1)] = None,
+    candidates: Annotated[int | None, typer.Option(help="Of minimisers: how many a question has.", min=2)] = None,
+    top: Annotated[int | None, typer.Option(help="Of minimisers: the largest loss on one row.", min=1)] = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
@@ -46,16 +56,19 @@ def converse(
     analyst: Analyst = "curator",
     is_read: Annotated[bool, typer.Option("--answers", help="Show all answers so far, and ask nothing.")] = False,
     is_quoted: Quoted = False,
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Ask any number of counting questions about some columns, for one price."""
+    """Ask any number of questions about some columns or a graph, for one price."""
     asked = [*(questions or ()), *_lines(file)]
     if is_read and (asked or columns is not None):
         raise InvalidParameter("--answers", True, "left out beside questions and columns")
     charged = Charged(epsilon, delta, rho, None, analyst, f"conversation {name}", home, as_json, is_quoted)
-    if columns is None:
-        if any(word is not None for word in (epsilon, delta, rho, table, bins)) or is_quoted:
+    further = {"metric": metric, "degree": degree, "candidates": candidates, "top": top}
+    if columns is None and kind != CUTS:
+        said = (epsilon, delta, rho, table, bins, kind, *further.values())
+        if any(word is not None for word in said) or is_quoted:
             raise InvalidParameter("--columns", None, "said where a conversation is opened or priced")
         with (
             ask.session(home, dataset, analyst, key="") as session,
@@ -68,8 +81,9 @@ def converse(
         return
     with ask.charged_session(charged, dataset) as session:
         words: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "bins": _bins(bins)}
-        chosen = [one.strip() for one in columns.split(",") if one.strip()]
-        source = _table(session, table)
+        words |= {"kind": kind or COUNTS, **further}
+        chosen = None if columns is None else [one.strip() for one in columns.split(",") if one.strip()]
+        source = table if kind == CUTS else _table(session, table)
         if is_quoted:
             ask.say_price(session.quote(session.offer.conversation(source, chosen, **words)), as_json=as_json)
             return
@@ -88,7 +102,7 @@ def _answer(talk: Talk, asked: list[str], confidence: str, *, as_json: bool) -> 
     _show(talk, _asked_in_turn(talk, asked, confidence), as_json=as_json)
 
 
-def _asked_in_turn(talk: Talk, asked: list[str], confidence: str) -> Iterator[CountAnswer]:
+def _asked_in_turn(talk: Talk, asked: list[str], confidence: str) -> Iterator[Any]:
     """Yield the answers; of several questions a refusal names the one that it is about."""
     for number, question in enumerate(asked, 1):
         try:
@@ -99,7 +113,7 @@ def _asked_in_turn(talk: Talk, asked: list[str], confidence: str) -> Iterator[Co
             raise
 
 
-def _show(talk: Talk, answers: Iterable[CountAnswer], *, as_json: bool) -> None:
+def _show(talk: Talk, answers: Iterable[Any], *, as_json: bool) -> None:
     """Print answers as they come, or all of them as JSON."""
     found = []
     for answer in answers:

@@ -112,6 +112,9 @@ def add(
     may_be_empty: Annotated[
         bool, typer.Option("--allow-empty", help="Register a table of which no row is kept, all the same.")
     ] = False,
+    is_unopened: Annotated[
+        bool, typer.Option("--draft", help="Let it only be priced, until 'dither datasets open' opens it.")
+    ] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="With a data file: where the schema goes.")] = None,
     home: Home = None,
     as_json: Json = False,
@@ -131,7 +134,9 @@ def add(
     if is_csv(schema) or is_parquet(schema):
         if as_json or not is_screen():
             print_open(schema, name, out, lambda text: _write_draft(text, out), as_json=as_json)
-        _add_asking(schema, (budget, delta, rho), name=name, out=out, home=home, in_place=in_place)
+        _add_asking(
+            schema, (budget, delta, rho), name=name, out=out, home=home, in_place=in_place, is_draft=is_unopened
+        )
         return
     loss = stated_loss(epsilon=budget, delta=delta, rho=rho, called="budget")
     with Curator.open(home) as curator:
@@ -139,7 +144,7 @@ def add(
         fits = _fits(curator, declared, may_be_empty=may_be_empty)
         references = references_of(curator.folder, declared, fits)
         with reading(schema):
-            _register(curator, declared, loss, in_place=in_place, as_json=as_json)
+            _register(curator, declared, loss, in_place=in_place, as_json=as_json, is_draft=is_unopened)
         if not as_json:
             _say_kept(fits)
             for table, reference in references:
@@ -155,6 +160,7 @@ def _add_asking(
     out: Path | None,
     home: Path | None,
     in_place: bool,
+    is_draft: bool,
 ) -> None:
     """Ask what is public about a file, and register it."""
     called = named(path, name)
@@ -185,7 +191,7 @@ def _add_asking(
         _say_kept(fits)
         if not is_agreed(f"register {called} with {loss}, for ever, and write {goal}?"):
             _offer_draft(goal, text, options_of(loss))
-        _register(curator, dataset, loss, in_place=in_place, as_json=False)
+        _register(curator, dataset, loss, in_place=in_place, as_json=False, is_draft=is_draft)
         goal.write_text(text, encoding="utf-8")
         say(f"wrote {goal}: change it and add it again to declare more")
 
@@ -231,9 +237,11 @@ def _say_kept(fits: Sequence[TableFit]) -> None:
             tell_owner(f"  {name}: {count:,} cells {why}")
 
 
-def _register(curator: Curator, declared: DataSet, loss: Loss, *, in_place: bool, as_json: bool) -> None:
+def _register(
+    curator: Curator, declared: DataSet, loss: Loss, *, in_place: bool, as_json: bool, is_draft: bool
+) -> None:
     before = curator.ledger.datasets()
-    dataset = curator.add(declared, budget=loss, in_place=in_place)
+    dataset = curator.add(declared, budget=loss, in_place=in_place, is_draft=is_draft)
     balance = curator.ledger.balance(dataset.name)
     called, edition = curator.called(dataset.name), curator.standing(dataset.name).edition
     if as_json:
@@ -242,6 +250,9 @@ def _register(curator: Curator, declared: DataSet, loss: Loss, *, in_place: bool
         return
     again = f"edition {edition}; " if dataset.name in before else ""
     say(f"{called}: {again}{balance.budget} for {dataset.unit}; {balance.spent} is spent")
+    if curator.standing(dataset.name).stage == "draft":
+        say(f"next: 'dither quote' prices what it is asked; 'dither datasets open {called}' lets it be asked")
+        return
     say(f"next: '{_next_verb(dataset, called)} --epsilon E' asks and pays")
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.attack.learned import classified, definetti, freeform, speaking
 from dither.attack.tables import (
     MOST_CELLS,
     Codes,
@@ -60,12 +61,15 @@ class Disclosed:
     Args:
         attacks: on every sensitive column.
         errors: of counts by the disguised and by the private table, relative, on average; None where not measured.
+        accuracy: by sensitive column, the share of rows whose value a classifier tells that learned from the true, the
+            disguised or the private rows; None where there is no private table.
         left_out: what was not tried, and why.
 
     """
 
     attacks: tuple[Compared, ...]
     errors: tuple[float, float | None]
+    accuracy: Mapping[str, tuple[float, float, float | None]]
     left_out: tuple[str, ...]
 
     def further(self) -> Further:
@@ -93,13 +97,24 @@ class Disclosed:
                 table(("column", "attack", "share of", "this table", "with privacy", "by chance"), rows),
                 table(
                     ("what it costs", "this table", "with privacy"),
-                    [(f"relative error of {_QUERIES} random counts", f"{self.errors[0]:.1%}", private)],
+                    [
+                        (f"relative error of {_QUERIES} random counts", f"{self.errors[0]:.1%}", private),
+                        *(
+                            (
+                                f"{name}, told by a classifier (by the true rows: {true:.1%})",
+                                f"{mine:.1%}",
+                                "" if theirs is None else f"{theirs:.1%}",
+                            )
+                            for name, (true, mine, theirs) in self.accuracy.items()
+                        ),
+                    ],
                 ),
                 bullets(self.left_out) if self.left_out else "",
                 note(
-                    "For the private table the values of columns and the number of rows count as public. Its attacker, too, "
-                    "does better than by chance where quasi-identifiers and sensitive values go together: that is what "
-                    "tables teach, and any one row changes little of it. All figures are of this one table and of one draw."
+                    "For the private table the values of columns and the number of rows count as public. Its attacker, "
+                    "too, does better than by chance where quasi-identifiers and sensitive values go together: that is "
+                    "what tables teach, and any one row changes little of it. All figures are of this one table and of "
+                    "one draw."
                 ),
             ),
         )
@@ -113,6 +128,10 @@ class Disclosed:
                 for one in self.attacks
             ],
             "query_error": {"disguised": self.errors[0], "private": self.errors[1]},
+            "accuracy": {
+                name: {"true": true, "disguised": mine, "private": theirs}
+                for name, (true, mine, theirs) in self.accuracy.items()
+            },
             "epsilon": EPSILON,
             "left_out": list(self.left_out),
         }
@@ -166,13 +185,64 @@ def disclosed(
                 raise InvalidParameter("earlier", len(before.of_row), f"{len(values)} rows long, in the same order")
             second = View.of_classes(before.of_row, values, size)
             compared.append(Compared(name, intersection(view, second, values), None))
+        known = [original[quasi].codes[kept] for quasi in roles.quasi]
+        learned = definetti(view, values, known, [len(original[quasi].values) for quasi in roles.quasi])
+        further = [learned, _freeform(original, shown, kept, view, name, roles)]
+        compared += [Compared(name, one, None) for one in further if one is not None]
         if (left := _minimality(original, own.of_row, view, values, made_by)) is not None:
             compared.append(Compared(name, left, None))
     if earlier is None:
         left_out.append("Intersection needs an earlier release of the same rows in the same order: --earlier.")
     if not any(one.disguised.attack == "minimality" for one in compared):
         left_out.append("Minimality: no class is known to have been left whole for its sensitive values.")
-    return Disclosed(tuple(compared), _errors(original, shown, kept, private, roles), tuple(left_out))
+    if not any(one.disguised.attack == "freeform" for one in compared):
+        left_out.append("Freeform needs another column besides quasi-identifiers, with few enough values.")
+    told = {name: _accuracy(original, shown, kept, private, roles, name) for name in roles.sensitive}
+    accuracy = {name: one for name, one in told.items() if one is not None}
+    errors = _errors(original, shown, kept, private, roles)
+    return Disclosed(tuple(compared), errors, accuracy, tuple(left_out))
+
+
+def _freeform(original: Table, shown: Table, kept: Codes, view: View, name: str, roles: Roles) -> Found | None:
+    """Return what is learned once another column is seen: the one that tells most."""
+    others = [one for one in shown.names if one not in (*roles.quasi, name)]
+    values = original[name].codes[kept]
+    found = [
+        one
+        for other in others
+        if len(shown[other].values) <= _MOST_VALUES
+        and (one := freeform(view, values, shown[other].codes, other)) is not None
+    ]
+    return max(found, key=lambda one: one.share, default=None)
+
+
+def _accuracy(
+    original: Table, shown: Table, kept: Codes, private: Mapping[str, Codes] | None, roles: Roles, name: str
+) -> tuple[float, float, float | None] | None:
+    """Return how well naive Bayes tells a column, learned from half of the rows and asked about the other half.
+
+    A classifier of disguised rows is asked about disguised rows, the others about true ones. None where rows are too
+    few or too many.
+    """
+    size = len(original[name].values)
+    mixed = public_generator().permutation(len(kept))
+    first, second = mixed[: len(mixed) // 2], mixed[len(mixed) // 2 :]
+    truth = original[name].codes[kept]
+    if not len(first) or len(kept) * size > MOST_CELLS:
+        return None
+    right = []
+    for one, rows in ((original, kept), (shown, np.arange(len(shown)))):
+        columns = [one[quasi].codes[rows] for quasi in roles.quasi]
+        widths = [len(one[quasi].values) for quasi in roles.quasi]
+        learned = [codes[first] for codes in columns]
+        told = classified(learned, widths, truth[first], size, [codes[second] for codes in columns])
+        right.append(float(np.mean(told == truth[second])))
+    if private is None:
+        return right[0], right[1], None
+    widths = [len(original[quasi].values) for quasi in roles.quasi]
+    asked = [original[quasi].codes[kept][second] for quasi in roles.quasi]
+    told = classified([private[quasi] for quasi in roles.quasi], widths, private[name], size, asked)
+    return right[0], right[1], float(np.mean(told == truth[second]))
 
 
 def _minimality(original: Table, of_row: Codes, view: View, values: Codes, made_by: Disguise | None) -> Found | None:
@@ -235,13 +305,11 @@ def _view(original: Table, private: Mapping[str, Codes], roles: Roles, name: str
         return None
     first = np.zeros(len(own), dtype=np.int64)
     first[own.of_row] = np.arange(len(original))
-    totals = np.bincount(private[name], minlength=size) + 1.0
-    scores = np.tile(np.log(totals), (len(own), 1))
-    for quasi in roles.quasi:
-        width = len(original[quasi].values)
-        pairs = np.bincount(private[quasi] * size + private[name], minlength=width * size).reshape(width, size)
-        # One row more, spread evenly, so that nothing is impossible.
-        scores += np.log((pairs + 1 / width) / totals)[original[quasi].codes[first]]
+    soft = np.eye(size)[private[name]]
+    scores = np.tile(np.log(soft.sum(axis=0) + 1.0), (len(own), 1))
+    widths = [len(original[quasi].values) for quasi in roles.quasi]
+    for quasi, spoken in zip(roles.quasi, speaking([private[one] for one in roles.quasi], widths, soft), strict=True):
+        scores += spoken[original[quasi].codes[first]]
     return View(own.of_row, np.exp(scores - scores.max(axis=1, keepdims=True)))
 
 

@@ -1,4 +1,4 @@
-"""``dither disguise`` and ``dither risk``: tables without a formal guarantee, and what they give away."""
+"""``dither disguise table`` and ``dither risk``: tables without a formal guarantee, and what they give away."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, wr
 from dither.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from dither.disguise import Disguise, Risk, Roles, Rules
+    from dither.disguise import Disguise, Risk, Roles, Rules, Table
 
-_File = Annotated[Path, typer.Argument(metavar="FILE", help="Your table, as .csv or .parquet.")]
-_Quasi = Annotated[str | None, typer.Option(help="Quasi-identifiers: columns that others may know of people.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="Your table, as .csv or .parquet.")]
+Quasi = Annotated[str | None, typer.Option(help="Quasi-identifiers: columns that others may know of people.")]
 _Schema = Annotated[
     Path | None, typer.Option(help="A schema with a role for each column, in place of their names here.")
 ]
@@ -25,22 +25,27 @@ _InSchema = Annotated[str | None, typer.Option("--table", help="The table of the
 _Earlier = Annotated[
     Path | None, typer.Option(help="For the report: another release of the same rows, in the same order.")
 ]
-_Sensitive = Annotated[str | None, typer.Option(help="Columns that others should not learn.")]
+Sensitive = Annotated[str | None, typer.Option(help="Columns that others should not learn.")]
 
 
 def disguise(
-    file: _File,
+    file: File,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the disguised table goes: .csv or .parquet.")],
     k: Annotated[int, typer.Option("--k", help="How many rows look alike, at least.", min=1)],
-    quasi: _Quasi = None,
-    sensitive: _Sensitive = None,
+    quasi: Quasi = None,
+    sensitive: Sensitive = None,
     identifiers: Annotated[str | None, typer.Option(help="Columns that name people; they are dropped.")] = None,
+    others: Annotated[
+        str | None, typer.Option(help="Columns that stay as they are although every row has another value.")
+    ] = None,
     schema: _Schema = None,
     in_schema: _InSchema = None,
     method: Annotated[
         str,
         typer.Option(
-            help="mondrian, k-member, or optimal, datafly (with --hierarchies), microaggregation, averages (numbers)."
+            help="mondrian (multidimensional), cell, k-member, c-means, set-partition, value-suppression, "
+            "local-suppression; with --hierarchies optimal (full-domain), samarati, datafly, subtree, sibling, guided, "
+            "guided-ordered; for numbers microaggregation, averages."
         ),
     ] = "mondrian",
     relaxed: Annotated[
@@ -50,8 +55,12 @@ def disguise(
         Path | None, typer.Option(help="A YAML file: for each column a tree, intervals, masks, or a CSV file of ARX's.")
     ] = None,
     suppression: Annotated[
-        float, typer.Option(help="For optimal, datafly: the share of rows that may be left out.", min=0, max=1)
+        float,
+        typer.Option(help="For methods with --hierarchies: the share of rows that may be left out.", min=0, max=1),
     ] = 0.0,
+    objective: Annotated[
+        str, typer.Option(help="For optimal, what is to be small: penalty, discernibility, entropy or height.")
+    ] = "penalty",
     diverse: Annotated[
         float | None, typer.Option("--l", help="How diverse the sensitive values of a class are, at least.")
     ] = None,
@@ -82,17 +91,18 @@ def disguise(
     _check_earlier(earlier, report)
     if sizes is not None and report is None:
         raise InvalidParameter("map", sizes, "given with --report, which draws it")
-    _check_files(file, [Output("out", out, (".csv", ".parquet")), *_report(report)], force=force)
+    check_files(file, [Output("out", out, (".csv", ".parquet")), *_report(report)], force=force)
     table = Table.read(file)
     typed = {"quasi": quasi, "sensitive": sensitive, "identifiers": identifiers}
     roles = _roles(typed, table.names, schema, in_schema)
+    _check_left_in(table, roles, words_of(others) or (), schema)
     values = {name: table[name].values for name in (*roles.quasi, *roles.sensitive)}
     trees = {} if hierarchies is None else read_hierarchies(hierarchies, values)
     kinds: Any = {"diversity": diversity, "distance": distance}
     of_sensitive = {name: tree for name, tree in trees.items() if name in roles.sensitive}
     rules = Rules(k=k, l=diverse, c=c, t=t, alpha=alpha, beta=beta, trees=of_sensitive, **kinds)
     more: dict[str, Any] = {"hierarchies": {name: tree for name, tree in trees.items() if name in roles.quasi}}
-    more |= {"relaxed": relaxed, "suppression": suppression}
+    more |= {"relaxed": relaxed, "suppression": suppression, "objective": "" if objective == "penalty" else objective}
     by = _made(method, roles, rules, more)
     made, further = by.apply(table), NOTHING
     if report is not None:
@@ -121,9 +131,9 @@ def disguise(
 
 
 def risk(
-    file: _File,
-    quasi: _Quasi = None,
-    sensitive: _Sensitive = None,
+    file: File,
+    quasi: Quasi = None,
+    sensitive: Sensitive = None,
     schema: _Schema = None,
     in_schema: _InSchema = None,
     population: Annotated[
@@ -132,26 +142,55 @@ def risk(
     fraction: Annotated[
         float | None, typer.Option(help="The share of the population in the table: estimates who is alone there.")
     ] = None,
+    weights: Annotated[
+        str | None, typer.Option(help="A column of sampling weights: how many people each row stands for.")
+    ] = None,
     household: Annotated[str | None, typer.Option(help="A column that says who lives together.")] = None,
+    missing: Annotated[
+        str, typer.Option(help="A missing cell is a value of its own, or a wildcard that fits any: own or wildcard.")
+    ] = "own",
     earlier: _Earlier = None,
     report: Report = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Say what any table gives away: who can be found again, and what is learned of them. NO formal guarantee."""
-    from dither.disguise import WARNING, Table, risk_of
-    from dither.disguise.report import guess_words, risk_rows, uniques_told, write_risk
+    from dither.disguise import WARNING, Table, k_anonymity, presence, risk_of
+    from dither.disguise.report import (
+        Further,
+        guess_words,
+        presence_told,
+        risk_rows,
+        uniques_told,
+        weights_told,
+        write_risk,
+    )
     from dither.disguise.uniques import household_risk, population_uniques, special_uniques
+    from dither.disguise.weighted import weighted_risk
 
     _check_earlier(earlier, report)
-    _check_files(file, _report(report), force=force)
+    check_files(file, _report(report), force=force)
     everybody = None if population is None else Table.read(population)
     table = Table.read(file)
     roles = _roles({"quasi": quasi, "sensitive": sensitive}, table.names, schema, in_schema)
     found: Risk = risk_of(table, roles.quasi, roles.sensitive, everybody)
     alone = special_uniques(table, roles.quasi)
+    if fraction is not None and weights is not None:
+        raise InvalidParameter("fraction", fraction, "left out with --weights, which say it")
+    heavy = None if weights is None else weighted_risk(table, roles.quasi, weights)
+    how: Any = missing
+    there = None if everybody is None else presence(table, everybody, roles.quasi)
+    fits = None if missing == "own" else k_anonymity(table, roles.quasi, missing=how)
+    if heavy is not None:
+        fraction = len(table) / heavy.population
     of_all = None if fraction is None else population_uniques(table, roles.quasi, fraction)
     further = uniques_told(alone, of_all, None if household is None else household_risk(table, roles.quasi, household))
+    if heavy is not None:
+        further += weights_told(heavy)
+    if fits is not None:
+        further += Further((), {"fitting": fits})
+    if there is not None:
+        further += presence_told(there)
     if report is not None:
         from dither.cli.disclosure import of_table
 
@@ -163,12 +202,18 @@ def risk(
     say(WARNING, style="bold red")
     for name, figure in risk_rows(found):
         say(f"{name}: {figure}")
+    if there is not None:
+        say(f"somebody is known to be in the table with probability {there.least:.1%} to {there.most:.1%}, by class")
+    if fits is not None:
+        say(f"rows that fit a row, with missing cells as wildcards: {fits:,} at least")
     say(f"rows alone by at most {len(alone.rows)} of the columns: {alone.any_row:,}")
     if of_all is not None:
         say(
             f"of {of_all.population:,} people, alone in the population: {of_all.zayatz:,.0f} (Zayatz), "
             f"{of_all.pitman:,.0f} (Pitman)"
         )
+    if heavy is not None:
+        say(f"by weights, rows alone in the population: {heavy.alone:,.1f}, found again: {heavy.found:,.1f} (expected)")
     if "household" in further.figures:
         say(f"household risk, highest: {further.figures['household']:.2%}")
     for one in found.guesses:
@@ -204,6 +249,21 @@ def _roles(typed: Mapping[str, str | None], there: Sequence[str], schema: Path |
     return Roles(quasi, sensitive, (*identifiers, *(one for one in there if one not in named)))
 
 
+def _check_left_in(table: Table, roles: Roles, others: Sequence[str], schema: Path | None) -> None:
+    """Refuse a column that may name people and that nobody spoke of; a schema speaks of all."""
+    from dither.disguise.contract import left_in
+
+    for name in others:
+        table[name]
+    # Columns that are missing are told before.
+    for name in (*roles.quasi, *roles.sensitive, *roles.identifiers):
+        table[name]
+    silent = [name for name in left_in(table, roles) if name not in others]
+    if silent and schema is None:
+        rule = "told of every column that has another value in each row, or --others, if it names nobody"
+        raise InvalidParameter("identifiers", silent[0], rule)
+
+
 def _sizes(text: str) -> list[int]:
     """Return several values of k."""
     words = words_of(text) or ()
@@ -221,7 +281,8 @@ def _report(report: Path | None) -> list[Output]:
     return [] if report is None else [Output("report", report, (".html", ".json"))]
 
 
-def _check_files(file: Path, outputs: Sequence[Output], *, force: bool) -> None:
+def check_files(file: Path, outputs: Sequence[Output], *, force: bool) -> None:
+    """Refuse outputs that cannot be written, that are the table itself, or that are there already without force."""
     check_outputs(outputs)
     keep_known(outputs)
     for output in outputs:
@@ -241,5 +302,5 @@ def _made(method: str, roles: Roles, rules: Rules, more: dict[str, Any]) -> Disg
     unheard = [name for name, value in more.items() if value and name not in taken]
     if unheard:
         raise InvalidParameter(unheard[0], more[unheard[0]], f"left out with {method}")
-    made: Disguise = kind(roles, rules, **{name: value for name, value in more.items() if name in taken})
+    made: Disguise = kind(roles, rules, **{name: value for name, value in more.items() if name in taken and value})
     return made

@@ -31,6 +31,11 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither audit randomised-response --samples 1000000 --report evidence.html",
             "dither audit noise",
         ),
+        "report-location": (
+            "dither report-location 48.8584 2.2945 --epsilon-per-metre 0.005 --box 48.7,2.1,49.0,2.6 --limit 0.5",
+            "dither report-location 48.8606 2.3376 --epsilon-per-metre 0.005      # the file remembers the box",
+            "dither report-location --again                                       # the last report, at no cost",
+        ),
         "specimens": ("dither specimens", "dither specimens gain-ratio"),
         "demo": ("dither demo", "dither demo --out report.html", "dither demo --stream"),
         "attack": ("dither attack list", "dither attack known-set -o known-set.html"),
@@ -51,6 +56,17 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             'dither datasets raise-budget clinic --epsilon 3 --reason "the ethics board agreed to a second study"',
         ),
         "datasets set-quota": ("dither datasets set-quota clinic ana --epsilon 0.5",),
+        "datasets open": ("dither datasets open clinic",),
+        "datasets pause": ('dither datasets pause clinic --reason "somebody found a mistake in the file"',),
+        "datasets close": ('dither datasets close clinic --reason "the study is over"',),
+        "approvals": ("dither approvals list --waiting", "dither approvals approve 12"),
+        "published": ("dither published list", 'dither published add 12 --title "Visits by ward"'),
+        "approvals list": ("dither approvals list --waiting",),
+        "approvals approve": ("dither approvals approve 12", "dither approvals approve 12 --as boss"),
+        "approvals decline": ('dither approvals decline 12 --because "ask for whole weeks"',),
+        "published list": ("dither published list",),
+        "published add": ('dither published add 12 --title "Visits by ward"',),
+        "published withdraw": ('dither published withdraw 12 --because "its title was wrong"',),
         "datasets rename": ("dither datasets rename clinic clinic_2024",),
         "datasets retire": ('dither datasets retire clinic --reason "the study is over"',),
         "datasets history": ("dither datasets history clinic",),
@@ -90,8 +106,47 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "disguise": (
             "dither disguise visits.csv --quasi age,region --sensitive ward --k 5 --l 3 "
             "-o shown.csv --report shown.html",
-            "dither disguise visits.csv --quasi age,region --k 5 --method optimal --hierarchies levels.yaml "
-            "--suppression 0.02 -o shown.csv",
+            "dither disguise table --help             # the options of the line above",
+            "dither disguise totals sales.csv --by town,trade --value turnover --threshold 3 -o shown.csv",
+        ),
+        "disguise table": (
+            "dither disguise table visits.csv --quasi age,region --sensitive ward --k 5 --l 3 "
+            "-o shown.csv --report shown.html",
+            "dither disguise table visits.csv --quasi age,region --k 5 --method optimal --hierarchies levels.yaml "
+            "-o shown.csv",
+        ),
+        "disguise cells": (
+            "dither disguise cells visits.csv --method rank-swapping --columns age --width 0.05 -o shown.csv",
+            "dither disguise cells visits.csv --method post-randomisation --columns ward --keep 0.8 -o shown.csv",
+        ),
+        "disguise anatomy": (
+            "dither disguise anatomy visits.csv --quasi age,region --sensitive ward --l 3 "
+            "-o people.csv --values wards.csv",
+        ),
+        "disguise slices": (
+            "dither disguise slices visits.csv --quasi age,region --sensitive ward --l 2 -o shown.csv",
+            'dither disguise slices visits.csv --quasi age,region --sensitive ward --l 2 --together "age;region,ward" '
+            "-o shown.csv",
+        ),
+        "disguise totals": (
+            "dither disguise totals sales.csv --by town,trade --value turnover --threshold 3 --p-percent 10 "
+            "-o shown.csv",
+            "dither disguise totals sales.csv --by town,trade --value turnover --round 5 -o shown.csv",
+        ),
+        "disguise baskets": ("dither disguise baskets items.csv --k 5 --m 2 --hierarchy kinds.csv -o shown.csv",),
+        "disguise join": (
+            "dither disguise join clinic.csv insurer.csv --person id --quasi age,region,tariff --k 5 -o joined.csv",
+        ),
+        "disguise releases": (
+            "dither disguise releases may.csv june.csv --person id --quasi age,region --sensitive ward",
+        ),
+        "disguise matrix": (
+            "dither disguise matrix readings.csv --method rotation --blur 0.5 --known 4 -o shown.csv",
+            "dither disguise matrix readings.csv --method ranks --kept 5 --restore -o shown.csv",
+        ),
+        "disguise network": (
+            "dither disguise network roads.csv --method paths --pairs pairs.csv -o shown.csv",
+            "dither disguise network roads.csv --method alike --k 3 --mu 0.5 --directed -o shown.csv",
         ),
         "risk": (
             "dither risk visits.csv --quasi age,region --sensitive ward",

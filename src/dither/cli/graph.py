@@ -50,8 +50,9 @@ def graph(
         str,
         typer.Option(
             help="Of a count: auto, ladder, smooth, laplace; with --delta also noisy-local, truncated; where nodes are "
-            "protected projection, flow or race of edges, programmes, quick or race of triangles. Of a synthetic graph "
-            "auto, clustered, top-edges, joint-degrees, communities, degrees, densities, kronecker or hierarchy."
+            "protected projection, flow, race, recursive of edges, programmes, quick, race, recursive of triangles. Of "
+            "a synthetic graph auto, clustered, top-edges, joint-degrees, communities, degrees, densities, kronecker "
+            "or hierarchy."
         ),
     ] = "auto",
     error: Annotated[

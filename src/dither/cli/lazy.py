@@ -28,18 +28,32 @@ class Verb(NamedTuple):
     summary: str
 
 
-def group(verbs: Mapping[str, Verb], panels: Mapping[str, Sequence[str]] | None = None, **options: Any) -> typer.Typer:
+def group(
+    verbs: Mapping[str, Verb],
+    panels: Mapping[str, Sequence[str]] | None = None,
+    *,
+    usual_verb: str | None = None,
+    **options: Any,
+) -> typer.Typer:
     """Return a group of verbs, none of which is imported before it is typed.
 
     Args:
         verbs: by the words that are typed, in the order in which they are listed.
         panels: under which title verbs are listed, those of a title in their order; None for one list.
+        usual_verb: what is meant where the first word is no verb; none if not given.
         options: of the group, as Typer takes them.
 
     """
 
     class Group(_Group):
         """Puts the verb itself in the place of what stands for it in the list."""
+
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            """Return what is left of the words; the usual verb may be left out."""
+            if usual_verb is not None and args and args[0] not in {*verbs, *HELP["help_option_names"]}:
+                args = [usual_verb, *args]
+            found: list[str] = super().parse_args(ctx, args)
+            return found
 
         def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
             """Return the verb that was typed, and what is left for it."""
@@ -115,7 +129,9 @@ def _write_examples(ctx: Any, formatter: Any) -> None:
 def _loaded(name: str, place: str) -> Any:
     """Return a verb as a command."""
     made = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    made.command(name, cls=_Command, context_settings=HELP)(function_of(place))
+    function = function_of(place)
+    settings = {**HELP, **getattr(function, "context_settings", {})}
+    made.command(name, cls=_Command, context_settings=settings)(function)
     return typer.main.get_command(made)
 
 

@@ -10,7 +10,8 @@ from dither.cli.console import print_json, say, words_of
 from dither.cli.options import DataSetName, Delta, Home, Json, Rho
 from dither.cli.tables import new_table, print_table
 from dither.curator.folder import Curator
-from dither.curator.people import USUAL_DAYS, People, Scope
+from dither.curator.ledger.terms import Allowance, Approval
+from dither.curator.people import USUAL_DAYS, Grant, People, Scope
 from dither.errors import InvalidParameter
 from dither.privacy import Loss, stated_loss
 
@@ -44,6 +45,15 @@ def grant(
         str | None,
         typer.Option(help="What a request over HTTP loses where it states nothing; else as before, 'none' to end it."),
     ] = None,
+    allowance: Annotated[
+        str | None,
+        typer.Option(help="How fast the quota may be spent: '0.1 every 7 days'; what is not used stays. Or 'none'."),
+    ] = None,
+    approval: Annotated[
+        str | None,
+        typer.Option(help="Which releases others must agree to first: 'each', 'above 0.1', or 'none'."),
+    ] = None,
+    approvers: Annotated[int | None, typer.Option(help="How many must agree, 1 or 2.")] = None,
     home: Home = None,
 ) -> None:
     """Let a person ask of a data set, within a quota of its budget."""
@@ -51,17 +61,22 @@ def grant(
         raise InvalidParameter("quota", quota, "given, or replaced by --rho")
     kind = "epsilon" if rho is None else "rho"
     said = {"most": most, "usual": usual}
-    limits: dict[str, Loss | None] = {name: _loss(kind, text) for name, text in said.items()}
+    limits: dict[str, Any] = {name: _loss(kind, text) for name, text in said.items()}
+    said |= {"allowance": allowance, "approval": approval}
+    limits |= {"allowance": _allowance(allowance), "approval": _approval(kind, approval, approvers)}
     with Curator.open(home) as curator:
         registered = curator.registered(dataset)
         for before in People(curator).grants(person):
             if before.dataset == registered:
                 # A new quota alone lifts no limit that was set before.
                 limits |= {name: getattr(before, name) for name, text in said.items() if text is None}
+                if approval is None and approvers is not None and before.approval is not None:
+                    limits["approval"] = Approval(before.approval.above, approvers)
         People(curator).grant(person, dataset, stated_loss(epsilon=quota, delta=delta, rho=rho), **limits)
         balance = curator.ledger.balance(registered, person)
-    bound = "" if limits["most"] is None else f"; at most {limits['most']} a release"
-    say(f"{balance}{bound}")
+    bounds = [] if limits["most"] is None else [f"at most {limits['most']} a release"]
+    bounds += [str(limits[name]) for name in ("allowance", "approval") if limits[name] is not None]
+    say("; ".join([str(balance), *bounds]))
 
 
 def revoke(
@@ -98,11 +113,11 @@ def show(home: Home = None, as_json: Json = False) -> None:
             }
             for one in people.all()
         ]
-        most = {(each.person, curator.called(each.dataset)): each.most for each in granted if each.most is not None}
+        terms = {(each.person, curator.called(each.dataset)): _terms(each) for each in granted}
     if as_json:
         print_json(rows)
         return
-    bounds = {place: f" (at most {bound} a release)" for place, bound in most.items()}
+    bounds = {place: f" ({bound})" for place, bound in terms.items() if bound}
     table = new_table("person", "role", "may still spend")
     for row in rows:
         left = ", ".join(f"{name}: {left}{bounds.get((row['name'], name), '')}" for name, left in row["grants"].items())
@@ -152,6 +167,33 @@ def revoke_token(
     with Curator.open(home) as curator:
         People(curator).revoke_token(token)
     say(f"{token} lets nobody in any more")
+
+
+def _terms(grant: Grant) -> str:
+    most = None if grant.most is None else f"at most {grant.most} a release"
+    return "; ".join(str(term) for term in (most, grant.allowance, grant.approval) if term is not None)
+
+
+def _allowance(text: str | None) -> Allowance | None:
+    """Return what was typed: '0.1 every 7 days'."""
+    if text is None or text == _NONE:
+        return None
+    words = text.split()
+    if len(words) == 3 and words[1:] == ["every", "day"]:
+        words[2:] = ["1", "days"]
+    if len(words) != 4 or words[1] != "every" or words[3] not in ("day", "days") or not words[2].isdecimal():
+        raise InvalidParameter("allowance", text, "such as '0.1 every 7 days', or 'none'")
+    return Allowance.of(words[0], int(words[2]))
+
+
+def _approval(kind: str, text: str | None, approvers: int | None) -> Approval | None:
+    """Return what was typed: 'each', or 'above 0.1'."""
+    if text is None or text == _NONE:
+        return None
+    words = text.split()
+    if words != ["each"] and (len(words) != 2 or words[0] != "above"):
+        raise InvalidParameter("approval", text, "'each', 'above 0.1' or 'none'")
+    return Approval(None if words == ["each"] else _loss(kind, words[1]), approvers or 1)
 
 
 def _loss(kind: str, text: str | None) -> Loss | None:

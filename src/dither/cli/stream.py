@@ -13,12 +13,12 @@ import typer
 
 from dither.cli import ask
 from dither.cli.console import complain, note, print_json, say
-from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Force, Home, Json, Quoted, Rho
+from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Force, Home, Json, Quoted, Rho, Server
 from dither.cli.outputs import Output, table_output, write_whole
 from dither.cli.progress import progress
 from dither.curator.offers.streams import ticked_of
 from dither.curator.streams.seizable import SeizableStream
-from dither.curator.streams.stream import Stream
+from dither.curator.streams.stream import NOTHING_FED, Stream
 from dither.errors import InvalidParameter
 from dither.publish.queries.result import QueryResult
 from dither.publish.streams.asked import StreamAnswer
@@ -64,6 +64,7 @@ def open_stream(
     ] = None,
     analyst: Analyst = "curator",
     is_quoted: Quoted = False,
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -103,8 +104,7 @@ def feed(
             rule = "'exact', to be fed by itself: this one keeps nothing when a command ends; say --rows with release"
             raise InvalidParameter("kept", "noisy", rule)
         is_new = opened.feed(file, batch=batch)
-    before = f"batch {batch} was taken before: nothing was done, whatever rows came with that name now"
-    say("taken" if is_new else before)
+    say("taken" if is_new else f"batch {batch} was taken before, with these rows: nothing was done")
 
 
 def release(
@@ -121,6 +121,7 @@ def release(
     out: Out = None,
     force: Force = False,
     analyst: Analyst = "curator",
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -135,7 +136,7 @@ def release(
             opened.feed(rows)
         is_kept = not isinstance(opened, SeizableStream)
         if is_kept and opened.is_without_rows:
-            complain("nothing was ever fed to this stream: its ticks are released as empty ones, and stay so")
+            complain(NOTHING_FED)
         before = opened.released
         with progress("releasing"):
             result = opened.release(until, now=now)
@@ -161,6 +162,7 @@ def show(
     out: Out = None,
     force: Force = False,
     analyst: Analyst = "curator",
+    server: Server = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -185,7 +187,9 @@ def show(
             note(f"wrote {out}")
 
 
-def close(dataset: DataSetName, name: Name, analyst: Analyst = "curator", home: Home = None) -> None:
+def close(
+    dataset: DataSetName, name: Name, analyst: Analyst = "curator", server: Server = None, home: Home = None
+) -> None:
     """Release nothing more, for ever; what was paid for and not released is not given back."""
     with _found(home, dataset, analyst, name) as opened:
         opened.end()
@@ -224,7 +228,7 @@ def _errors(mechanism: StreamAnswer) -> dict[str, dict[str, int]]:
 
 def _done(opened: Stream) -> str:
     """Say how many ticks are released, and of how many."""
-    steps = opened.mechanism.steps
+    steps = opened.to_dict()["ticks"]
     return f"{opened.released} ticks" if steps is None else f"{opened.released} of {steps} ticks"
 
 

@@ -103,31 +103,44 @@ class Continuing:
         table: str | None = None,
         columns: Sequence[str] | None = None,
         *,
+        kind: str = "counts",
         epsilon: Number | None = None,
         delta: Number | None = None,
         rho: Number | None = None,
         loss: Loss | None = None,
         bins: Mapping[str, Any] | None = None,
-        corrections: int = 2,
+        corrections: int | None = None,
         questions: int = 1000,
+        metric: Any = None,
+        degree: int | None = None,
+        candidates: int | None = None,
+        top: int | None = None,
         only_read: bool = False,
     ) -> Talk:
-        """Open a conversation: any number of counting questions, paid for as a whole now; or open it again, free.
+        """Open a conversation: any number of questions, paid for as a whole now; or open it again, free.
 
         ``session.quote(session.offer.conversation(...))`` says what it would cost.
 
         Args:
             name: the caller's name for it, by which it is found again.
             table: the name of a private table; left out for a conversation that was opened before.
-            columns: which can be asked about: each with categories or bounds.
+            columns: which can be asked about: each with categories or bounds; left out for "cuts".
+            kind: "counts" of rows; or, for reference, "cuts", the edges between two sets of nodes of a graph;
+                "distances", how far all rows are from a value of one column, added up; "disjunctions", how many rows
+                have any of some columns of two values; "minimisers", which candidate has the least loss.
             epsilon: what all answers together may lose, alone or with ``delta``; or ``rho`` instead of both.
             delta: the probability that the epsilon bound may be exceeded.
             rho: a loss in zero-concentrated differential privacy: Gaussian noise.
             loss: what may be lost as a record, in place of these three.
             bins: for numeric columns a number of cells, or their edges; by default a cell for each integer where there
                 are at most 256, else 32 cells.
-            corrections: how many gross errors of the model are measured.
+            corrections: how many gross errors of the model are measured; by default 2 for counts, 10 for minimisers and
+                else 20.
             questions: about how many will be asked; any number may be.
+            metric: of "distances", between cells: "line", by default, "circle", or a table of whole distances.
+            degree: of "disjunctions": that of the polynomial; by default 2.
+            candidates: of "minimisers": how many a question has.
+            top: of "minimisers": the largest loss of a candidate on one row.
             only_read: whether to read what was answered, and ask nothing: also while another process asks, and after
                 the table was declared otherwise.
 
@@ -135,17 +148,15 @@ class Continuing:
         from dither.curator.conversations import found_conversation, opened_conversation
 
         session = cast("Session", self)
-        if table is None:
+        if table is None and kind == "counts":
             return found_conversation(session, name, only_read=only_read)
         if only_read:
             raise InvalidParameter("only_read", True, "left out with a table, which is paid for; or the name alone")
-        if columns is None:
-            raise InvalidParameter("columns", None, "said: the columns that can be asked about")
         said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
+        how: dict[str, Any] = {"bins": bins, "corrections": corrections, "questions": questions}
+        how |= {"metric": metric, "degree": degree, "candidates": candidates, "top": top}
         with saying_what_is_left(session.balance):
-            offer = session.offer.conversation(
-                table, columns, **said, bins=bins, corrections=corrections, questions=questions
-            )
+            offer = session.offer.conversation(table, columns, kind=kind, **said, **how)
         session.check_declared()
         session.check_offer(offer)
         return opened_conversation(session, offer, name)

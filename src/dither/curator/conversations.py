@@ -16,14 +16,16 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from dataclasses import asdict
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.curator.ledger import Receipt
 from dither.curator.offers.answers import read_query
-from dither.curator.offers.conversations import planned_of
+from dither.curator.offers.conversations import planned_from, planned_of
 from dither.curator.streams.book import PlainBook
 from dither.curator.streams.opening import book_owner, book_paths, checked_stream_name, paid
 from dither.data import wire
@@ -33,13 +35,13 @@ from dither.errors import EngineFailure, HandleMisuse, InvalidParameter, NotFoun
 from dither.exact import Number, probability
 from dither.lift.attributes import Attributes, Axes
 from dither.lift.cells import Cells
+from dither.lift.edges import Edges
 from dither.lift.offer import Offer
 from dither.mechanisms.core.kept import converse_with_key
 from dither.privacy import Loss
-from dither.publish.interactive.construction import Answer, ModelTalk
-from dither.publish.interactive.planning import CountAnswer, PlannedConversation, plan_conversation
+from dither.publish.interactive.planning import PlannedConversation
 from dither.publish.interactive.products import Product, WeightedRecords
-from dither.publish.interactive.updates import Mask
+from dither.publish.interactive.question_kinds import PlannedQuestions
 
 if TYPE_CHECKING:
     from dither.curator.session import Session
@@ -52,6 +54,8 @@ KIND: Final = (
 )
 _LONGEST: Final = 10_000
 T = TypeVar("T")
+#: What a conversation answers: counts of cells, or other questions.
+AnyPlanned: TypeAlias = PlannedConversation | PlannedQuestions
 
 
 class FrozenRecords:
@@ -88,19 +92,34 @@ class Talk(Closing):
 
     """
 
-    def __init__(self, name: str, session: Session, planned: PlannedConversation, book: PlainBook, place: str) -> None:
+    def __init__(self, name: str, session: Session, planned: AnyPlanned, book: PlainBook, place: str) -> None:
         self.name = name
         self.receipt = place
         self.planned = planned
         self._session = session
         self._book = book
-        self._conversation: ModelTalk[Any] | None = None
+        self._conversation: Any = None
         self._records: WeightedRecords | None = None
-        self._known: dict[str, Answer] = {}
-        self._frozen = FrozenRecords(planned.mechanism.source.attributes)
+        self._known: dict[str, Any] = {}
         # How many records of the book the conversation knows: its noise is that of the next one.
         self._read = 0
         self._is_open = True
+
+    @cached_property
+    def _frozen(self) -> FrozenRecords:
+        """What is kept of records that are not frozen as a table."""
+        return FrozenRecords(self._counted.mechanism.source.attributes)
+
+    @property
+    def _counted(self) -> PlannedConversation:
+        """The plan, of a conversation that counts."""
+        if not isinstance(self.planned, PlannedConversation):
+            raise HandleMisuse("there are no conditions in a conversation that does not count")
+        return self.planned
+
+    @property
+    def _is_product(self) -> bool:
+        return isinstance(self.planned, PlannedConversation) and self.planned.mechanism.is_product
 
     @property
     def loss(self) -> Loss:
@@ -124,11 +143,13 @@ class Talk(Closing):
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is public about the conversation, as plain data."""
+        source = self.planned.mechanism.source
+        about = {"nodes": source.nodes} if isinstance(source, Edges) else {"cells": source.attributes.cells}
         return {
             "name": self.name,
             "what": self.planned.words,
-            "columns": list(self.planned.questions.columns),
-            "cells": self.planned.mechanism.source.attributes.cells,
+            "columns": list(self.planned.columns),
+            **about,
             "loss": self.loss.to_dict(),
             "unit": str(self.planned.mechanism.distance),
             "asked": self.asked,
@@ -136,12 +157,14 @@ class Talk(Closing):
             "receipt": self.receipt,
         }
 
-    def ask(self, question: str, *, confidence: Number = "0.95") -> CountAnswer:
-        """Return how many rows a question counts, at no further cost; the same question has the same answer.
+    def ask(self, question: str, *, confidence: Number = "0.95") -> Any:
+        """Return the answer to a question, at no further cost; the same question has the same answer.
 
         Args:
             question: ``SELECT COUNT(*) FROM table WHERE ...``, or the condition alone, over the columns of the
-                conversation.
+                conversation. Of cuts two sets of nodes, ``ann, bob | carl``, or one for all edges that leave it; of
+                distances a place; of disjunctions columns, ``smokes, drinks``; of minimisers a JSON table of losses, a
+                row for each candidate and a column for each cell.
             confidence: the level of the interval, for one question.
 
         """
@@ -166,11 +189,11 @@ class Talk(Closing):
                 self._known[question] = answer
         return self.planned.present(question, self._known[question], level)
 
-    def answers(self, *, confidence: Number = "0.95") -> tuple[CountAnswer, ...]:
+    def answers(self, *, confidence: Number = "0.95") -> tuple[Any, ...]:
         """Return all answers so far, in the order of the questions; nothing is asked by this."""
         level = probability("confidence", confidence, open_below=True)
         asked = list(self._here().numbers(1))
-        found = [Answer(**one) for one in self._book.answers(1)]
+        found = [self.planned.answer_of(one) for one in self._book.answers(1)]
         return tuple(
             self.planned.present(one["question"], answer, level) for one, answer in zip(asked, found, strict=False)
         )
@@ -185,18 +208,17 @@ class Talk(Closing):
         """Freeze the counts, unless they are frozen: from then on the tables are not read again."""
         if self._here().frozen:
             return
-        mechanism = self.planned.mechanism
-        if mechanism.is_product:
+        if self._is_product:
             rows = self._rows()
-            counts = np.concatenate([rows.count(axes).ravel() for axes in mechanism.method.sets])
+            counts = np.concatenate([rows.count(axes).ravel() for axes in self._counted.mechanism.method.sets])
         else:
-            counts = self._from_engine(mechanism.source.read)
+            counts = self._from_engine(self.planned.mechanism.read)
         self._book.freeze([({"counts": _written(counts)}, {})], first=0)
 
     def _rows(self) -> WeightedRecords:
         """Return the cells that are not empty, as they were when this process first looked; private."""
         if self._records is None:
-            self._records = self._from_engine(self.planned.mechanism.records)
+            self._records = self._from_engine(self._counted.mechanism.records)
         return self._records
 
     def _from_engine(self, read: Callable[[Engine], T]) -> T:
@@ -206,10 +228,12 @@ class Talk(Closing):
             return read(engine)
         raise EngineFailure
 
-    def _asked(self, question: str) -> Product | Mask:
+    def _asked(self, question: str) -> Any:
         """Return what a question is about, or reject it before anything is written down."""
         if not isinstance(question, str) or not 0 < len(question) <= _LONGEST:
             raise InvalidParameter("question", question, f"a text of 1 to {_LONGEST} characters")
+        if not isinstance(self.planned, PlannedConversation):
+            return self.planned.asked(question)
         first = question.split(None, 1)[:1]
         text = question
         if first and first[0].upper() not in ("SELECT", "WITH"):
@@ -218,7 +242,7 @@ class Talk(Closing):
             text = f'SELECT COUNT(*) FROM "{name}" WHERE {question}'  # noqa: S608
         return self.planned.asked(read_query(self._session.dataset, text))
 
-    def _resumed(self) -> ModelTalk[Any]:
+    def _resumed(self) -> Any:
         """Return the conversation, asked all that was asked before; its answers must be those that were stored."""
         if self._conversation is None:
             self.begin()
@@ -249,6 +273,8 @@ class Talk(Closing):
 
     def _thawed(self, counts: NDArray[np.int64]) -> Any:
         """Return frozen counts in the form that the method takes."""
+        if not isinstance(self.planned, PlannedConversation):
+            return self.planned.mechanism.told(counts)
         mechanism = self.planned.mechanism
         if not mechanism.is_product:
             return counts.reshape(mechanism.source.shape)
@@ -321,7 +347,7 @@ def found_conversation(session: Session, name: str, *, only_read: bool = False) 
         if only_read:
             # As it was declared then; books of before say nothing of it.
             declared = wire.decode(about["dataset"]) if "dataset" in about else session.dataset
-            planned = plan_conversation(declared, loss=Loss.from_dict(about["loss"]), **about["asked"])
+            planned = planned_from(declared, about["asked"], Loss.from_dict(about["loss"]))
             return Talk(name, session, planned, book, session.place(charges[0]))
         offer = session.offer.conversation(**about["asked"], loss=Loss.from_dict(about["loss"]))
     except BaseException:
@@ -350,8 +376,11 @@ def _charges(session: Session, name: str, digest: str) -> list[Receipt]:
     return [known for known in found if known.account == session.account and known.request_digest == digest]
 
 
-def _declared(source: Cells) -> str:
+def _declared(source: Cells | Edges) -> str:
     """Return a digest of what counts as what: rows, cells, limits and unit, wherever the rows are."""
+    if isinstance(source, Edges):
+        graph = [_placeless(wire.encode(source)), {str(unit): str(moved) for unit, moved in source.moves().items()}]
+        return hashlib.sha256(json.dumps(graph, sort_keys=True).encode()).hexdigest()
     parts = [wire.encode(source.relation), *map(wire.encode, source.axes), wire.encode(source.dataset.unit)]
     limits = [repr(source.limits), str(source.sensitivity.l1), str(source.sensitivity.l2)]
     return hashlib.sha256(json.dumps([_placeless(parts), limits], sort_keys=True).encode()).hexdigest()
@@ -395,13 +424,6 @@ def _counts(text: str) -> NDArray[np.int64]:
     return np.frombuffer(base64.b64decode(text), dtype="<i8").astype(np.int64)
 
 
-def _plain(answer: Answer) -> dict[str, Any]:
+def _plain(answer: Any) -> dict[str, Any]:
     """Return an answer as plain data, to be sealed; floats are written to the last digit."""
-    return {
-        "value": answer.value,
-        "source": answer.source,
-        "ground": answer.ground,
-        "centre": answer.centre,
-        "variance": answer.variance,
-        "largest": answer.largest,
-    }
+    return asdict(answer)

@@ -8,12 +8,12 @@ needs a key of one's own.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from dither.curator.in_turn import InTurn
-from dither.curator.ledger import Receipt
+from dither.curator.ledger import Ledger, Receipt
 from dither.curator.offers import answers
 from dither.curator.price import Price, saying_what_is_left
 from dither.curator.request import Request
@@ -32,9 +32,13 @@ VERBS: Final = (
     *("marginals", "synthesize", "synthesize_families", "anonymize", "fit", "graph_answer", "graph_synthesis"),
     *("place_counts", "place_journeys", "method"),
 )
+#: What can be priced from elsewhere: also what is opened, and goes on after it was paid for.
+QUOTED: Final = (*VERBS, "stream", "conversation")
 #: How a key begins that nobody has chosen; none that is chosen may.
 USUAL: Final = "same-"
 _AUTO: Final = ("auto_share",)
+#: How many digits of the question's digest a key has: two questions that share them would each be told of the other.
+_QUESTION: Final = 32
 #: What changes nothing about the price of a query.
 _NOT_QUOTED: Final = ("confidence", "description")
 
@@ -83,11 +87,11 @@ def quoted(session: Session, verb: str, written: Any) -> Quote | Price:
 
     Args:
         session: whose data set and account.
-        verb: one of ``VERBS``.
+        verb: one of ``QUOTED``.
         written: its words, as ``write_words`` writes them, without a key.
 
     """
-    words = _checked(session, verb, written)
+    words = _checked(session, verb, written, QUOTED)
     with _naming_words(verb):
         if verb in ("sql", "ask"):
             for name in _NOT_QUOTED:
@@ -108,7 +112,30 @@ def usual_key(request: Request, edition: int) -> str:
         edition: of the rows, as it was before they were opened.
 
     """
+    return f"{_same_question(request)}{request.digest}-{edition}"
+
+
+def former_key(request: Request, edition: int) -> str:
+    """Return the key that such a request was given before keys named the question: its answer is found by it."""
     return f"{USUAL}{request.digest}-{edition}"
+
+
+def known_answers(ledger: Ledger, request: Request, edition: int, analysts: Collection[str] | None) -> list[Receipt]:
+    """Return the stored answers to the same question about the same rows, at any loss, the dearest last.
+
+    Args:
+        ledger: where they are.
+        request: what is asked.
+        edition: of the rows.
+        analysts: whose answers; None for everybody's.
+
+    """
+    found = ledger.answers_that_begin(request.dataset, _same_question(request), analysts)
+    return sorted((one for one in found if one.key.endswith(f"-{edition}")), key=lambda one: (one.loss.rho, one.entry))
+
+
+def _same_question(request: Request) -> str:
+    return f"{USUAL}{request.question[:_QUESTION]}-"
 
 
 def is_usual(key: str) -> bool:
@@ -116,9 +143,9 @@ def is_usual(key: str) -> bool:
     return key.startswith(USUAL)
 
 
-def _checked(session: Session, verb: str, written: Any) -> dict[str, Any]:
-    if verb not in VERBS:
-        raise InvalidParameter("verb", verb, f"one of {', '.join(VERBS)}")
+def _checked(session: Session, verb: str, written: Any, verbs: tuple[str, ...] = VERBS) -> dict[str, Any]:
+    if verb not in verbs:
+        raise InvalidParameter("verb", verb, f"one of {', '.join(verbs)}")
     words = read_words(written, session.dataset)
     if "key" in words:
         raise InvalidParameter("words.key", words["key"], "left out: the name of a request is given beside its words")

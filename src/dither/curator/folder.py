@@ -38,13 +38,16 @@ from dither.curator.adding import (
 )
 from dither.curator.checking import TableCheck, check_files
 from dither.curator.editions import Edition, as_read, has_same_rows, marks_of, readable
+from dither.curator.governing import GoverningVerbs
 from dither.curator.ledger import OWNER, Ledger, open_ledger
 from dither.curator.ledger.anchor import anchors_folder
+from dither.curator.ledger.standing import OPEN
 from dither.curator.marks import remember, remembered
 from dither.curator.owners import OwnersVerbs
 from dither.curator.same_rows import refuse_frames_twice, refuse_rows_twice
 from dither.curator.session import Session
 from dither.curator.shared_keys import refuse_shared_keys
+from dither.curator.sharing import keep_declared, learn_declared
 from dither.curator.shown import curator_html
 from dither.data.closing import Closing
 from dither.data.files import dump_schema, load_schema, loads
@@ -76,7 +79,7 @@ class Settings:
     service: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Curator(OwnersVerbs, Closing):
+class Curator(OwnersVerbs, GoverningVerbs, Closing):
     """An opened folder: data sets, sessions, the ledger, and what an owner decides about each data set.
 
     >>> import tempfile
@@ -149,6 +152,7 @@ class Curator(OwnersVerbs, Closing):
         delta: Number | None = None,
         rho: Number | None = None,
         in_place: bool = False,
+        is_draft: bool = False,
     ) -> DataSet:
         """Import the rows of a data set and register it with its budget; what fails leaves nothing behind.
 
@@ -164,6 +168,7 @@ class Curator(OwnersVerbs, Closing):
             delta: the probability that the epsilon bound may be exceeded.
             rho: a budget in zero-concentrated differential privacy.
             in_place: whether Parquet files are read where they are, after they were checked whole, and not copied.
+            is_draft: whether a new data set can only be priced until ``set_stage`` opens it.
 
         Raises:
             EngineUnavailable: a file is not what it should be; the message names it, with line or column and reason.
@@ -187,7 +192,9 @@ class Curator(OwnersVerbs, Closing):
                 self._refuse_second_name(dataset, draft.edition, known)
                 refuse_rows_twice(dataset, draft.edition)
                 refuse_shared_keys(dataset, draft)
-                self._keep(draft, budget, str(dataset.unit), known.get(dataset.name))
+                stage = "draft" if is_draft else OPEN
+                self._keep(draft, budget, str(dataset.unit), known.get(dataset.name), stage)
+            keep_declared(self.ledger, dataset.name, text)
         return dataset
 
     def as_read(self, dataset: DataSet, given: Mapping[str, Any] | None = None) -> DataSet:
@@ -202,12 +209,14 @@ class Curator(OwnersVerbs, Closing):
 
     def datasets(self) -> tuple[DataSet, ...]:
         """Return all registered data sets by name."""
+        learn_declared(self.ledger, self.folder)
         for name in names_with_rows(self.folder):
             self._show_registered(name)
         return tuple(load_schema(path) for path in sorted((self.folder / "datasets").glob("*.yaml")))
 
     def dataset(self, name: str) -> DataSet:
         """Return one data set, by what it is called now; its own name is the one that it is registered with."""
+        learn_declared(self.ledger, self.folder)
         registered = self.registered(name) if name.isidentifier() else name
         path = schema_of(self.folder, registered)
         if name.isidentifier():
@@ -264,7 +273,7 @@ class Curator(OwnersVerbs, Closing):
         with one_at_a_time(self.folder):
             remove_copies(self.folder, name)
 
-    def _keep(self, draft: Draft, budget: Loss, unit: str, known: set[str] | None) -> None:
+    def _keep(self, draft: Draft, budget: Loss, unit: str, known: set[str] | None, stage: str) -> None:
         """Put a draft in place and register it; see ``adding`` for the order and for what holds if this ends midway."""
         name, is_new = draft.dataset, draft.dataset not in self.ledger.datasets()
         if not is_new:
@@ -278,7 +287,7 @@ class Curator(OwnersVerbs, Closing):
             remember(self.folder, name, marks - (known or set()), is_first=is_first)
         try:
             draft.keep()
-            self.ledger.register(name, budget=budget, unit=unit)
+            self.ledger.register(name, budget=budget, unit=unit, stage=stage)
         except BaseException:
             with suppress(DitherError, OSError):
                 self._settle()

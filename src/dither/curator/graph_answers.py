@@ -13,7 +13,8 @@ class GraphAnswers:
 
     All take what a release may lose (``epsilon``, with or without ``delta``, ``rho`` or ``loss``), ``key``,
     ``confidence``, ``since`` and ``until`` where the graph has a time, and counts also ``method``: "auto", "ladder",
-    "smooth", "laplace", "noisy-local" or "truncated"; where nodes are protected "auto", "projection", "flow" or "race".
+    "smooth", "laplace", "noisy-local" or "truncated"; where nodes are protected "auto", "projection", "flow", "race" or
+    "recursive".
     """
 
     def __init__(self, release: Callable[..., QueryResult], table: str, synthesize: Callable[..., QueryResult]) -> None:

@@ -6,7 +6,7 @@ From entries of the ledger alone: public words, times and losses, never a row.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
@@ -26,6 +26,13 @@ _ACTS: Final = {
     "rename": "renamed",
     "retire": "retired",
     "edition": "other rows were added: a new edition",
+    "stage": "is now",
+    "revoke": "may ask no more:",
+    "ask": "an approval is asked for:",
+    "approve": "a release is approved",
+    "decline": "a release is declined",
+    "publish": "an answer is published",
+    "withdraw": "an answer is withdrawn",
 }
 #: What becomes of a release, by the kind of a later entry.
 _OUTCOMES: Final = {"answer": "answered", "seal": "failed", "draw": "drawn, not answered", "renew": "begun again"}
@@ -117,7 +124,8 @@ def history_of(ledger: Ledger, dataset: str) -> tuple[Act, ...]:
                 entry.number, entry.time, who, what, entry.loss, "waiting for its answer", entry.key, edition
             )
         elif entry.kind in _ACTS:
-            acts[entry.number] = Act(entry.number, entry.time, OWNER, _decided(entry), edition=edition)
+            by = entry.analyst if entry.kind == "ask" else entry.record.get("by", OWNER)
+            acts[entry.number] = Act(entry.number, entry.time, str(by), _decided(entry), edition=edition)
         elif entry.kind in _OUTCOMES or entry.kind == "return":
             number = latest.get((entry.analyst, entry.key))
             if number is not None:
@@ -145,15 +153,23 @@ def raises(ledger: Ledger, dataset: str) -> list[dict[str, Any]]:
 
 def _decided(entry: Entry) -> str:
     record = entry.record
-    told = {
+    told: dict[str, Callable[[], str]] = {
         "register": lambda: f"with {_loss(record['budget'])}",
         "raise": lambda: f"to {_loss(record['budget'])}",
         "quota": lambda: f"for {record['analyst']}: {_loss(record['quota'])}",
         "rename": lambda: f"to {record['name']}",
         "edition": lambda: str(record["budget"].get("edition", "")),
+        "stage": lambda: str(record["stage"]),
+        "revoke": lambda: str(record["analyst"]),
+        "ask": lambda: str(record["description"] or "a release"),
+        "approve": lambda: f"(question {record['about']})",
+        "decline": lambda: f"(question {record['about']})",
+        "publish": lambda: f"(entry {record['about']})",
+        "withdraw": lambda: f"(entry {record['about']})",
     }
     words = _ACTS[entry.kind] + (f" {told[entry.kind]()}" if entry.kind in told else "")
-    return f"{words} ({record['reason']})" if record.get("reason") else words
+    because = record.get("reason") or record.get("because")
+    return f"{words} ({because})" if because else words
 
 
 def _loss(record: Mapping[str, Any]) -> str:

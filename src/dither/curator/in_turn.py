@@ -92,6 +92,11 @@ class InTurn:
         return cls(clamps, finding, make, asking, stated, asked, name)
 
     @property
+    def planned(self) -> list[Offer[Any]]:
+        """All releases, the query with ranges that stand for those to be found."""
+        return [*self.finding, self.trial]
+
+    @property
     def trial(self) -> Offer[QueryResult]:
         """The query with its public clamps: as it is checked before, and never released."""
         return self.make(self.clamps.filled(self.clamps.usual))

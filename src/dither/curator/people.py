@@ -21,6 +21,7 @@ from dither.curator.keys import new_name, new_secret
 from dither.curator.ledger import OWNER
 from dither.curator.ledger.interface import checked_name
 from dither.curator.ledger.people import GrantRow, PeopleBooks, TokenRow
+from dither.curator.ledger.terms import Allowance, Approval, Terms, terms_of
 from dither.errors import InvalidParameter, NotFound
 from dither.privacy import Loss
 
@@ -78,6 +79,8 @@ class Grant:
         dataset: the name that the data set is registered with.
         most: what one release may lose at most; None for as much as the quota has.
         usual: what a release loses where nothing is stated; None where it must be.
+        allowance: how fast the quota may be spent; None for at once.
+        approval: which releases others must agree to; None for none.
 
     """
 
@@ -85,6 +88,8 @@ class Grant:
     dataset: str
     most: Loss | None = None
     usual: Loss | None = None
+    allowance: Allowance | None = None
+    approval: Approval | None = None
 
 
 @dataclass(frozen=True)
@@ -163,7 +168,15 @@ class People:
             raise NotFound(f"nobody is declared as {str(name)[:64]!r}; 'dither people list' says who is")
 
     def grant(
-        self, name: str, dataset: str, quota: Loss, *, most: Loss | None = None, usual: Loss | None = None
+        self,
+        name: str,
+        dataset: str,
+        quota: Loss,
+        *,
+        most: Loss | None = None,
+        usual: Loss | None = None,
+        allowance: Allowance | None = None,
+        approval: Approval | None = None,
     ) -> Grant:
         """Let a person ask of a data set, within a quota of its budget.
 
@@ -173,18 +186,18 @@ class People:
             quota: what all their releases together may lose, those so far included.
             most: what one release may lose at most.
             usual: what a release loses where nothing is stated.
+            allowance: how fast the quota may be spent, such as ``Allowance.of("0.1", days=7)``; what is not used stays.
+            approval: which releases others must agree to.
 
         """
         person = self.person(name)
         if person.role is Role.AUDITOR:
             raise InvalidParameter("name", name, "an analyst or a curator: an auditor spends nothing")
-        if usual is not None and most is not None and not usual <= most:
-            raise InvalidParameter("usual", usual, f"at most {most}, what one release may lose")
+        terms = Terms(most, usual, allowance, approval)
         registered = self._curator.dataset(dataset).name
-        self._curator.set_quota(dataset, name, quota)
-        grant = Grant(name, registered, most, usual)
-        self._books.keep_grant(GrantRow(name, registered, _written(most), _written(usual)))
-        return grant
+        self._books.set_quota(registered, name, quota, terms=terms)
+        self._books.keep_grant(name, registered)
+        return next(grant for grant in self.grants(name) if grant.dataset == registered)
 
     def withdraw(self, name: str, dataset: str) -> None:
         """Let a person ask no more of a data set; what they were answered stays theirs."""
@@ -194,7 +207,7 @@ class People:
     def grants(self, name: str | None = None) -> tuple[Grant, ...]:
         """Return what a person may ask, or what everybody may."""
         rows = self._books.grants(name)
-        return tuple(Grant(row.person, row.dataset, _read(row.most), _read(row.usual)) for row in rows)
+        return tuple(_grant(row) for row in rows)
 
     def new_token(self, name: str, *, days: int = USUAL_DAYS, scopes: tuple[Scope, ...] = tuple(Scope)) -> str:
         """Return a new token of a person: shown once, and kept nowhere.
@@ -297,8 +310,11 @@ def _token(row: TokenRow) -> Token:
     return Token(row.id, row.person, scopes, row.made, row.expires, row.used, row.revoked is not None)
 
 
-def _written(loss: Loss | None) -> str | None:
-    return None if loss is None else json.dumps(loss.to_dict(), sort_keys=True)
+def _grant(row: GrantRow) -> Grant:
+    terms = terms_of(row.quota)
+    # What was granted before terms stood beside the quota is in a table of its own.
+    most, usual = terms.most or _read(row.most), terms.usual or _read(row.usual)
+    return Grant(row.person, row.dataset, most, usual, terms.allowance, terms.approval)
 
 
 def _read(text: str | None) -> Loss | None:

@@ -72,5 +72,22 @@ class Request:
         ...     "visits", "query", {"sql": "b"}, PureDP(1)).digest
         False
         """
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return _digest(self.to_dict())
+
+    @property
+    def question(self) -> str:
+        """The digest of what is asked, whatever it may lose.
+
+        >>> from dither.privacy import PureDP
+        >>> Request("visits", "query", {"sql": "a"}, PureDP(1)).question == Request(
+        ...     "visits", "query", {"sql": "a"}, PureDP(2)).question
+        True
+        """
+        record = self.to_dict()
+        del record["loss"]
+        return _digest(record)
+
+
+def _digest(record: Mapping[str, Any]) -> str:
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()

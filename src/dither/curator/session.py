@@ -22,6 +22,7 @@ from dither.curator.card import Card, release_card
 from dither.curator.continuing import Continuing
 from dither.curator.drawing import Drawing
 from dither.curator.for_owner import ForOwner
+from dither.curator.governing import refuse_in_turn, refuse_not_open
 from dither.curator.held_back import wait_for
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Account, Balance, Receipt, Stored
@@ -253,11 +254,12 @@ class Session(Continuing, ForOwner, ByKind, Closing):
 
         """
         self.check_declared()
-        planned: list[Offer[Any]] = [*turns.finding, turns.trial]
-        for one in planned:
-            self.check_offer(one)
         ledger = self.curator.ledger
+        refuse_in_turn(ledger, self.account)
+        for one in turns.planned:
+            self.check_offer(one)
         if not ledger.would_admit(self.account, turns.loss) and not self.is_known(turns.key):
+            refuse_not_open(self.curator.ledger, self.account)
             balance = self.balance()
             raise BudgetExceeded(turns.loss, balance.spent, balance.budget, f"; {balance.left} is left")
         held, engine = self._reserved(self.request_in_turn(turns), turns.asking, turns.key)
@@ -287,6 +289,7 @@ class Session(Continuing, ForOwner, ByKind, Closing):
     def check_affordable(self, offer: Offer[Any]) -> None:
         """Refuse what would not be admitted now; a charge decides it."""
         if not self.curator.ledger.would_admit(self.account, offer.loss):
+            refuse_not_open(self.curator.ledger, self.account)
             balance = self.balance()
             counted = Filter(balance.budget)
             counted.spent = balance.spent

@@ -196,7 +196,7 @@ class UnionAll(Relation):
             raise InvalidParameter("union", shown, "of sides with as many columns, each of one kind on both")
         if self.left.has_persons != self.right.has_persons:
             raise InvalidParameter("union", "people and rows", "of one unit on both sides")
-        if not self.left.has_persons and (both := _read_by(self.left) & _read_by(self.right)):
+        if not self.left.has_persons and (both := tables_read(self.left) & tables_read(self.right)):
             rule = "of different tables and sources, where every row is a unit of its own"
             raise InvalidParameter("union", sorted({name for _, name in both}), rule)
 
@@ -466,14 +466,14 @@ def person_columns(relation: Relation) -> frozenset[str]:
     return person_columns(relation.relation) if isinstance(relation, _Over) else frozenset()
 
 
-def _read_by(relation: Relation) -> frozenset[tuple[str, str]]:
+def tables_read(relation: Relation) -> frozenset[tuple[str, str]]:
     """Return the names of the private tables that a relation reads, and of their sources: two may name one file."""
     if isinstance(relation, Scan):
         table = relation.table
         source = () if table.source == FRAMES else (("source", table.source),)
         return frozenset((("table", table.name), *source))
     below = [getattr(relation, name, None) for name in ("relation", "left", "right")]
-    return frozenset[tuple[str, str]]().union(*(_read_by(part) for part in below if isinstance(part, Relation)))
+    return frozenset[tuple[str, str]]().union(*(tables_read(part) for part in below if isinstance(part, Relation)))
 
 
 def _need_ordered(parameter: str, expressions: tuple[Expression, ...], bounded: Bounded) -> None:

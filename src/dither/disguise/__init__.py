@@ -9,6 +9,8 @@ Numbers without roles are apart: ``matrices`` distorts rows of numbers, ``networ
 """
 
 from dither.disguise.averages import OptimalAverages
+from dither.disguise.c_means import CMeans
+from dither.disguise.cells import Cell
 from dither.disguise.checkers import (
     Presence,
     alpha_k,
@@ -24,21 +26,29 @@ from dither.disguise.contract import WARNING, Disguise, Disguised, Roles, disgui
 from dither.disguise.full_domain import Datafly, Optimal
 from dither.disguise.hierarchies import Hierarchy, read_hierarchies
 from dither.disguise.k_member import KMember
+from dither.disguise.local_suppression import LocalSuppression
 from dither.disguise.measures import Blur, Guess, Risk, risk_of
 from dither.disguise.microaggregation import Microaggregation
 from dither.disguise.mondrian import Mondrian
 from dither.disguise.rules import Rules
+from dither.disguise.samarati import Samarati
+from dither.disguise.schemes import Guided, GuidedOrdered, SetPartition, Sibling, Subtree, ValueSuppression
 from dither.disguise.table import Table
 
 __all__ = [
     "WARNING",
     "Blur",
+    "CMeans",
+    "Cell",
     "Datafly",
     "Disguise",
     "Disguised",
     "Guess",
+    "Guided",
+    "GuidedOrdered",
     "Hierarchy",
     "KMember",
+    "LocalSuppression",
     "Microaggregation",
     "Mondrian",
     "Optimal",
@@ -47,7 +57,12 @@ __all__ = [
     "Risk",
     "Roles",
     "Rules",
+    "Samarati",
+    "SetPartition",
+    "Sibling",
+    "Subtree",
     "Table",
+    "ValueSuppression",
     "alpha_k",
     "beta_likeness",
     "delta_disclosure",

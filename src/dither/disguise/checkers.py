@@ -13,7 +13,7 @@ import itertools
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,21 +22,34 @@ from dither.disguise.classes import Figure, classes_of, group, tallies
 from dither.disguise.hierarchies import Hierarchy
 from dither.disguise.rules import Distance, Diversity, Rules, Values, diversity_of
 from dither.disguise.table import Column, Table
+from dither.disguise.wildcards import fitting
 from dither.errors import InvalidParameter
 from dither.exact import whole
 
+Missing = Literal["own", "wildcard"]
 
-def k_anonymity(table: Any, quasi: Sequence[str]) -> int:
+
+def k_anonymity(table: Any, quasi: Sequence[str], *, missing: Missing = "own") -> int:
     """Return the size of the smallest class: k, where each row looks like at least k rows, itself included.
 
     Somebody who knows the quasi-identifiers of a person in the table, and nothing else, finds the person's row with a
     probability of at most 1/k.
 
+    Args:
+        table: a table or a frame.
+        quasi: the columns that others may know.
+        missing: a missing cell is a value of its ``own``, or a ``wildcard`` that fits any value.
+
     >>> k_anonymity({"age": ["3*", "3*", "4*", "4*", "4*"]}, ["age"])
     2
 
     """
-    return classes_of(Table.of(table), quasi).k
+    given = Table.of(table)
+    if missing == "wildcard":
+        return int(fitting(given, quasi).min()) if len(given) else 0
+    if missing != "own":
+        raise InvalidParameter("missing", missing, "own or wildcard")
+    return classes_of(given, quasi).k
 
 
 def l_diversity(

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final, TypeVar
 import numpy as np
 
 from dither.disguise.classes import classes_of
-from dither.disguise.measures import Blur, Risk, blur_of, risk_of
+from dither.disguise.measures import Blur, Risk, bits_lost, blur_of, risk_of
 from dither.disguise.rules import Rules, Trial
 from dither.disguise.table import Codes, Column, Table
 from dither.errors import InvalidParameter
@@ -139,13 +139,20 @@ class Disguise(ABC):
             done.append(f"{gone:,} of {len(given):,} rows are left out.")
         if self.roles.identifiers:
             done.append(f"Dropped: {', '.join(self.roles.identifiers)}.")
+        done += odd_columns(given, self.roles)
         ncp = (recoded.penalty * len(made) + gone) / len(given)
         return Disguised(
             self.name,
             made,
             tuple(done),
             risk_of(made, self.roles.quasi, self.roles.sensitive),
-            blur_of(classes, rows=len(given), ncp=ncp, k=self.rules.k),
+            blur_of(
+                classes,
+                rows=len(given),
+                ncp=ncp,
+                k=self.rules.k,
+                bits=bits_lost(given.taken(recoded.kept), made, self.roles.quasi) if len(made) else None,
+            ),
             risk_of(given, self.roles.quasi, self.roles.sensitive),
             np.arange(len(given))[recoded.kept],
         )
@@ -173,6 +180,42 @@ class Disguise(ABC):
         if not trial.holds(one, np.array([len(table)])).all():
             raise InvalidParameter("rules", self.rules.said(), "such that the table as one class fulfils them")
         return trial
+
+
+def odd_columns(table: Table, roles: Roles) -> list[str]:
+    """Return sentences about columns that may not be what they seem: holes, texts among numbers, names of people."""
+    said = []
+    for name in roles.quasi:
+        column = table[name]
+        present = [column.values[code] for code in np.unique(column.codes).tolist()]
+        if None in present:
+            said.append(f"Missing values of {name} count as a value of their own.")
+        texts = [value for value in present if value is not None and Column.of([value]).numbers() is None]
+        if texts and 2 * len(texts) < len(present):
+            said.append(f"{name} is taken as texts, because of {texts[0]!r} among its numbers.")
+    said += [
+        f"Every row has another value of {name}, which stays: does it name people?" for name in left_in(table, roles)
+    ]
+    return said
+
+
+def left_in(table: Table, roles: Roles) -> list[str]:
+    """Return columns without a role that have another value in every row, and are no measurements."""
+    named = {*roles.quasi, *roles.sensitive, *roles.identifiers}
+    return [
+        name
+        for name in table.names
+        if name not in named
+        and len(table) > 1
+        and len(set(table[name].codes.tolist())) == len(table)
+        and not any(isinstance(value, float) and value % 1 for value in table[name].values)
+        and not any(isinstance(value, str) and _has_point(value) for value in table[name].values)
+    ]
+
+
+def _has_point(text: str) -> bool:
+    """Return whether a text is a number with digits behind a point, which names nobody."""
+    return "." in text and Column.of([text]).numbers() is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,9 +255,13 @@ def disguises() -> dict[str, type[Disguise]]:
     return dict(sorted(_disguises.items()))
 
 
+#: Two schemes of generalisation that are better known by a method of theirs.
+ALSO: Final = {"full-domain": "optimal", "multidimensional": "mondrian"}
+
+
 def find_disguise(name: str) -> type[Disguise]:
-    """Return the disguise of that name."""
+    """Return the disguise of that name; a scheme of generalisation stands for the method that makes it."""
     known = disguises()
-    if name not in known:
-        raise InvalidParameter("disguise", name, f"one of {', '.join(known)}")
-    return known[name]
+    if name not in known and name not in ALSO:
+        raise InvalidParameter("method", name, f"one of {', '.join((*known, *ALSO))}")
+    return known[ALSO.get(name, name)]

@@ -12,17 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
 from dither.disguise.contract import Disguise, Recoded, Roles, disguise
 from dither.disguise.hierarchies import Hierarchy
-from dither.disguise.lattice import Checked, Lattice, Node, rows_allowed
+from dither.disguise.lattice import OBJECTIVES, Checked, Lattice, Node, Objective, rows_allowed
 from dither.disguise.rules import Rules, Trial
 from dither.disguise.table import Table
+from dither.errors import InvalidParameter
 
-_ATTACKS = ("homogeneity", "background", "skewness", "similarity", "minimality")
+#: Attacks on tables with one level for each quasi-identifier.
+LEVELS_ATTACKED: Final = ("homogeneity", "background", "skewness", "similarity", "minimality")
 
 
 @disguise
@@ -35,6 +37,8 @@ class Optimal(Disguise):
         rules: that every class fulfils.
         hierarchies: of all quasi-identifiers.
         suppression: the share of rows that may be left out.
+        objective: what is to be as small as it can be: the width of cells (``penalty``), the squares of class sizes
+            (``discernibility``), the bits that labels leave open (``entropy``), or the sum of levels (``height``).
 
     >>> wards = Hierarchy.tree({"front": ["a", "b"], "back": ["c", "d"]})
     >>> made = Optimal(Roles(("ward",)), Rules(k=2), {"ward": wards}).apply({"ward": ["a", "b", "c", "d"]})
@@ -45,17 +49,22 @@ class Optimal(Disguise):
 
     name: ClassVar[str] = "optimal"
     source: ClassVar[str] = "Incognito (LeFevre et al. 2005); Flash (Kohlmayer et al. 2012)"
-    attacks: ClassVar[tuple[str, ...]] = _ATTACKS
+    attacks: ClassVar[tuple[str, ...]] = LEVELS_ATTACKED
 
     roles: Roles
     rules: Rules
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
     suppression: float = 0.0
+    objective: Objective = "penalty"
+
+    def __post_init__(self) -> None:
+        if self.objective not in OBJECTIVES:
+            raise InvalidParameter("objective", self.objective, f"one of {', '.join(OBJECTIVES)}")
 
     def recode(self, table: Table, trial: Trial) -> Recoded:
         """Return the quasi-identifiers on the best levels."""
         allowed = rows_allowed(self.rules, self.suppression, len(table))
-        lattice = Lattice.of(table, self.roles.quasi, self.hierarchies, trial)
+        lattice = Lattice.of(table, self.roles.quasi, self.hierarchies, trial, self.objective)
         search = Search(lattice, allowed, tagged=not allowed or self.rules.survives_mixing)
         node = search.best()
         looked = f"The best of {search.floor.size:,} choices of levels; {search.looked:,} of them were looked at."
@@ -82,7 +91,7 @@ class Datafly(Disguise):
 
     name: ClassVar[str] = "datafly"
     source: ClassVar[str] = "Datafly (Sweeney 1998)"
-    attacks: ClassVar[tuple[str, ...]] = _ATTACKS
+    attacks: ClassVar[tuple[str, ...]] = LEVELS_ATTACKED
 
     roles: Roles
     rules: Rules
@@ -141,7 +150,7 @@ class Search:
             for node in order:
                 if self._is_open(node) and not self._known[node]:
                     self._halve(list(self._chain(node)))
-            # Without suppression a penalty is the floor, and no tagged node has less than the one that tagged it.
+            # Without suppression every loss grows with levels: no tagged node has less than the one that tagged it.
             order = [node for node in order if self._known[node] > 0] if self._allowed else []
         for node in order:
             if self.floor[node] > self._least:

@@ -8,6 +8,7 @@ have the same labels on all levels above it: a label has one parent.
 from __future__ import annotations
 
 import csv
+import datetime
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from dither.errors import InvalidParameter
 #: What is left of a value on the last level.
 ANYTHING: Final = "*"
 _MASK: Final = "*"
+_STEPS: Final = ("month", "quarter", "year", "decade")
 
 
 @dataclass(frozen=True)
@@ -46,16 +48,19 @@ class Hierarchy:
         heights = {len(labels) for labels in lines.values()}
         if len(heights) != 1:
             rule = "one or more lines with the same number of labels each: a gap would leave a value without a parent"
-            raise InvalidParameter("hierarchy", sorted(heights), rule)
+            short = min(lines, key=lambda value: len(lines[value]), default=None)
+            raise InvalidParameter("hierarchy", short, rule)
         height = heights.pop()
-        if any(not label for labels in lines.values() for label in labels):
-            raise InvalidParameter("hierarchy", "an empty label", "without gaps")
+        empty = [value for value, labels in lines.items() if not all(labels)]
+        if empty:
+            raise InvalidParameter("hierarchy", empty[0], "without gaps: this value has an empty label")
         for level in range(height - 1):
             above: dict[str, str] = {}
             for labels in lines.values():
                 if above.setdefault(labels[level], labels[level + 1]) != labels[level + 1]:
                     rule = f"one parent for every label; on level {level + 1} this one has two"
                     raise InvalidParameter("hierarchy", labels[level], rule)
+        _check_levels(lines, height)
         if height == 0 or len({labels[-1] for labels in lines.values()}) > 1:
             lines = {value: (*labels, ANYTHING) for value, labels in lines.items()}
         object.__setattr__(self, "labels", lines)
@@ -122,8 +127,34 @@ class Hierarchy:
         return cls(lines)
 
     @classmethod
+    def dates(cls, values: Iterable[object], steps: Sequence[str]) -> Hierarchy:
+        """Return the hierarchy of dates by months, quarters, years and decades, as far as they are named.
+
+        Args:
+            values: dates, or texts that begin with one, such as 2024-05-17; None is missing, and stays so.
+            steps: from ``month``, ``quarter``, ``year``, ``decade``, in this order.
+
+        >>> Hierarchy.dates(["2024-05-17"], ["month", "year"]).labels["2024-05-17"]
+        ('2024-05', '2024', '*')
+
+        """
+        places = [_STEPS.index(step) if step in _STEPS else -1 for step in steps]
+        if not places or -1 in places or places != sorted(set(places)):
+            raise InvalidParameter("dates", list(steps), f"one or more of {', '.join(_STEPS)}, in this order")
+        lines = {}
+        for value in values:
+            shown = ["?"] * len(places) if value is None else [_dated(value, _STEPS[place]) for place in places]
+            lines[_text(value)] = (*shown, ANYTHING)
+        return cls(lines)
+
+    @classmethod
     def tree(cls, tree: Mapping[str, Any] | Sequence[Any]) -> Hierarchy:
-        """Return the hierarchy of nested mappings and lists of values; the values are equally deep."""
+        """Return the hierarchy of nested mappings and lists of values; one that is less deep stays as it is longer.
+
+        >>> Hierarchy.tree({"fruit": {"pome": ["apple"]}, "other": ["milk"]}).labels["milk"]
+        ('milk', 'other', '*')
+
+        """
         lines: dict[str, tuple[str, ...]] = {}
 
         def add(below: Any, path: tuple[str, ...]) -> None:
@@ -139,7 +170,8 @@ class Hierarchy:
                 raise InvalidParameter("hierarchy", below, "mappings from labels to what is below, or lists of values")
 
         add(tree, (ANYTHING,))
-        return cls(lines)
+        deepest = max(map(len, lines.values()), default=0)
+        return cls({leaf: (*(leaf,) * (deepest - len(path)), *path) for leaf, path in lines.items()})
 
     @classmethod
     def read(cls, path: Path | str) -> Hierarchy:
@@ -172,6 +204,18 @@ class Hierarchy:
         return Level(tuple(places), codes, widths)
 
 
+def _check_levels(lines: Mapping[str, tuple[str, ...]], height: int) -> None:
+    """Refuse a label that stands on two levels and is not above itself there: it would be above what it is below."""
+    paths = [(value, *labels) for value, labels in lines.items()]
+    for level in range(1, height + 1):
+        labels = {path[level] for path in paths}
+        for path in paths:
+            for below in range(level):
+                if path[below] in labels and path[level] != path[below]:
+                    rule = f"without cycles: this label stands on level {level} as well, for something else"
+                    raise InvalidParameter("hierarchy", path[below], rule)
+
+
 @dataclass(frozen=True, eq=False)
 class Level:
     """A column on one level.
@@ -191,7 +235,8 @@ class Level:
 def read_hierarchies(path: Path | str, columns: Mapping[str, Iterable[object]]) -> dict[str, Hierarchy]:
     """Return the hierarchies that a YAML file describes, by column.
 
-    Each is a tree, ``{intervals: [5, 10]}``, ``{masks: true}``, ``{flat: true}`` or ``{file: wards.csv}``.
+    Each is a tree, ``{intervals: [5, 10]}``, ``{dates: [month, year]}``, ``{masks: true}``, ``{flat: true}`` or
+    ``{file: wards.csv}``.
 
     Args:
         path: of the file.
@@ -203,18 +248,31 @@ def read_hierarchies(path: Path | str, columns: Mapping[str, Iterable[object]]) 
     file = Path(path)
     if not file.is_file():
         raise InvalidParameter("hierarchies", str(path), "a file that is there")
-    found = yaml.safe_load(file.read_text(encoding="utf-8"))
+    try:
+        # The base loader makes texts, lists and mappings and nothing else: a code such as 0471 keeps its zero.
+        found = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # noqa: S506
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise InvalidParameter("hierarchies", str(path), "a file of YAML") from None
     if not isinstance(found, Mapping) or not set(found) <= set(columns):
-        raise InvalidParameter("hierarchies", str(path), f"a mapping from columns: {', '.join(columns)}")
-    return {name: _described(said, columns[name], file.parent) for name, said in found.items()}
+        other = next((str(name) for name in found if name not in columns), None) if isinstance(found, Mapping) else None
+        raise InvalidParameter("hierarchies", other or str(path), f"a mapping from columns: {', '.join(columns)}")
+    made = {}
+    for name, said in found.items():
+        try:
+            made[name] = _described(said, columns[name], file.parent)
+        except InvalidParameter as failure:
+            raise InvalidParameter(f"hierarchy of {name}", failure.offender, failure.rule) from None
+    return made
 
 
 def _described(said: Any, values: Iterable[object], folder: Path) -> Hierarchy:
     if isinstance(said, Mapping) and len(said) == 1:
         ((kind, what),) = said.items()
-        if kind == "intervals" and isinstance(what, list) and all(isinstance(one, int | float) for one in what):
-            return Hierarchy.intervals(values, what)
-        if kind in ("masks", "flat") and what is True:
+        if kind == "intervals" and isinstance(what, list) and Column.of(what).numbers() is not None:
+            return Hierarchy.intervals(values, [float(one) for one in what])
+        if kind == "dates" and isinstance(what, list):
+            return Hierarchy.dates(values, what)
+        if kind in ("masks", "flat") and what == "true":
             return Hierarchy.masks(values) if kind == "masks" else Hierarchy.flat(values)
         if kind == "file" and isinstance(what, str):
             return Hierarchy.read(folder / what)
@@ -223,6 +281,20 @@ def _described(said: Any, values: Iterable[object], folder: Path) -> Hierarchy:
 
 def _text(value: object) -> str:
     return "" if value is None else str(value)
+
+
+def _dated(value: object, step: str) -> str:
+    """Return the month, quarter, year or decade of a date."""
+    try:
+        day = datetime.date.fromisoformat(_text(value)[:10])
+    except ValueError:
+        raise InvalidParameter("values", value, "dates, such as 2024-05-17, if there are to be spans of them") from None
+    return {
+        "month": f"{day.year:04}-{day.month:02}",
+        "quarter": f"{day.year:04} Q{(day.month + 2) // 3}",
+        "year": f"{day.year:04}",
+        "decade": f"{day.year // 10 * 10:04}s",
+    }[step]
 
 
 def _interval(number: float, width: float) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from dither.disguise.table import Codes, Column, Table
 from dither.errors import InvalidParameter
 from dither.exact import exact
 
+#: What is to be small: the width of cells, the squares of class sizes, the bits left open, or the sum of levels.
+Objective = Literal["penalty", "discernibility", "entropy", "height"]
+OBJECTIVES: Final[tuple[Objective, ...]] = get_args(Objective)
 #: A level of each quasi-identifier.
 Node = tuple[int, ...]
 _MOST_NODES: Final = 1 << 20
@@ -32,7 +35,7 @@ class Checked(NamedTuple):
 
     Args:
         suppressed: rows in classes that do not fulfil the rules.
-        penalty: the average width of cells, where a suppressed row counts as 1.
+        penalty: what is lost, from 0 to 1, where a suppressed row counts as 1.
 
     """
 
@@ -53,6 +56,7 @@ class Lattice:
         weights: how many rows are of each kind.
         of_row: the kind of each row.
         trial: the rules.
+        objective: what is to be small.
 
     """
 
@@ -64,9 +68,17 @@ class Lattice:
     weights: Codes
     of_row: Codes
     trial: Trial
+    objective: Objective = "penalty"
 
     @classmethod
-    def of(cls, table: Table, quasi: Sequence[str], hierarchies: Mapping[str, Hierarchy], trial: Trial) -> Lattice:
+    def of(
+        cls,
+        table: Table,
+        quasi: Sequence[str],
+        hierarchies: Mapping[str, Hierarchy],
+        trial: Trial,
+        objective: Objective = "penalty",
+    ) -> Lattice:
         """Return the lattice of a table."""
         for name in quasi:
             if name not in hierarchies:
@@ -90,7 +102,7 @@ class Lattice:
             tuple(level.widths[kinds] for level, kinds in zip(some, every, strict=True))
             for some, every in zip(levels, codes, strict=True)
         )
-        return cls(tuple(quasi), levels, codes, widths, rows, np.bincount(of_row), of_row, trial)
+        return cls(tuple(quasi), levels, codes, widths, rows, np.bincount(of_row), of_row, trial, objective)
 
     @property
     def shape(self) -> Node:
@@ -98,7 +110,9 @@ class Lattice:
         return tuple(map(len, self.levels))
 
     def floor(self) -> NDArray[np.float64]:
-        """Return the penalty of every node without suppression: no node has less."""
+        """Return what every node loses without suppression, or 0: no node loses less."""
+        if self.objective != "penalty":
+            return np.zeros(self.shape)
         total = np.zeros(self.shape)
         for place, some in enumerate(self.widths):
             means = np.array([width @ self.weights for width in some]) / (len(self.of_row) * len(self.quasi))
@@ -107,21 +121,46 @@ class Lattice:
 
     def check(self, node: Node) -> Checked:
         """Return what a node leaves."""
-        good = self._good(node)
-        kept = self.weights * good
+        classes, held, good = self._classes(node)
+        kept = self.weights * good[classes]
+        if self.objective != "penalty":
+            suppressed = len(self.of_row) - int(kept.sum())
+            return Checked(suppressed, self._lost(node, held[good], kept, suppressed))
         width = np.zeros(len(kept))
         for some, level in zip(self.widths, node, strict=True):
             width += some[level]
         suppressed = len(self.of_row) - int(kept.sum())
         return Checked(suppressed, (float(width @ kept) / len(self.quasi) + suppressed) / len(self.of_row))
 
+    def _lost(self, node: Node, sizes: Codes, kept: Codes, suppressed: int) -> float:
+        """Return what a node loses by a measure other than the penalty."""
+        rows = len(self.of_row)
+        if self.objective == "discernibility":
+            return (float(np.sum(sizes.astype(np.float64) ** 2)) + suppressed * rows) / rows**2
+        if self.objective == "height":
+            return sum(node) / max(sum(size - 1 for size in self.shape), 1)
+        # Entropy: the bits that a label leaves open about the value below it, of those that the column has.
+        lost = 0.0
+        for some, level in zip(self.codes, node, strict=True):
+            values = np.bincount(some[0], weights=self.weights)
+            labels = np.bincount(some[level], weights=self.weights)
+            bits = np.log2(labels[some[level]] / values[some[0]])
+            most = float(np.log2(rows / values[some[0]]) @ self.weights)
+            lost += float(bits @ kept) / most if most else 0.0
+        return lost / len(self.quasi) + suppressed / rows
+
     def _good(self, node: Node) -> NDArray[np.bool_]:
         """Return which kinds of rows are in classes that fulfil the rules."""
+        classes, _, good = self._classes(node)
+        return good[classes]
+
+    def _classes(self, node: Node) -> tuple[Codes, Codes, NDArray[np.bool_]]:
+        """Return the class of each kind of rows, the sizes of classes, and which of them fulfil the rules."""
         codes = [some[level] for some, level in zip(self.codes, node, strict=True)]
         sizes = [len(some[level].labels) for some, level in zip(self.levels, node, strict=True)]
         classes, count = numbered(joined(codes, sizes)[0])
         held = np.rint(np.bincount(classes, weights=self.weights, minlength=count)).astype(np.int64)
-        return self.trial.holds(classes, held, self.rows, self.weights)[classes]
+        return classes, held, self.trial.holds(classes, held, self.rows, self.weights)
 
     def recoded(self, table: Table, node: Node, done: Sequence[str]) -> Recoded:
         """Return the quasi-identifiers of a node; rows of classes that do not fulfil the rules are left out."""

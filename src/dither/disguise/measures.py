@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dither.disguise.checkers import presence
-from dither.disguise.classes import Classes, classes_of
+from dither.disguise.classes import Classes, classes_of, group
 from dither.disguise.table import Table
 from dither.errors import InvalidParameter
 
@@ -95,6 +95,8 @@ class Blur:
             that is left out counts as 1. None where only the outcome is known.
         discernibility: the sum over all rows of how many rows each looks like; a row left out looks like all.
         class_size: the average size of classes, as a multiple of k. None where no k was asked for.
+        bits: what cells of rows that are left leave open about their true values, on average (non-uniform entropy):
+            minus the logarithm of a value's share among rows with the same label. None where only the outcome is known.
 
     """
 
@@ -102,6 +104,7 @@ class Blur:
     ncp: float | None
     discernibility: int
     class_size: float | None
+    bits: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain data."""
@@ -166,7 +169,24 @@ def _guess(table: Table, classes: Classes, name: str) -> Guess:
     )
 
 
-def blur_of(classes: Classes, *, rows: int, ncp: float | None = None, k: int | None = None) -> Blur:
+def bits_lost(true: Table, shown: Table, quasi: Sequence[str]) -> float:
+    """Return how many bits a cell leaves open about the true value, on average over rows and columns.
+
+    >>> bits_lost(Table.of({"a": [1, 2, 3, 4]}), Table.of({"a": ["x", "x", 3, 4]}), ["a"])
+    0.5
+
+    """
+    total = 0.0
+    for name in quasi:
+        both = group([true[name].codes, shown[name].codes], [len(true[name].values), len(shown[name].values)])
+        labels = np.bincount(shown[name].codes)[shown[name].codes]
+        total += float(np.log2(labels / both.sizes[both.of_row]).mean())
+    return total / len(quasi)
+
+
+def blur_of(
+    classes: Classes, *, rows: int, ncp: float | None = None, k: int | None = None, bits: float | None = None
+) -> Blur:
     """Return what was lost on the way to some classes.
 
     Args:
@@ -174,10 +194,11 @@ def blur_of(classes: Classes, *, rows: int, ncp: float | None = None, k: int | N
         rows: how many there were.
         ncp: the penalty, if it is known.
         k: what was asked for, if anything was.
+        bits: that cells leave open, if it is known.
 
     """
     left = int(classes.sizes.sum())
     gone = rows - left
     count = len(classes)
     size = left / count / k if k else None
-    return Blur(gone, ncp, int(np.sum(classes.sizes**2)) + gone * rows, size)
+    return Blur(gone, ncp, int(np.sum(classes.sizes**2)) + gone * rows, size, bits)

@@ -62,11 +62,11 @@ def numbers_of(table: Table, name: str) -> NDArray[np.float64]:
     numbers = column.numbers()
     if numbers is None:
         offender = next(value for value in column.values if Column.of([value]).numbers() is None)
-        raise InvalidParameter(name, offender, "a number, if there are to be averages of it")
+        raise InvalidParameter(name, offender, "a number in every row")
     cells = numbers[column.codes]
     if np.isnan(cells).any():
         row = int(np.flatnonzero(np.isnan(cells))[0]) + 1
-        raise InvalidParameter(name, f"nothing in row {row}", "a number in every row, if there are to be averages")
+        raise InvalidParameter(name, f"nothing in row {row}", "a number in every row")
     return cells
 
 

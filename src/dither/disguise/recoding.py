@@ -88,11 +88,20 @@ def _by_sets(column: Column, parts: Codes, count: int) -> tuple[list[object], Fi
         key = tuple(places[start : start + number])
         start += number
         if key not in seen:
-            values = [column.values[place] for place in key]
-            shown = _BETWEEN.join(MISSING if value is None else str(value) for value in values)
-            seen[key] = values[0] if len(values) == 1 else shown
+            seen[key] = set_of([column.values[place] for place in key])
         cells.append(seen[key])
     return cells, (sizes - 1) / max(size - 1, 1)
+
+
+def set_of(values: Sequence[object]) -> object:
+    """Return what a set of values is written as; one value stays as it is.
+
+    >>> set_of(["a"]), set_of(["a", None])
+    ('a', 'a | ?')
+
+    """
+    shown = _BETWEEN.join(MISSING if value is None else str(value) for value in values)
+    return values[0] if len(values) == 1 else shown
 
 
 def _by_labels(column: Column, parts: Codes, count: int, hierarchy: Hierarchy) -> tuple[list[object], Figures]:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from dither.disguise.checkers import Presence
 from dither.disguise.contract import WARNING, Disguised, find_disguise
 from dither.disguise.measures import Guess, Risk
 from dither.disguise.tradeoff import Point
 from dither.disguise.uniques import PopulationUniques, Special
+from dither.disguise.weighted import WeightedRisk
 from dither.pages.charts import Bars, Line, bar_chart, line_chart
 from dither.pages.frame import Axis
 from dither.pages.markup import Markup
@@ -71,6 +73,7 @@ def disguised_page(made: Disguised, further: Further = NOTHING) -> str:
             "normalised certainty penalty (0: nothing lost, 1: everything)",
             "" if blur.ncp is None else f"{blur.ncp:.4f}",
         ),
+        ("bits of a cell that its label leaves open, on average", "" if blur.bits is None else f"{blur.bits:.3f}"),
         ("discernibility", f"{blur.discernibility:,}"),
         ("average class size, as a multiple of k", "" if blur.class_size is None else f"{blur.class_size:.2f}"),
     ]
@@ -153,6 +156,31 @@ def uniques_told(special: Special, population: PopulationUniques | None, househo
         "The fewer columns set a row apart, the easier it is found. Numbers of a population are estimates by models."
     )
     return Further((section("Rows that stand alone", table((), rows), note(words)),), figures)
+
+
+def presence_told(found: Presence) -> Further:
+    """Return what a report says of who is in the table at all."""
+    rows = [
+        ("k-map: people of the population that look like a row, at least", f"{found.k:,}"),
+        (
+            "delta-presence: the share of a class of the population that is in the table",
+            f"{found.least:.1%} to {found.most:.1%}",
+        ),
+    ]
+    figures = {"presence": {"k": found.k, "least": found.least, "most": found.most}}
+    return Further((section("Who is in the table", table((), rows)),), figures)
+
+
+def weights_told(found: WeightedRisk) -> Further:
+    """Return what a report says of a sample with weights."""
+    rows = [
+        ("people that the rows stand for", f"{found.population:,.0f}"),
+        ("rows alone in the population, expected", f"{found.alone:,.1f}"),
+        ("rows found again, expected", f"{found.found:,.1f}"),
+        ("highest probability of a row to be found", f"{found.highest:.2%}"),
+    ]
+    words = "By the weights of the rows and the model of Benedetti and Franconi; estimates, no bounds."
+    return Further((section("By sampling weights", table((), rows), note(words)),), {"weights": found.to_dict()})
 
 
 def map_told(points: Sequence[Point]) -> Further:

@@ -38,7 +38,14 @@ class Column:
 
     @classmethod
     def of(cls, cells: Iterable[Any]) -> Column:
-        """Return the column of some cells."""
+        """Return the column of some cells; an array of numbers, or one of Arrow's columns, is not gone through."""
+        quick = _factored(cells)
+        if quick is not None:
+            return quick
+        if isinstance(cells, np.ma.MaskedArray):
+            cells = cells.tolist()
+        elif hasattr(cells, "to_pylist"):
+            cells = cells.to_pylist()
         places: dict[Any, int] = {}
         codes = []
         for cell in map(_plain, cells):
@@ -49,7 +56,7 @@ class Column:
 
     def cells(self) -> list[Any]:
         """Return the value of every row."""
-        return [self.values[code] for code in self.codes.tolist()]
+        return list(map(self.values.__getitem__, self.codes.tolist()))
 
     def taken(self, rows: NDArray[Any]) -> Column:
         """Return the column of some of the rows."""
@@ -64,6 +71,46 @@ class Column:
         if any(one is None for one in found) or all(value is None for value in self.values):
             return None
         return np.array(found, dtype=np.float64)
+
+
+def _factored(cells: Any) -> Column | None:
+    """Return the column of an array of numbers or of Arrow's; None for anything else, which is gone through."""
+    if type(cells).__module__.partition(".")[0] == "pyarrow":
+        try:
+            found = cells.combine_chunks() if hasattr(cells, "combine_chunks") else cells
+            if hasattr(found, "indices"):
+                return None
+            found = found.dictionary_encode("encode")
+            return _renumbered(found.dictionary.to_pylist(), np.asarray(found.indices, dtype=np.int64))
+        except (NotImplementedError, ValueError, AttributeError):
+            # Lists and structs are not told apart there.
+            return None
+    if type(cells) is np.ndarray and cells.ndim == 1 and cells.dtype.kind in "iubf":
+        return _renumbered(*_unique(cells))
+    return None
+
+
+def _renumbered(values: Sequence[Any], codes: Codes) -> Column | None:
+    """Return the column of values that may be the same once they are plain, such as an empty text and a missing one."""
+    places: dict[Any, int] = {}
+    try:
+        merged = np.array([places.setdefault(_plain(value), len(places)) for value in values], dtype=np.int64)
+    except TypeError:
+        return None
+    return Column(tuple(places), codes if len(places) == len(values) else merged[codes])
+
+
+def _unique(cells: NDArray[Any]) -> tuple[list[Any], Codes]:
+    """Return the different values, and the place of each cell among them; narrow integers are counted, not sorted."""
+    if cells.dtype.kind in "iu" and len(cells):
+        low, high = int(cells.min()), int(cells.max())
+        if high - low <= max(len(cells), 1 << 16) and abs(low) < 1 << 62 and abs(high) < 1 << 62:
+            shifted = cells.astype(np.int64) - low
+            seen = np.zeros(high - low + 1, dtype=np.int64)
+            seen[shifted] = 1
+            return (np.flatnonzero(seen) + low).tolist(), (np.cumsum(seen) - 1)[shifted]
+    values, codes = np.unique(cells, return_inverse=True)
+    return values.tolist(), codes.astype(np.int64)
 
 
 def _plain(cell: Any) -> Any:
@@ -90,6 +137,24 @@ def _number(value: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return found if np.isfinite(found) else None
+
+
+def _of_pandas(series: Any) -> Column:
+    """Return the column of a series; what is not an array of numbers is numbered by pandas."""
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iubf":
+        return Column.of(series.to_numpy())
+    try:
+        codes, values = series.factorize(use_na_sentinel=False)
+    except TypeError:
+        return Column.of(series.tolist())
+    return _renumbered(list(values), np.asarray(codes, dtype=np.int64)) or Column.of(series.tolist())
+
+
+def _of_polars(series: Any) -> Column:
+    try:
+        return Column.of(series.to_arrow())
+    except ImportError:
+        return Column.of(series.to_list())
 
 
 class Table:
@@ -129,13 +194,13 @@ class Table:
             return given
         home = type(given).__module__.partition(".")[0]
         if home == "pandas":
-            return cls({str(name): Column.of(given[name].tolist()) for name in given.columns}, "pandas")
+            return cls({str(name): _of_pandas(given[name]) for name in given.columns}, "pandas")
         if home == "polars":
             if hasattr(given, "collect"):
                 given = given.collect()
-            return cls({name: Column.of(given[name].to_list()) for name in given.columns}, "polars")
+            return cls({name: _of_polars(given[name]) for name in given.columns}, "polars")
         if home == "pyarrow":
-            return cls({name: Column.of(given[name].to_pylist()) for name in given.column_names}, "arrow")
+            return cls({name: Column.of(given[name]) for name in given.column_names}, "arrow")
         if isinstance(given, Mapping):
             return cls({str(name): Column.of(cells) for name, cells in given.items()})
         rule = "a frame of pandas or Polars, an Arrow table, or a mapping from names to columns"
@@ -148,14 +213,7 @@ class Table:
         if not file.is_file():
             raise InvalidParameter("file", str(path), "a file that is there")
         if file.suffix.lower() == ".parquet":
-            import duckdb
-
-            try:
-                with duckdb.connect() as engine:
-                    found = engine.execute("SELECT * FROM read_parquet(?)", [str(file)])
-                    return cls._of_rows([part[0] for part in found.description or ()], found.fetchall())
-            except duckdb.Error:
-                raise InvalidParameter("file", str(path), "a Parquet file that can be read") from None
+            return cls._of_parquet(file)
         if file.suffix.lower() != ".csv":
             raise InvalidParameter("file", str(path), "a file ending in .csv or .parquet")
         try:
@@ -170,6 +228,26 @@ class Table:
             if len(row) != len(names):
                 raise InvalidParameter(f"row {number}", f"{len(row)} cells", f"{len(names)} cells wide, as the names")
         return cls._of_rows(names, rows)
+
+    @classmethod
+    def _of_parquet(cls, file: Path) -> Table:
+        import duckdb
+
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError:
+            pa = None
+        try:
+            if pa is not None:
+                # As one file, whatever the folders that it stands in are called.
+                columns = pq.ParquetFile(file).read()
+                return cls({name: Column.of(columns[name]) for name in columns.column_names})
+            with duckdb.connect() as engine:
+                found = engine.execute("SELECT * FROM read_parquet(?)", [str(file)])
+                return cls._of_rows([part[0] for part in found.description or ()], found.fetchall())
+        except (duckdb.Error, OSError, ValueError):
+            raise InvalidParameter("file", str(file), "a Parquet file that can be read") from None
 
     @classmethod
     def _of_rows(cls, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:

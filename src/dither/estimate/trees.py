@@ -1,8 +1,8 @@
 """Tree consistency: counts of cells that best fit noisy counts of cells and of blocks of cells.
 
-Level 0 holds the cells, of one or more dimensions. A node of the next level is the sum of a block of nodes, so many
-along each axis; blocks at the far edges may be smaller. Every node, or every node of some levels, was released with
-independent noise of known variance.
+Level 0 holds the cells, of one or more dimensions. A node of the next level is the sum of a block of nodes, as
+many along each axis as it branches; blocks at the far edges may be smaller. Every node, or every node of some levels,
+was released with independent noise of known variance.
 
 Objective: minimise the sum over all released nodes of (y_v - sum of the cells below v)^2 / variance_v. One pass up and
 one down give the exact minimiser in linear time, for any branching and any variances: the tree is a Gaussian graphical

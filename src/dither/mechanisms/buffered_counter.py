@@ -24,7 +24,7 @@ from dither.mechanisms.core.additive import DiscreteScale
 from dither.mechanisms.core.mechanism import Bound, Interval, Numerics
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.running import MOST_TICKS, NoiseProcess, RunningCounter, TickLengths
-from dither.mechanisms.decaying_factors import MOST_BUFFERS, DecayingFactor, best_factor, endless_factor
+from dither.mechanisms.decaying_factors import MOST_BUFFERS, DecayingFactor, best_factor, endless_factor, smooth_factor
 from dither.noise.buffered import PLAIN, BufferedNoise
 from dither.noise.tapes import Tapes
 from dither.privacy import ZCDP, Loss, Metric, gaussian_sigma
@@ -120,6 +120,7 @@ class BufferedCounter(RunningCounter):
         apart: int = 1,
         buffers: int | None = None,
         even: bool = False,
+        smooth: bool = False,
     ) -> Self:
         """Return the counter with the least noise whose loss at ``sensitivity`` is within ``within``.
 
@@ -132,10 +133,17 @@ class BufferedCounter(RunningCounter):
             apart: how far apart these are at least.
             buffers: how many buffers the noise has; by default 8, or 10 for a stream without a known end.
             even: whether all columns are made equally long.
+            smooth: without a known end, whether to take the factor of Jacobsen and Fawaz, which errs less from about
+                65,000 ticks on, and more before; it has 16 buffers by default.
 
         """
         length = None if steps is None else whole("steps", steps, least=1, most=MOST_TICKS)
-        factor = endless_factor(buffers or 10) if length is None else best_factor(length, buffers or 8)
+        if smooth and length is not None:
+            raise InvalidParameter("smooth", smooth, "left out where the number of ticks is known")
+        if length is None:
+            factor = smooth_factor(buffers or MOST_BUFFERS) if smooth else endless_factor(buffers or 10)
+        else:
+            factor = best_factor(length, buffers or 8)
         public: dict[str, Any] = {"rates": factor.rates, "zeros": factor.zeros, "steps": length}
         public |= {"shape": shape, "ticks": ticks, "apart": apart, "even": even}
         moved = positive("sensitivity", sensitivity) * cls(sigma=1, **public).length

@@ -7,7 +7,9 @@ probability. The law of every coin is exact; one in 65,536 takes longer.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -18,6 +20,7 @@ from dither.noise.entropy import Entropy, Tosser
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 #: A float probability handed to ``flip_each`` may be wrong by this much; the error then only costs a refinement.
 MARGIN = 2.0**-30
@@ -67,8 +70,43 @@ def flip_each(entropy: Entropy, approximate: Floats, chance: Callable[[int], Cha
     """
     if isinstance(entropy, Tosser):
         return np.array([entropy.toss(chance(index)) for index in range(approximate.size)], dtype=bool)
+    return _compare(entropy, entropy.words(approximate.size), approximate, chance)
+
+
+def flip_likely(
+    entropy: Entropy,
+    count: int,
+    least: Fraction,
+    approximate: Callable[[Places], Floats],
+    chance: Callable[[int], Chance],
+) -> Bools:
+    """Return one coin for each of ``count`` probabilities that are all at least ``least``.
+
+    A word that lies below the least probability decides without the true one being looked at: for most coins.
+
+    Args:
+        entropy: the source of bits.
+        count: how many coins.
+        least: what no probability is below.
+        approximate: float probabilities at some places, each within MARGIN of the true one.
+        chance: the true probability at an index, asked for only where the float cannot decide.
+
+    """
+    if isinstance(entropy, Tosser):
+        return np.array([entropy.toss(chance(index)) for index in range(count)], dtype=bool)
+    words = entropy.words(count)
+    # The whole word lies below: word + 1 <= least * 2^bits.
+    heads: Bools = words < math.floor(least * 2**entropy.word_bits)
+    unsure = np.flatnonzero(~heads)
+    heads[unsure] = _compare(entropy, words[unsure], approximate(unsure), lambda index: chance(int(unsure[index])))
+    return heads
+
+
+def _compare(
+    entropy: Entropy, words: NDArray[np.uint16], approximate: Floats, chance: Callable[[int], Chance]
+) -> Bools:
+    """Return the coins whose uniform variables begin with these words."""
     bits = entropy.word_bits
-    words = entropy.words(approximate.size)
     scaled = np.subtract(words, approximate * 2.0**bits)
     slack = MARGIN * 2.0**bits
     # Heads when the whole word lies below p: word + 1 <= p * 2^bits; tails when word >= p * 2^bits.

@@ -68,7 +68,7 @@ def discrete_gaussian(entropy: Entropy, variance: Fraction, count: int) -> NDArr
         # |error| < 2^-40: the exponent is right to 2^-44 where it is below 45, and e^-45 is below 2^-64.
         np.exp(likely, out=likely)
         accepted = flip_each(entropy, likely, lambda index: _acceptance(int(proposed[index]), proposal))
-        kept: NDArray[Any] = proposed[accepted]
+        kept: NDArray[Any] = proposed.compress(accepted)
         return kept
 
     return _accepted(count, block, np.int64)

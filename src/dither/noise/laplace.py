@@ -3,11 +3,17 @@
 The binary digits of a geometric variable G with P[G = g] proportional to e^(-g/t) are independent coins: digit i is
 one with probability 1 / (1 + e^(2^i / t)). What lies above the m lowest digits is 2^m times another geometric
 variable, independent of them, drawn by repeating a coin of probability e^(-2^m / t). A discrete Laplace variable is G
-or -1 - G, the latter with probability 1 / (1 + e^(1/t)). Nothing is rejected and nothing is rounded.
+or -1 - G, the latter with probability 1 / (1 + e^(1/t)). Nothing is rounded.
+
+Of a large scale the k lowest digits are nearly fair coins. Together they are a number L below 2^k with P[L = l]
+proportional to e^(-l/t), independent of the rest. In long draws L is a uniform number that is kept with probability
+e^(-l/t), above 15/16, and drawn anew otherwise: one coin in place of k, and how often it is drawn is independent of
+what is kept.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from fractions import Fraction
@@ -18,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.noise.chances import Chance, RationalChance, exponential, logistic, remainder
-from dither.noise.coins import Bools, Floats, flip, flip_each, flip_several
+from dither.noise.coins import Bools, Floats, flip, flip_each, flip_likely, flip_several, fractions_of_one
 from dither.noise.entropy import Entropy
 
 Integers = NDArray[np.int64]
@@ -33,6 +39,9 @@ _LARGEST_INT64 = 2**63 - 1
 _TAIL = 14
 #: So many coins are flipped at once; more of them are quicker one digit after the other, in the cache.
 _FEW_COINS = 1 << 12
+# The lowest digits are drawn together as far as 2^k is at most this part of the scale, if there are enough of them.
+_FLAT = Fraction(1, 16)
+_ENOUGH_DIGITS = 7
 _HALF = RationalChance(Fraction(1, 2))
 
 
@@ -42,6 +51,8 @@ class _Digits(NamedTuple):
     digits: tuple[Chance, ...]
     tail: Chance
     negative: Chance
+    scale: Fraction
+    flat: int  # how many of the lowest digits may be drawn together
 
 
 @lru_cache(maxsize=256)
@@ -50,7 +61,9 @@ def _coins(scale: Fraction) -> _Digits:
     while 2**count < _TAIL * scale:
         count += 1
     digits = tuple(logistic(2**digit / scale) for digit in range(count))
-    return _Digits(digits, exponential(2**count / scale), digits[0] if digits else logistic(1 / scale))
+    flat = max(0, math.floor(_FLAT * scale).bit_length() - 1)
+    negative = digits[0] if digits else logistic(1 / scale)
+    return _Digits(digits, exponential(2**count / scale), negative, scale, flat if flat >= _ENOUGH_DIGITS else 0)
 
 
 def geometric(entropy: Entropy, scale: Fraction, count: int) -> NDArray[Any]:
@@ -147,7 +160,11 @@ def blockwise(count: int, block: Callable[[int, int], NDArray[Any]]) -> NDArray[
 
 def _geometric_block(entropy: Entropy, coins: _Digits, count: int) -> NDArray[Any]:
     low = np.zeros(count, dtype=np.int64)
-    _add_digits(low, entropy, coins.digits, count)
+    together = coins.flat if len(coins.digits) * count > _FEW_COINS else 0
+    _add_digits(low, entropy, coins.digits[together:], count)
+    if together:
+        low <<= together
+        low |= _flat_digits(entropy, coins.scale, together, count)
     drawn: NDArray[Any] = low
     for index in flip(entropy, coins.tail, count).nonzero()[0].tolist():
         total = int(drawn[index]) + (_run_of_heads(entropy, coins.tail) << len(coins.digits))
@@ -165,10 +182,41 @@ def _add_digits(drawn: Integers, entropy: Entropy, digits: tuple[Chance, ...], c
         octets[:, : len(packed)] = packed.T
         return
     for first in range(0, len(digits), 8):
-        octet = np.zeros(count, dtype=np.uint8)
-        for place, digit in enumerate(digits[first : first + 8]):
-            octet |= flip(entropy, digit, count).view(np.uint8) << place
+        *lower, octet = (flip(entropy, digit, count).view(np.uint8) for digit in digits[first : first + 8])
+        for heads in reversed(lower):
+            # Doubling is much quicker than shifting by a number of places.
+            octet += octet
+            octet |= heads
         octets[:, first // 8] = octet
+
+
+def _flat_digits(entropy: Entropy, scale: Fraction, places: int, count: int) -> Integers:
+    """Return numbers below 2^places, P[l] proportional to e^(-l / scale), by rejection from uniform ones."""
+    least, rate, words = 1 - 2**places / scale, float(1 / scale), -(-places // entropy.word_bits)
+
+    def proposed(size: int) -> tuple[Integers, Bools]:
+        # Of more bits than an int64 has, those that are shifted out are not asked for.
+        fresh = fractions_of_one(entropy, size, words)
+        fresh &= (1 << places) - 1
+        kept = flip_likely(
+            entropy,
+            size,
+            least,
+            # |error| < 2^-50: the exponent is below 1, and right to a few parts in 2^53.
+            lambda where: np.exp(fresh[where] * -rate),
+            lambda index: exponential(int(fresh[index]) / scale),
+        )
+        return fresh, kept
+
+    drawn, kept = proposed(count)
+    missing = np.flatnonzero(~kept)
+    while missing.size:
+        # An eighth more than is missing is enough in nearly all cases; of those kept the first ones are taken.
+        fresh, kept = proposed(missing.size * 9 // 8 + (16 if missing.size > 8 else 0))
+        fresh = fresh[kept][: missing.size]
+        drawn[missing[: fresh.size]] = fresh
+        missing = missing[fresh.size :]
+    return drawn
 
 
 def _run_of_heads(entropy: Entropy, chance: Chance) -> int:

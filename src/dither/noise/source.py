@@ -115,6 +115,12 @@ class Noise:
         """Return rows floor(offset + Z), Z of density proportional to e^(-|z| / scale) for the Euclidean length."""
         return spherical.rounded_spherical(self._entropy, _steps("scale", scale), offsets, exact_offset, _size(size))
 
+    def rounded_spherical_rows(
+        self, scale: Fraction, offsets: Floats, exact_offset: Callable[[int, int], Fraction]
+    ) -> Integers:
+        """Return rows floor(offset + Z), each with a vector Z of its own, of the law of ``rounded_spherical``."""
+        return spherical.rounded_spherical_rows(self._entropy, _steps("scale", scale), offsets, exact_offset)
+
     def rounded_cubical(
         self, scale: Fraction, offsets: Floats, exact_offset: Callable[[int], Fraction], size: int
     ) -> Integers:

@@ -54,6 +54,28 @@ def rounded_spherical(
     return rowwise(count, offsets.size, block)
 
 
+def rounded_spherical_rows(
+    entropy: Entropy, scale: Fraction, offsets: Floats, exact_offset: Callable[[int, int], Fraction]
+) -> Integers:
+    """Return rows floor(offset + Z), each row with a vector Z of its own, with exactly that law.
+
+    Args:
+        entropy: the source of bits.
+        scale: as for ``rounded_spherical``.
+        offsets: one number in [0, 1] for each row and column, within 2^-40 of the true offset.
+        exact_offset: the true offset at a row and a column.
+
+    """
+    columns = offsets.shape[1]
+
+    def block(start: int, size: int) -> Integers:
+        points = _Spherical(entropy, scale, size, columns)
+        own = offsets[start : start + size]
+        return floors(points, own, lambda row, column: exact_offset(start + row, column))
+
+    return rowwise(len(offsets), columns, block)
+
+
 class _Spherical(Points):
     """Plus or minus scale * sqrt(2 (E_1 + ... + E_m) [+ N_0^2]) * |N_i|."""
 

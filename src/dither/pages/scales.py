@@ -9,6 +9,8 @@ from typing import Any, Final
 
 #: Beyond this, differences of two numbers would leave the range of floats.
 _LARGEST: Final = 1e300
+#: Below this, steps between marks would leave the range of floats, too: a smaller number is drawn as zero.
+_SMALLEST: Final = 1e-300
 _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _MOST_DECADES: Final = 7
 
@@ -16,8 +18,8 @@ _MOST_DECADES: Final = 7
 def number(value: Any) -> float | None:
     """Return a value as a float that can be drawn, cut to a range; None where it is not a finite number.
 
-    >>> number(3), number(float("nan")), number(10**400), number(None)
-    (3.0, None, 1e+300, None)
+    >>> number(3), number(float("nan")), number(10**400), number(1e-310), number(None)
+    (3.0, None, 1e+300, 0.0, None)
 
     """
     if value is None:
@@ -28,7 +30,9 @@ def number(value: Any) -> float | None:
         found = _LARGEST if value > 0 else -_LARGEST
     except (TypeError, ValueError):
         return None
-    return min(max(found, -_LARGEST), _LARGEST) if math.isfinite(found) else None
+    if not math.isfinite(found):
+        return None
+    return 0.0 if abs(found) < _SMALLEST else min(max(found, -_LARGEST), _LARGEST)
 
 
 def written(value: float, step: float, *, is_share: bool = False) -> str:

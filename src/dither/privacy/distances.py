@@ -175,6 +175,11 @@ def place(metric: str) -> Unit:
     return Unit("place", Relation.METRIC, metric)
 
 
+def trace(metric: str) -> Unit:
+    """Return geo-indistinguishability of a whole trace: the loss grows with how far every place of it may move."""
+    return Unit("place", Relation.METRIC, f"{place(metric).detail}, every place of a trace")
+
+
 class Metric(Distance):
     """A distance between values; ``measure`` never understates it."""
 
@@ -208,6 +213,17 @@ class _Norm(Metric):
         return max(map(abs, changes), default=Fraction(0))
 
 
+class _Rows(Metric):
+    """The sum of the lengths of the changes of all rows of two: how far all places of a plane move together."""
+
+    def measure(self, first: Any, second: Any) -> Fraction | None:
+        changes = _changes(first, second)
+        if changes is None or len(changes) % 2:
+            return None
+        pairs = zip(changes[::2], changes[1::2], strict=True)
+        return sum((sqrt_up(east * east + north * north) for east, north in pairs), Fraction(0))
+
+
 class _Discrete(Metric):
     """One if two values differ."""
 
@@ -218,6 +234,14 @@ class _Discrete(Metric):
     def moved_by(self, unit: Unit) -> Fraction | None:
         """Return 1, the largest distance."""
         return Fraction(1)
+
+
+class _Entries(Metric):
+    """The number of entries of two arrays that differ."""
+
+    def measure(self, first: Any, second: Any) -> Fraction | None:
+        here, there = _objects(first), _objects(second)
+        return Fraction(int((here != there).sum())) if here.shape == there.shape else None
 
 
 class _Records(Metric):
@@ -239,11 +263,15 @@ L1: Final = _Norm("L1", "the sum of absolute changes")
 L2: Final = _Norm("L2", "the Euclidean length of the change")
 LARGEST: Final = _Norm("LARGEST", "the largest absolute change")
 ONE_WAY: Final = _Norm("ONE_WAY", "the largest change, all changes having the same sign")
+ROW_LENGTHS: Final = _Rows("ROW_LENGTHS", "the sum of the Euclidean lengths by which all places move")
+ENTRIES: Final = _Entries("ENTRIES", "the number of entries that differ")
 DIFFERENT: Final = _Discrete("DIFFERENT", "1 if the values differ, else 0")
 
 RECORDS: Final = _Records("RECORDS", "the number of records in one collection and not in the other")
 
-METRICS: Final = {metric.name: metric for metric in (L1, L2, LARGEST, ONE_WAY, DIFFERENT, RECORDS)}
+METRICS: Final = {
+    metric.name: metric for metric in (L1, L2, LARGEST, ONE_WAY, ROW_LENGTHS, ENTRIES, DIFFERENT, RECORDS)
+}
 
 
 def _changes(first: Any, second: Any) -> list[Fraction] | None:

@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import json
 import os
-import re
 import threading
 import time
 import uuid
@@ -24,12 +23,14 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route as Path
 
 import dither
-from dither.curator.delivering import is_usual
 from dither.curator.ledger import Receipt
 from dither.curator.people import Bearer
-from dither.errors import DitherError, InvalidParameter, NotFound
-from dither.publish.queries import QueryResult
-from dither.service.desk import Desk, NotYours, is_json, wanted_of
+from dither.errors import DitherError, InvalidParameter
+from dither.service.deciding import NotYours
+from dither.service.desk import Desk
+from dither.service.forms import JSON, Form, etag, split, wanted_form, written
+from dither.service.governing import Governing, number_of
+from dither.service.jobs import Jobs
 from dither.service.limits import Limits
 from dither.service.logs import Log
 from dither.service.pace import Pace, sent_after
@@ -42,16 +43,18 @@ from dither.service.problems import (
     STOPPING,
     TOO_MANY,
     Problem,
+    Refused,
     problem_of,
 )
 from dither.service.queue import FairPool, LineFull
+from dither.service.releasing import Releasing
 from dither.service.routes import BY_NAME, ROUTES, Route, openapi
 from dither.service.settings import Settings
 from dither.service.sign_in import Link, link_page
+from dither.service.talking import Talking
 
 LARGEST_BODY: Final = 2**20
 LONGEST_HEADERS: Final = 2**14
-LONGEST_KEY: Final = 200
 _DOORS: Final = 2
 _READERS: Final = 4
 _HEADERS: Final = {
@@ -61,18 +64,9 @@ _HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
 }
 _NOBODY: Final = ""
-_FORMULA: Final = re.compile(r"^[=+\-@\t\r\n]")
 
 
-class Refused(Exception):
-    """A request that is not carried out, and what its sender is told."""
-
-    def __init__(self, problem: Problem, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(problem.detail)
-        self.problem, self.headers = problem, dict(headers or {})
-
-
-class Service:
+class Service(Releasing, Governing, Talking):
     """A desk behind HTTP.
 
     Args:
@@ -93,6 +87,7 @@ class Service:
         many = settings.releasing or (os.cpu_count() or 1) + 2
         # Those that are held back do nothing meanwhile.
         self._releasing = FairPool(many if settings.timing == "off" else 2 * many, "release")
+        self._jobs = Jobs(self._releasing, desk.curator.books)
         self._stopping = threading.Event()
 
     @property
@@ -244,31 +239,13 @@ class Service:
         name = str(request.path_params["dataset"])
         return JSONResponse(await self._read(bearer.person.name, lambda: work(bearer, name, *more)))
 
-    async def _release(self, request: Request, bearer: Bearer, body: Any) -> Response:
-        pace = self._pace()
-        wanted = wanted_of(str(request.path_params["dataset"]), body, _key_of(request))
-        person = bearer.person.name
-        stored: Receipt | None = await self._read(person, lambda: self.desk.stored(bearer, wanted))
-        if stored is not None:
-            return await self._answered(request, bearer, wanted.dataset, stored)
-        if self._is_stopping:
-            raise Refused(STOPPING, {"Retry-After": "5"})
-        try:
-            # Shielded: what was begun ends, and is stored, even where nobody waits for it any more.
-            future = self._releasing.submit(person, lambda: self.desk.release(bearer, wanted, self._pace().wait))
-            receipt: Receipt = await asyncio.shield(asyncio.wrap_future(future))
-        finally:
-            # Answer or failure: neither is told before its time.
-            await asyncio.sleep(pace.left())
-        return await self._answered(request, bearer, wanted.dataset, receipt)
-
     async def _releases(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         return await self._about(request, bearer, self.desk.releases, _after(request))
 
     async def _answer(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        name, entry, suffix = _named(request)
+        name, entry, form = _named(request)
         receipt = await self._read(bearer.person.name, lambda: self.desk.answer(bearer, name, entry))
-        return await self._answered(request, bearer, name, receipt, suffix)
+        return await self._answered(request, bearer, name, receipt, form)
 
     async def _receipt(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         name, entry, _ = _named(request)
@@ -276,21 +253,34 @@ class Service:
         return Response(content, media_type="application/json")
 
     async def _answered(
-        self, request: Request, bearer: Bearer, name: str, receipt: Receipt, suffix: str = ""
+        self, request: Request, bearer: Bearer, name: str, receipt: Receipt, form: Form | None = None
     ) -> Response:
         """Return a stored answer: the bytes themselves, or what is made of them."""
         headers = {
             "Dither-Entry": str(receipt.entry),
             "Dither-Place": f"{receipt.ledger}:{receipt.entry}:{receipt.hash}",
             "Location": BY_NAME["answer"].path.format(dataset=name, entry=receipt.entry),
-            "ETag": f'"{receipt.answer_digest}"',
         }
-        wants_csv = suffix == ".csv" or (not suffix and "text/csv" in request.headers.get("accept", ""))
-        if wants_csv:
-            content = await self._read(bearer.person.name, lambda: _csv(receipt))
-            return Response(content, media_type="text/csv; charset=utf-8", headers=headers)
-        kind = "application/json" if is_json(receipt.answer) else "application/octet-stream"
-        return Response(receipt.answer, media_type=kind, headers=headers)
+        return await self._shown(request, bearer.person.name, receipt, form, headers)
+
+    async def _shown(
+        self, request: Request, person: str, receipt: Receipt, form: Form | None, headers: Mapping[str, str]
+    ) -> Response:
+        """Return an answer in the form that is asked for; whoever has it already is told so."""
+        wanted = form or wanted_form(request.headers.get("accept", ""))
+        tag = etag(receipt, wanted)
+        fixed = {**headers, "ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept"}
+        if request.method == "GET" and tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=fixed)
+        try:
+            content, kind = await self._read(person, lambda: written(receipt, wanted))
+        except Refused:
+            if request.method == "GET":
+                raise
+            # It is paid for: as it is stored rather than not at all.
+            content, kind = receipt.answer, JSON.media_type
+            fixed["ETag"] = etag(receipt, JSON)
+        return Response(content, media_type=kind, headers=fixed)
 
     async def _entries(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         after = _after(request)
@@ -308,7 +298,7 @@ class Service:
         return Response(note, media_type="text/plain; charset=utf-8")
 
     async def _consistency(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
-        earlier, size = _number(request, "earlier"), _number(request, "size")
+        earlier, size = number_of(request, "earlier"), number_of(request, "size")
         path = await self._read(_NOBODY, lambda: self.desk.receipts.consistency(earlier, size))
         return JSONResponse({"path": path})
 
@@ -356,58 +346,13 @@ def _no_float(text: str) -> NoReturn:
     raise InvalidParameter("body", text[:40], 'without numbers that have a fraction: write {"number": "1/10"}')
 
 
-def _key_of(request: Request) -> str | None:
-    key = request.headers.get("idempotency-key")
-    if key is None:
-        return None
-    try:
-        # What HTTP hands over byte by byte is read as UTF-8.
-        key = key.encode("latin-1").decode("utf-8")
-    except UnicodeDecodeError:
-        key = ""
-    if len(key) > 1 and key[0] == key[-1] == '"':
-        key = key[1:-1]
-    if not 1 <= len(key) <= LONGEST_KEY or not key.isprintable() or is_usual(key):
-        raise InvalidParameter("Idempotency-Key", key, f"1 to {LONGEST_KEY} printable characters, not 'same-...'")
-    return key
-
-
 def _after(request: Request) -> int:
-    return _number(request, "after")
+    return number_of(request, "after")
 
 
-def _number(request: Request, name: str) -> int:
-    text = request.query_params.get(name, "0")
-    if not (text.isdecimal() and text.isascii() and len(text) <= 18):
-        raise InvalidParameter(name, text, "a number of entries")
-    return int(text)
-
-
-def _named(request: Request) -> tuple[str, str, str]:
-    name, entry = str(request.path_params["dataset"]), str(request.path_params["entry"])
-    bare = entry.removesuffix(".csv").removesuffix(".json")
-    return name, bare, entry[len(bare) :]
-
-
-def _csv(receipt: Receipt) -> str:
-    """Return an answer as CSV; cells that a spreadsheet would run are quoted with an apostrophe."""
-    import csv
-    import io
-
-    try:
-        result = QueryResult.stored(receipt.answer, "")
-    except (DitherError, ValueError, KeyError, TypeError):
-        raise NotFound("this answer is no table; ask for it as JSON") from None
-    out = io.StringIO()
-    rows = result.to_rows()
-    writer = csv.writer(out)
-    writer.writerow([_safe(name) for name in (rows[0] if rows else result.names)])
-    writer.writerows([_safe(value) for value in row.values()] for row in rows)
-    return out.getvalue()
-
-
-def _safe(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+def _named(request: Request) -> tuple[str, str, Form | None]:
+    entry, form = split(str(request.path_params["entry"]))
+    return str(request.path_params["dataset"]), entry, form
 
 
 def _told(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:

@@ -25,13 +25,25 @@ from dither.curator.session import Session
 from dither.curator.words import write_words
 from dither.data import wire
 from dither.data.closing import Closing
-from dither.errors import InvalidParameter, NotFound
+from dither.errors import (
+    ApprovalDeclined,
+    ApprovalPending,
+    DitherError,
+    InvalidParameter,
+    NotFound,
+    ReleaseFailed,
+    RequestCancelled,
+)
 from dither.lift.offer import Offer
 from dither.privacy import Loss
 from dither.publish.queries import QueryResult
+from dither.service.problems import error_of
+from dither.service.talks import RemoteStream, RemoteTalk
 from dither.service.transport import Reply, Transport
 
 VARIABLE: Final = "DITHER_TOKEN"
+#: For how many seconds an answer is waited for before it is asked for again.
+PATIENCE: Final = 30.0
 _ELSEWHERE: Final = "asked where the rows are: it is not offered from elsewhere"
 
 
@@ -56,6 +68,75 @@ class _Curator:
 
     def __init__(self, record: Mapping[str, Any]) -> None:
         self.settings, self.ledger = _Settings(bool(record["allows_idealised"])), _Ledger()
+
+
+class Job:
+    """A release that is waited for elsewhere.
+
+    Args:
+        transport: to the service.
+        reply: what the service said when it was begun: the address of the job, or the answer.
+        read: makes the result of a reply with the stored answer.
+
+    """
+
+    def __init__(self, transport: Transport, reply: Reply, read: Callable[[Reply], Any] = lambda reply: reply) -> None:
+        self._transport, self._read = transport, read
+        self._reply = None if reply.status == 202 else reply
+        #: Where the service tells how far it has come; empty where it was answered at once.
+        self.address = reply.headers["location"] if reply.status == 202 else ""
+
+    def progress(self, *, wait: float | None = None) -> dict[str, Any]:
+        """Return how far it has come: its state, and its place in the queue.
+
+        Args:
+            wait: for how many seconds its end is waited for, at most.
+
+        """
+        if self._reply is not None:
+            return {"state": "answered", "place": None, "answer": self._reply.headers["location"]}
+        return dict(self._transport.told(self.address, wait=wait).json())
+
+    @property
+    def state(self) -> str:
+        """How far it has come: queued, waiting for approval, running, answered, failed, sealed, cancelled, ..."""
+        return str(self.progress()["state"])
+
+    def cancel(self) -> None:
+        """Let it never be debited; refused where it is already."""
+        if self._reply is not None:
+            raise InvalidParameter("job", "answered", "one that is not debited")
+        self._transport.delete(self.address)
+
+    def result(self) -> Any:
+        """Wait for the answer and return it; raises what the release would raise here."""
+        return self._read(self.answered())
+
+    def answered(self) -> Reply:
+        """Wait for the answer, and return it as it is stored."""
+        while self._reply is None:
+            said = self.progress(wait=PATIENCE)
+            if said["state"] == "answered":
+                self._reply = self._transport.told(str(said["answer"]))
+            elif said["state"] not in ("queued", "running"):
+                raise _why_not(said)
+        return self._reply
+
+
+def _why_not(said: Mapping[str, Any]) -> DitherError:
+    """Return why a job has no answer, as an error that the release would raise here."""
+    state, dataset, number = said["state"], str(said.get("dataset", "")), said.get("question") or 0
+    match state:
+        case "failed":
+            return error_of(said["problem"] or {})
+        case "sealed":
+            return ReleaseFailed()
+        case "cancelled":
+            return RequestCancelled(str(said["job"]))
+        case "declined":
+            return ApprovalDeclined(dataset, number)
+        case _:
+            return ApprovalPending(dataset, number)
 
 
 class RemoteSession(Session):
@@ -125,8 +206,32 @@ class RemoteSession(Session):
             checked_name("key", key)
         told = {name: value for name, value in words.items() if name != "key" and value is not None}
         body = {"verb": verb, "words": write_words(told, self.dataset)}
-        reply = self._transport.post(*self._path, "releases", body=body, key=key)
+        reply = self._transport.post(*self._path, "releases", body=body, key=key, wait=PATIENCE)
+        if reply.status == 202:
+            reply = Job(self._transport, reply).answered()
         return _receipt(reply, self.account, key or "", loss)
+
+    def begin(self, offer: Offer[Any], *, key: str | None = None) -> Job:
+        """Begin a release without waiting for it: ``session.begin(session.offer.synthesize("visits", epsilon=1))``.
+
+        Args:
+            offer: of this session.
+            key: the name of this request, in place of the offer's own.
+
+        """
+        self.check_declared()
+        self.check_public_facts(offer)
+        call = call_of(self._offers, offer)
+        name = offer.key if key is None else key
+        told = {word: value for word, value in call.words.items() if word != "key" and value is not None}
+        body = {"verb": call.verb, "words": write_words(told, self.dataset)}
+        reply = self._transport.post(*self._path, "releases", body=body, key=name, wait=0)
+
+        def read(found: Reply) -> Any:
+            receipt = _receipt(found, self.account, name or "", offer.loss)
+            return offer.read(receipt.answer, self.place(receipt))
+
+        return Job(self._transport, reply, read)
 
     def check_offer(self, offer: Offer[Any]) -> None:
         """Refuse what can be refused here; the rest is refused where the rows are, before it costs anything."""
@@ -148,17 +253,34 @@ class RemoteSession(Session):
         """Refuse: the whole ledger is looked at where it is."""
         raise InvalidParameter("spending", "from elsewhere", _ELSEWHERE)
 
-    def streams(self) -> Any:
-        """Refuse: streams are kept where their rows are."""
-        raise InvalidParameter("streams", "from elsewhere", _ELSEWHERE)
+    def streams(self) -> tuple[str, ...]:
+        """Return the names of the streams that this analyst has opened."""
+        return tuple(self._transport.get(*self._path, "streams").json()["streams"])
 
-    def stream(self, *_: Any, **__: Any) -> Any:
-        """Refuse: a stream is opened where its rows arrive."""
-        raise InvalidParameter("stream", "from elsewhere", _ELSEWHERE)
+    def stream(self, name: str, query: Any = None, **words: Any) -> Any:
+        """Open a query on a stream, paid for as a whole now, or open it again; see ``Session.stream``."""
+        return self._opened("streams", RemoteStream, name, {"query": query, **words})
 
-    def conversation(self, *_: Any, **__: Any) -> Any:
-        """Refuse: a conversation is opened where the rows are."""
-        raise InvalidParameter("conversation", "from elsewhere", _ELSEWHERE)
+    def conversations(self) -> tuple[str, ...]:
+        """Return the names of the conversations that this analyst has opened."""
+        return tuple(self._transport.get(*self._path, "conversations").json()["conversations"])
+
+    def conversation(self, name: str, table: Any = None, columns: Any = None, **words: Any) -> Any:
+        """Open a conversation, paid for as a whole now, or open it again; see ``Session.conversation``."""
+        return self._opened("conversations", RemoteTalk, name, {"table": table, "columns": columns, **words})
+
+    def parts(self, *_: Any, **__: Any) -> Any:
+        """Refuse: questions about parts end with their process, and are asked where the rows are."""
+        raise InvalidParameter("parts", "from elsewhere", _ELSEWHERE)
+
+    def _opened(self, kind: str, made: Any, name: str, words: Mapping[str, Any]) -> Any:
+        self.check_declared()
+        path = (*self._path, kind, str(name))
+        told = {word: value for word, value in words.items() if value is not None and word != "only_read"}
+        if not told:
+            return made(self._transport, path, self._transport.get(*path).json())
+        body = {"name": name, "words": write_words(told, self.dataset)}
+        return made(self._transport, path, self._transport.post(*self._path, kind, body=body).json())
 
 
 class Connection(Closing):

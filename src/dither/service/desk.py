@@ -13,18 +13,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dither.curator.delivering import VERBS, asked_of, is_usual, quoted, usual_key
+from dither.curator.delivering import (
+    QUOTED,
+    VERBS,
+    Asked,
+    asked_of,
+    former_key,
+    is_usual,
+    known_answers,
+    quoted,
+    usual_key,
+)
 from dither.curator.folder import Curator
 from dither.curator.held_back import Wait, held_back
 from dither.curator.history import history_of
 from dither.curator.ledger import Balance, Receipt
+from dither.curator.offers.planned_size import planned_within
 from dither.curator.people import Bearer, Grant, People, Role
 from dither.curator.receipts import Log, receipt_text
 from dither.curator.session import Session
+from dither.curator.sharing import learn_declared
 from dither.curator.words import public_view
 from dither.data import wire
 from dither.errors import DitherError, InvalidParameter, NotFound
 from dither.privacy import Loss
+from dither.service.deciding import PAGE, Deciding, NotYours, check_fields, paged, read_loss, terms_record
+from dither.service.going_on import TURNS, GoingOn
+from dither.service.jobs import Ticket
 
 #: How many sessions a thread keeps open.
 _KEPT: Final = 16
@@ -32,11 +47,6 @@ _STATED: Final = ("epsilon", "rho", "loss")
 #: Verbs whose loss is that of the estimator, or of the mechanism, which they are given.
 _STATED_WITHIN: Final = ("fit", "method")
 MOST_LOSSES: Final = 64
-PAGE: Final = 100
-
-
-class NotYours(DitherError):
-    """A data set that is absent, or not the caller's to ask."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +67,21 @@ class Wanted:
     key: str | None
 
 
-class Desk:
+class Desk(Deciding, GoingOn):
     """A curator's folder as people from elsewhere see it.
 
     Args:
         curator: the folder.
         shares_answers: whether what one person of a data set was answered is given to others who ask the same.
+        largest_table: how many cells a table may have that is planned here; None for as many as can be stored.
 
     """
 
-    def __init__(self, curator: Curator, *, shares_answers: bool = False) -> None:
+    def __init__(self, curator: Curator, *, shares_answers: bool = False, largest_table: int | None = None) -> None:
         self.curator, self.people = curator, People(curator)
-        self._shares = shares_answers
+        self._shares, self._largest = shares_answers, largest_table
         self._here = threading.local()
+        self._turns = tuple(threading.Lock() for _ in range(TURNS))
         #: The open sessions of each thread.
         self._kept: list[OrderedDict[tuple[Any, ...], Session]] = []
         self._log: Log | None = None
@@ -92,6 +104,7 @@ class Desk:
                 "unit": str(one.unit),
                 "tables": [table.name for table in one.tables],
                 "is_granted": one.name in names,
+                "stage": self.curator.standing(one.name).stage,
             }
             for one in seen
         ]
@@ -105,6 +118,7 @@ class Desk:
             "name": session.called,
             "registered": session.dataset.name,
             "edition": standing.edition,
+            "stage": standing.stage,
             "analyst": bearer.person.name,
             "allows_idealised": self.curator.settings.allow_idealised,
             "declared": wire.encode(public_view(session.dataset)),
@@ -122,28 +136,49 @@ class Desk:
     def room(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return whether a release of a loss would fit, and how many would."""
         session = self._session(bearer, name)
-        _check_fields(body, ("loss", "counted"))
-        room = session.room_for(_loss(body.get("loss")), is_counted=body.get("counted") is True)
+        check_fields(body, ("loss", "counted"))
+        room = session.room_for(read_loss(body.get("loss")), is_counted=body.get("counted") is True)
         return vars(room)
 
     def quote(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a release would cost, and how far it would err; for a list of losses, one quote each."""
         session, grant = self._session(bearer, name), self._grant(bearer, name)
-        _check_fields(body, ("verb", "words", "losses"))
-        verb, words = _verb(body), _words(body)
+        check_fields(body, ("verb", "words", "losses"))
+        verb, words = _verb(body, QUOTED), _words(body)
         losses = body.get("losses")
         if losses is None:
-            return {"quote": quoted(session, verb, _with_usual(verb, words, grant)).to_dict()}
+            stated = _with_usual(verb, words, grant)
+            return {"quote": self._quoted(session, verb, stated), "stored": self._known(bearer, session, verb, stated)}
         if not isinstance(losses, list) or not 1 <= len(losses) <= MOST_LOSSES or set(words) & set(_STATED):
             rule = f"a list of 1 to {MOST_LOSSES} losses, where the words state none"
             raise InvalidParameter("losses", type(losses).__name__, rule)
-        curve = [quoted(session, verb, {**words, "loss": {"loss": _loss(one).to_dict()}}).to_dict() for one in losses]
-        return {"quotes": curve}
+        at = [{"loss": read_loss(one).to_dict()} for one in losses]
+        curve = [self._quoted(session, verb, {**words, "loss": loss}) for loss in at]
+        return {"quotes": curve, "stored": self._known(bearer, session, verb, {**words, "loss": at[0]})}
+
+    def _known(self, bearer: Bearer, session: Session, verb: str, words: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the stored answers to the same question that this person may have, at any loss, the dearest last."""
+        if verb not in VERBS:
+            return []
+        request = self._asked(session, verb, words).request
+        whose = None if self._shares else [bearer.person.name]
+        found = known_answers(self.curator.ledger, request, self._here.edition, whose)
+        return [{"entry": one.entry, "loss": one.loss.to_dict(), "analyst": one.account.analyst} for one in found]
+
+    def _asked(self, session: Session, verb: str, words: Mapping[str, Any]) -> Asked:
+        with planned_within(self._largest):
+            return asked_of(session, verb, words)
+
+    def _quoted(self, session: Session, verb: str, words: Mapping[str, Any]) -> dict[str, Any]:
+        with planned_within(self._largest):
+            return quoted(session, verb, words).to_dict()
 
     # Releases.
 
-    def stored(self, bearer: Bearer, wanted: Wanted) -> Receipt | None:
-        """Return the answer that is stored for a request already, if there is one; refuse what can be refused.
+    def looked_up(self, bearer: Bearer, wanted: Wanted) -> tuple[Ticket, Receipt | None]:
+        """Return a request as the books know it, and the answer that is stored for it already, if there is one.
+
+        What can be refused is refused here.
 
         Args:
             bearer: who asks.
@@ -151,31 +186,62 @@ class Desk:
 
         """
         session, grant = self._session(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
-        planned = asked_of(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
+        planned = self._asked(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
         _check_most(grant, planned.loss)
+        digest, name = planned.request.digest, session.dataset.name
         key = wanted.key or usual_key(planned.request, self._here.edition)
-        ledger = self.curator.ledger
-        for receipt in ledger.find_answers(key, session.dataset.name):
-            is_mine = receipt.account.analyst == bearer.person.name
-            is_the_same = receipt.key == key and receipt.request_digest == planned.request.digest
-            if is_the_same and (is_mine or self._is_shared(receipt)):
-                return receipt
-        return None
+        asked = json.dumps({"verb": wanted.verb, "words": wanted.words}, sort_keys=True)
+        ticket = Ticket(name, bearer.person.name, key, digest, asked)
+        former = () if wanted.key else (former_key(planned.request, self._here.edition),)
+        for known in (key, *former):
+            for receipt in self.curator.ledger.find_answers(known, name):
+                is_mine = receipt.account.analyst == bearer.person.name
+                is_the_same = receipt.key == known and receipt.request_digest == digest
+                if is_the_same and (is_mine or self._is_shared(receipt)):
+                    return ticket, receipt
+        return ticket, None
 
-    def release(self, bearer: Bearer, wanted: Wanted, wait: Wait | None = None) -> Receipt:
+    def ticket(self, bearer: Bearer, name: str, job: str) -> Ticket:
+        """Return a request of this person that they were told to come back for, by the name of its job."""
+        registered = self._session(bearer, name).dataset.name
+        row = self.curator.books.job(registered, bearer.person.name, job)
+        if row is None or row.id != job:
+            raise NotFound(f"no job of yours is called {job[:64]!r}")
+        return Ticket(row.dataset, row.analyst, row.key, row.digest, row.asked)
+
+    def wanted(self, ticket: Ticket, name: str) -> Wanted:
+        """Return what a request asks for, as it came."""
+        asked = json.loads(ticket.asked)
+        return Wanted(name, asked["verb"], asked["words"], None if is_usual(ticket.key) else ticket.key)
+
+    def entry_of(self, ticket: Ticket) -> int:
+        """Return the number of the entry of a request's answer."""
+        for receipt in self.curator.ledger.find_answers(ticket.key, ticket.dataset):
+            if receipt.account.analyst == ticket.person:
+                return receipt.entry
+        raise NotFound("no stored answer of yours is called so")
+
+    def release(
+        self, bearer: Bearer, wanted: Wanted, wait: Wait | None = None, ticket: Ticket | None = None
+    ) -> Receipt:
         """Debit, run and store a release, or find what is stored for its key.
 
         Args:
             bearer: who asks.
             wanted: what.
             wait: holds back the steps that others could see; None for at once.
+            ticket: the request as it was looked up before; refused where the rows or what is declared have changed.
 
         """
         session, grant = self._session(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
-        planned = asked_of(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
+        planned = self._asked(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
         _check_most(grant, planned.loss)
+        key = wanted.key or usual_key(planned.request, self._here.edition)
+        if ticket is not None and (ticket.key, ticket.digest) != (key, planned.request.digest):
+            rule = "about the rows and what is declared as they were when it was asked: ask anew"
+            raise InvalidParameter("request", ticket.name, rule)
         with held_back(wait):
-            return planned.carry_out(wanted.key or usual_key(planned.request, self._here.edition))
+            return planned.carry_out(key)
 
     def answer(self, bearer: Bearer, name: str, entry: str) -> Receipt:
         """Return a stored answer of this person, by the number of its entry, its key or its place."""
@@ -194,8 +260,7 @@ class Desk:
         dataset = self._session(bearer, name).dataset.name
         acts = [act for act in history_of(self.curator.ledger, dataset) if act.number > after]
         mine = [act.to_dict() for act in acts if act.who == bearer.person.name and act.price is not None]
-        page = mine[:PAGE]
-        return {"releases": page, "after": page[-1]["number"] if len(mine) > PAGE else None}
+        return paged("releases", mine)
 
     # The books, for those who read them.
 
@@ -206,7 +271,7 @@ class Desk:
             found.append({"number": entry.number, "hash": entry.hash, "record": dict(entry.record)})
             if len(found) > PAGE:
                 break
-        return {"entries": found[:PAGE], "after": found[PAGE - 1]["number"] if len(found) > PAGE else None}
+        return paged("entries", found)
 
     def verification(self) -> dict[str, Any]:
         """Walk the whole chain, and say whether anything contradicts itself."""
@@ -226,6 +291,10 @@ class Desk:
     def receipt(self, bearer: Bearer, name: str, entry: str) -> bytes:
         """Return the receipt of a stored answer of this person, as one text."""
         return receipt_text(self.receipts.receipt(self.answer(bearer, name, entry).entry)).encode()
+
+    def published_receipt(self, number: str) -> bytes:
+        """Return the receipt of an answer that everybody may see, as one text."""
+        return receipt_text(self.receipts.receipt(self.published_answer(number).entry)).encode()
 
     def ready(self) -> bool:
         """Whether the ledger can be read."""
@@ -272,7 +341,8 @@ class Desk:
         return session
 
     def _state(self, registered: str) -> tuple[int, int]:
-        """Return what changes when a data set is added anew."""
+        """Return what changes when a data set is added anew, here or on a machine that shares the ledger."""
+        learn_declared(self.curator.ledger, self.curator.folder)
         path = self.curator.folder / "datasets" / f"{registered}.yaml"
         try:
             changed = path.stat().st_mtime_ns
@@ -281,12 +351,7 @@ class Desk:
         return self.curator.standing(registered).edition, changed
 
     def _granted(self, grant: Grant) -> dict[str, Any]:
-        said = {"dataset": self.curator.called(grant.dataset)}
-        return {
-            **said,
-            "most": None if grant.most is None else grant.most.to_dict(),
-            "usual": None if grant.usual is None else grant.usual.to_dict(),
-        }
+        return {"dataset": self.curator.called(grant.dataset), **terms_record(grant)}
 
 
 def balance_record(balance: Balance) -> dict[str, Any]:
@@ -296,19 +361,10 @@ def balance_record(balance: Balance) -> dict[str, Any]:
     return {**{name: getattr(balance, name) for name in plain}, **losses}
 
 
-def is_json(content: bytes) -> bool:
-    """Whether stored bytes are JSON."""
-    try:
-        json.loads(content)
-    except ValueError:
-        return False
-    return True
-
-
-def _verb(body: Mapping[str, Any]) -> str:
+def _verb(body: Mapping[str, Any], verbs: tuple[str, ...] = VERBS) -> str:
     verb = body.get("verb")
-    if verb not in VERBS:
-        raise InvalidParameter("verb", verb, f"one of {', '.join(VERBS)}")
+    if verb not in verbs:
+        raise InvalidParameter("verb", verb, f"one of {', '.join(verbs)}")
     return str(verb)
 
 
@@ -317,18 +373,6 @@ def _words(body: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(words, dict):
         raise InvalidParameter("words", type(words).__name__, "an object: the arguments of the verb, by name")
     return words
-
-
-def _check_fields(body: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    unknown = sorted(set(body) - set(known))
-    if unknown:
-        raise InvalidParameter("body", unknown[0][:80], f"an object of {', '.join(known)}")
-
-
-def _loss(record: Any) -> Loss:
-    if not isinstance(record, dict):
-        raise InvalidParameter("loss", type(record).__name__, 'an object such as {"kind": "pure", "epsilon": "1/10"}')
-    return Loss.from_dict(record)
 
 
 def _with_usual(verb: str, words: Mapping[str, Any], grant: Grant) -> Mapping[str, Any]:
@@ -344,5 +388,5 @@ def _check_most(grant: Grant, loss: Loss) -> None:
 
 def wanted_of(dataset: str, body: Mapping[str, Any], key: str | None) -> Wanted:
     """Return a release as a body asks for it."""
-    _check_fields(body, ("verb", "words"))
+    check_fields(body, ("verb", "words"))
     return Wanted(dataset, _verb(body), _words(body), key)

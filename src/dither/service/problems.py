@@ -26,6 +26,10 @@ _STATUSES: Final[tuple[tuple[type[DitherError], int, str | None], ...]] = (
     (errors.UnknownMechanism, 400, None),
     (errors.BudgetExceeded, 409, None),
     (errors.KeyReused, 409, None),
+    (errors.NotApproved, 409, None),
+    (errors.StreamUnavailable, 409, None),
+    (errors.DataSetNotOpen, 409, None),
+    (errors.RequestCancelled, 409, None),
     (errors.RequestUnderWay, 409, None),
     (errors.RequestSealed, 410, None),
     (errors.DataSetRetired, 410, None),
@@ -39,7 +43,7 @@ _STATUSES: Final[tuple[tuple[type[DitherError], int, str | None], ...]] = (
     (errors.MissingExtra, 501, None),
 )
 #: What an error carries beside its words, where that is a text or a number.
-_CARRIED: Final = ("parameter", "rule", "key", "analyst", "dataset")
+_CARRIED: Final = ("parameter", "rule", "key", "analyst", "dataset", "entry", "stage", "more_from")
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,14 @@ class Problem:
         """Return plain data, as RFC 9457 has it."""
         said = {"type": f"/problems/{_dashed(self.kind)}", "title": self.kind, "status": self.status}
         return {**said, "detail": self.detail, **self.fields}
+
+
+class Refused(Exception):
+    """A request that is not carried out, and what its sender is told."""
+
+    def __init__(self, problem: Problem, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(problem.detail)
+        self.problem, self.headers = problem, dict(headers or {})
 
 
 #: The same bytes for a data set that is absent and for one that is not the caller's.

@@ -65,6 +65,22 @@ class FairPool:
             self._changed.notify()
         return future
 
+    def place(self, future: Future[Any]) -> int | None:
+        """Return how many stand before a piece of work, lines being served in turn; None where it waits no more.
+
+        Args:
+            future: what ``submit`` returned.
+
+        """
+        with self._changed:
+            for turn, line in enumerate(self._lines.values()):
+                for index, (one, _) in enumerate(line):
+                    if one is future:
+                        others = [other for other in self._lines.values() if other is not line]
+                        before = [min(len(other), index + (at < turn)) for at, other in enumerate(others)]
+                        return index + sum(before)
+        return None
+
     @property
     def waiting(self) -> int:
         """How many pieces of work wait."""

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from dither.curator.delivering import VERBS
+from dither.curator.delivering import QUOTED, VERBS
 from dither.curator.people import Role, Scope
 
 EVERY_ROLE: Final = frozenset(Role)
 ASKING: Final = frozenset({Role.ANALYST, Role.CURATOR})
 READING: Final = frozenset({Role.AUDITOR, Role.CURATOR})
+DECIDING: Final = frozenset({Role.CURATOR})
 
 _TEXT: Final = {"type": "string"}
 _LOSS: Final = {
@@ -30,6 +31,7 @@ _WORDS: Final = {
     "description": "The arguments of the verb, by name: see the guide to the service for how figures are written.",
 }
 _VERB: Final = {"type": "string", "enum": list(VERBS)}
+_QUOTED: Final = {"type": "string", "enum": list(QUOTED)}
 _RELEASE: Final = {
     "type": "object",
     "properties": {"verb": _VERB, "words": _WORDS},
@@ -38,7 +40,7 @@ _RELEASE: Final = {
 }
 _QUOTE: Final = {
     "type": "object",
-    "properties": {"verb": _VERB, "words": _WORDS, "losses": {"type": "array", "items": _LOSS, "maxItems": 64}},
+    "properties": {"verb": _QUOTED, "words": _WORDS, "losses": {"type": "array", "items": _LOSS, "maxItems": 64}},
     "required": ["verb", "words"],
     "additionalProperties": False,
 }
@@ -48,6 +50,36 @@ _ROOM: Final = {
     "required": ["loss"],
     "additionalProperties": False,
 }
+
+
+def _object(required: tuple[str, ...], **fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with these fields, some of which must be there, and no others."""
+    plain = {"type": "object", "properties": dict(fields), "additionalProperties": False}
+    return {**plain, "required": list(required)} if required else plain
+
+
+_NUMBER: Final = {"type": "integer"}
+_OR_NULL: Final = {"anyOf": [_LOSS, {"type": "null"}]}
+_ALLOWANCE: Final = _object(("each", "days"), each=_TEXT, days=_NUMBER)
+_APPROVAL: Final = _object((), above=_OR_NULL, approvers=_NUMBER)
+_GRANT: Final = _object(
+    ("person", "quota"),
+    person=_TEXT,
+    quota=_LOSS,
+    most=_OR_NULL,
+    usual=_OR_NULL,
+    allowance=_ALLOWANCE,
+    approval=_APPROVAL,
+)
+_OPEN: Final = _object(("name", "words"), name=_TEXT, words=_WORDS)
+_QUESTIONS: Final = _object(
+    ("questions",), questions={"type": "array", "items": _TEXT, "maxItems": 1000}, confidence=_TEXT
+)
+_TICKS: Final = _object((), until={"anyOf": [_NUMBER, {"type": "null"}]})
+_STAGE: Final = _object(("stage",), stage={"type": "string", "enum": ["open", "paused", "closed"]}, reason=_TEXT)
+_BUDGET: Final = _object(("budget", "reason"), budget=_LOSS, reason=_TEXT)
+_DECISION: Final = _object(("decision",), decision={"type": "string", "enum": ["approve", "decline"]}, because=_TEXT)
+_PUBLISH: Final = _object(("release",), release={"type": ["integer", "string"]}, title=_TEXT)
 
 
 @dataclass(frozen=True)
@@ -94,8 +126,46 @@ ROUTES: Final = (
         is_new=True,
     ),
     Route("releases", "GET", f"{_SET}/releases", "What you were answered; a page of it.", ASKING, Scope.READ),
+    Route("job", "GET", f"{_SET}/jobs/{{job}}", "How far a release has come that you wait for.", ASKING, Scope.READ),
+    Route("cancel", "DELETE", f"{_SET}/jobs/{{job}}", "Cancel it, as long as it is not debited.", ASKING, Scope.ASK),
     Route("answer", "GET", f"{_SET}/releases/{{entry}}", "A stored answer again.", ASKING, Scope.READ),
     Route("receipt", "GET", f"{_SET}/releases/{{entry}}/receipt", "Its receipt.", ASKING, Scope.READ),
+    Route("conversations", "GET", f"{_SET}/conversations", "Your conversations with it.", ASKING, Scope.READ),
+    Route(
+        *("open_conversation", "POST", f"{_SET}/conversations", "Pay for a conversation, or find it open."),
+        *(ASKING, Scope.ASK, _OPEN),
+    ),
+    Route("conversation", "GET", f"{_SET}/conversations/{{name}}", "One, with its answers.", ASKING, Scope.READ),
+    Route(
+        *("converse", "POST", f"{_SET}/conversations/{{name}}/questions", "Ask it, at no further cost."),
+        *(ASKING, Scope.ASK, _QUESTIONS),
+    ),
+    Route("streams", "GET", f"{_SET}/streams", "Your streams of it.", ASKING, Scope.READ),
+    Route(
+        *("open_stream", "POST", f"{_SET}/streams", "Pay for a query on a stream, or find it open."),
+        *(ASKING, Scope.ASK, _OPEN),
+    ),
+    Route("stream", "GET", f"{_SET}/streams/{{name}}", "One, with what it has released.", ASKING, Scope.READ),
+    Route(
+        *("release_ticks", "POST", f"{_SET}/streams/{{name}}/ticks", "Release the ticks that have ended."),
+        *(ASKING, Scope.ASK, _TICKS),
+    ),
+    Route("end_stream", "DELETE", f"{_SET}/streams/{{name}}", "Release nothing more of it.", ASKING, Scope.ASK),
+    Route("grants", "GET", f"{_SET}/grants", "Who is granted what of it.", DECIDING, Scope.READ),
+    Route("grant", "POST", f"{_SET}/grants", "Let a person ask, on terms.", DECIDING, Scope.DECIDE, _GRANT),
+    Route("end_grant", "DELETE", f"{_SET}/grants/{{person}}", "Let them ask no more.", DECIDING, Scope.DECIDE),
+    Route("stage", "POST", f"{_SET}/stage", "Open, pause or close it.", DECIDING, Scope.DECIDE, _STAGE),
+    Route("budget", "POST", f"{_SET}/budget", "Raise its budget, with a reason.", DECIDING, Scope.DECIDE, _BUDGET),
+    Route("publish", "POST", f"{_SET}/published", "Let everybody see an answer.", DECIDING, Scope.DECIDE, _PUBLISH),
+    Route("withdraw", "DELETE", f"{_SET}/published/{{entry}}", "Show it no more.", DECIDING, Scope.DECIDE),
+    Route("questions", "GET", "/v1/approvals", "The releases that need an approval.", READING, Scope.READ),
+    Route(
+        *("answer_question", "POST", "/v1/approvals/{question}", "Agree to a release, or do not; never to one's own."),
+        *(DECIDING, Scope.DECIDE, _DECISION),
+    ),
+    Route("published", "GET", "/v1/published", "What everybody may see; a page of it."),
+    Route("published_answer", "GET", "/v1/published/{entry}", "A published answer."),
+    Route("published_receipt", "GET", "/v1/published/{entry}/receipt", "Its receipt."),
     Route("entries", "GET", "/v1/ledger/entries", "The chain of the ledger; a page of it.", READING, Scope.READ),
     Route("verification", "GET", "/v1/ledger/verification", "Whether the books are true.", READING, Scope.READ),
     Route("key", "GET", "/v1/key", "The key with which receipts are checked."),
@@ -128,7 +198,9 @@ def openapi(version: str) -> dict[str, Any]:
             operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": route.body}}}
         if route.is_new:
             header = {"name": "Idempotency-Key", "in": "header", "required": False, "schema": _TEXT}
-            operation["parameters"].append(header)
+            prefer = {"name": "Prefer", "in": "header", "required": False, "schema": _TEXT}
+            operation["parameters"] += [header, prefer]
+            operation["responses"]["202"] = {"description": "Begun, or waiting for an approval; see Location."}
         paths.setdefault(route.path, {})[route.method.lower()] = operation
     security = {"token": {"type": "http", "scheme": "bearer"}}
     return {

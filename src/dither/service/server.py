@@ -118,7 +118,7 @@ def serve(
 
     """
     check_start(curator)
-    desk = Desk(curator, shares_answers=settings.answers == "team")
+    desk = Desk(curator, shares_answers=settings.answers == "team", largest_table=settings.largest_table)
     link = Link(desk.people)
     service = Service(desk, settings, log or Log(), link)
     config = configuration(service, settings)

@@ -27,6 +27,8 @@ class Settings:
         answers: "own", or "team" where what one person was answered is given to others who ask the same.
         releasing: how many releases run at once; 0 for the number of cores and two.
         requests_per_second: how many requests one person may make.
+        largest_table: how many cells a table of counts may have that is planned here; planning takes time before there
+            is a price.
         patience: for how many seconds a service that is stopped waits for what is debited.
         proxy: the name of what stands in front and speaks TLS; needed outside of this machine without a certificate.
         certificate: a file of a certificate, for TLS.
@@ -40,6 +42,7 @@ class Settings:
     answers: str = "own"
     releasing: int = 0
     requests_per_second: int = 100
+    largest_table: int = 2**18
     patience: int = 30
     proxy: str = ""
     certificate: str = ""
@@ -52,6 +55,7 @@ class Settings:
         for name, least, most in (("port", 0, 65535), ("releasing", 0, 1024), ("requests_per_second", 1, 100_000)):
             _whole(name, getattr(self, name), least, most)
         _whole("patience", self.patience, 0, 3600)
+        _whole("largest_table", self.largest_table, 1, 2**50)
         for name in ("host", "proxy", "certificate", "key"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidParameter(name, getattr(self, name), "a text")

@@ -64,10 +64,22 @@ class Transport:
         asked = "&".join(f"{name}={quote(str(value), safe='')}" for name, value in query.items())
         return self._ask("GET", _joined(path) + (f"?{asked}" if asked else ""), None, {})
 
-    def post(self, *path: str, body: Any, key: str | None = None) -> Reply:
-        """Send a body, under a key where it may be asked again."""
-        headers = {} if key is None else {"Idempotency-Key": f'"{key}"'.encode()}
-        return self._ask("POST", _joined(path), json.dumps(body).encode(), headers)
+    def post(self, *path: str, body: Any, key: str | None = None, wait: float | None = None) -> Reply:
+        """Send a body, under a key where it may be asked again; wait for that many seconds, where it is said."""
+        headers: dict[str, str | bytes] = {} if key is None else {"Idempotency-Key": f'"{key}"'.encode()}
+        return self._ask("POST", _joined(path), json.dumps(body).encode(), headers | _preferring(wait))
+
+    def told(self, address: str, *, wait: float | None = None) -> Reply:
+        """Return what an address has that the service told, having waited for that many seconds at most."""
+        return self._ask("GET", address, None, _preferring(wait))
+
+    def address(self, *path: str) -> str:
+        """Return the address of a path, as the service tells addresses."""
+        return _joined(path)
+
+    def delete(self, address: str) -> Reply:
+        """Let go of what is at an address that the service told."""
+        return self._ask("DELETE", address, None, {})
 
     def close(self) -> None:
         """Let go of all connections; they are made again where they are needed."""
@@ -127,6 +139,13 @@ class Transport:
         response = connection.getresponse()
         content = response.read()
         return Reply(response.status, {name.lower(): value for name, value in response.getheaders()}, content)
+
+
+def _preferring(wait: float | None) -> dict[str, str | bytes]:
+    """Return the header that says for how long an answer is waited for; 0 for not at all."""
+    if wait is None:
+        return {}
+    return {"Prefer": f"wait={int(wait)}" if wait >= 1 else "respond-async"}
 
 
 def _joined(path: tuple[str, ...]) -> str:

@@ -79,9 +79,15 @@ def value_pairs(part: Primitive[Any, Any] | InteractivePrimitive[Any, Any], exam
     if isinstance(part, InteractivePrimitive):
         yield from _scripts(part, list(example))
         return
+    if isinstance(domain, Category) and not isinstance(metric, Metric):
+        # How far apart two categories are is the unit's own matter: the mechanism's examples say.
+        return
     if isinstance(domain, Category):
         categories = range(min(domain.count, 4))
         yield from ((one, other, 1) for one in categories for other in categories if one != other)
+        return
+    if metric is RECORDS:
+        yield from row_pairs(example, ROW)
         return
     shape = domain.shape  # type: ignore[attr-defined]
     yield example, _moved(metric, example, shape), 1
@@ -148,6 +154,9 @@ def pairs(mechanism: Mechanism[Any, Any], data: Any) -> Iterator[Pair]:
     """Return hostile neighbours for the input of ``mechanism``."""
     if isinstance(mechanism, Primitive | InteractivePrimitive):
         yield from value_pairs(mechanism, data)
+    elif isinstance(mechanism.distance, Unit) and mechanism.distance.relation is Relation.METRIC:
+        # How far apart two inputs are only the mechanism knows: its examples bring neighbours.
+        return
     elif isinstance(mechanism.distance, Unit) and mechanism.distance.protects == "label":
         yield from label_pairs(data)
     elif isinstance(mechanism.distance, Unit) and isinstance(data, np.ndarray | list | tuple):

@@ -314,6 +314,15 @@ def _lifted_talk(mechanism: Any, data: Any) -> Made:
     return (wide, Dialogue(data.data, tuple(np.resize(question, (2, _CELLS)) for question in data.script)))
 
 
+def _lifted_questions(mechanism: Any, data: Any) -> Made:
+    """Return finer cells of the same column, on a longer line."""
+    from dither.lift.cells import cells_of
+
+    source, places = cells_of(mechanism.source.dataset, "visits", "age", _CELLS), np.arange(_CELLS)
+    method = replace(mechanism.method, metric=PublicArray(np.abs(places[:, None] - places)))
+    return (replace(mechanism, source=source, method=method), Dialogue(data.data, (0, _CELLS - 1)))
+
+
 def _batches(mechanism: Any, data: Any) -> Made:
     """Return six columns and eight batches, and the same with one row missing."""
     batches = [np.column_stack([*[batch[:, :2]] * 3, batch[:, 2:]]) for batch in data.script]
@@ -428,6 +437,7 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     "ticked-answer": _ticked,
     **dict.fromkeys(("ranked-answer", "leading-groups", "seizable-answer"), _many_groups),
     "lifted-conversation": _lifted_talk,
+    "lifted-questions": _lifted_questions,
     "distance-conversation": _distances,
     "disjunction-conversation": _disjunctions,
     "cut-conversation": _cuts,
@@ -447,7 +457,10 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("grown-hierarchy", "truncated-count"), _graph),
     "top-edges-graph": _pairs,
     **dict.fromkeys(("chosen-edges", "chosen-degrees", "chosen-stars", "chosen-triangles"), _graph),
-    **dict.fromkeys(("flow-edges", "graph-race", "quick-triangles", "truncated-edges", "restricted-count"), _graph),
+    **dict.fromkeys(
+        ("flow-edges", "graph-race", "quick-triangles", "truncated-edges", "restricted-count", "recursive-count"),
+        _graph,
+    ),
     "lifted": _lifted,
     "two-phase": _two_phases,
     "refined-clusters": _refined,

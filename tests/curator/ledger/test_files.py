@@ -3,6 +3,7 @@
 # ruff: noqa: S311
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -19,6 +20,7 @@ import pytest
 from dither.curator.ledger import Account, open_ledger, schema
 from dither.curator.ledger import sqlite as sqlite_module
 from dither.curator.ledger.sqlite import SqliteLedger
+from dither.curator.ledger.terms import Terms
 from dither.errors import (
     AnalystUnknown,
     DitherError,
@@ -111,6 +113,7 @@ READ_ONLY = """
 import os, sys
 from dither.curator.ledger import open_ledger
 from dither.curator.ledger.sqlite import SqliteLedger
+from dither.curator.ledger.terms import Terms
 from dither.errors import LedgerUnavailable
 os.setgroups([])
 os.setgid(65534)
@@ -139,6 +142,7 @@ import resource, signal, sys
 from pathlib import Path
 from dither.curator.ledger import Account
 from dither.curator.ledger.sqlite import SqliteLedger
+from dither.curator.ledger.terms import Terms
 from dither.errors import LedgerUnavailable
 from dither.privacy import PureDP
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -304,6 +308,26 @@ def test_a_ledger_of_the_third_version_opens_and_takes_back(file_home) -> None:
         held = ledger.reserve(ANA, "third", "digest three", PureDP("0.2"))
         ledger.complete(held, b"answer three", spent=PureDP("0.1"))
         assert ledger.balance("visits").spent.pure == ledger.balance("visits", "ana").spent.pure == Fraction(4, 10)
+        assert ledger.verify().is_intact
+
+
+def test_a_ledger_of_the_fifth_version_opens_with_its_grants(file_home) -> None:
+    """In that version the terms of a grant stood in a table of their own, and in no entry."""
+    connection = sqlite3.connect(file_home.path)
+    connection.executescript((Path(__file__).parent / "version_5.sql").read_text(encoding="utf-8"))
+    connection.close()
+    with file_home.open() as ledger:
+        assert ledger.verify().is_intact
+        assert ledger.balance("visits").spent.pure == Fraction(3, 20)
+        [grant] = ledger.grants("ana")
+        assert json.loads(grant.most) == {"epsilon": "1/5", "kind": "pure"}
+        assert ledger.terms("visits", "ana") == Terms()
+        assert ledger.reserve(ANA, "first", "digest one", PureDP("0.1")).answer == b"answer one"
+        ledger.complete(ledger.reserve(ANA, "second", "digest two", PureDP("0.1")), b"answer two")
+        ledger.set_quota("visits", "ana", PureDP(1), terms=Terms(most=PureDP("0.1")))
+        ledger.keep_grant("ana", "visits")
+        assert ledger.grants("ana")[0].most is None
+        assert ledger.end_grant("ana", "visits")
         assert ledger.verify().is_intact
 
 

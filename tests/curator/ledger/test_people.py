@@ -24,10 +24,12 @@ def test_people_grants_and_tokens_are_kept_in_every_kind_of_ledger(new_home: Cal
     assert other.token("t1") == token
     other.use_token("t1", "2026-01-02")
     assert one.tokens() == (token._replace(used="2026-01-02"),)
-    one.keep_grant(GrantRow("ana", "visits", None, "{}"))
-    one.keep_grant(GrantRow("ana", "visits", "{}", None))
-    assert other.grants("ana") == (GrantRow("ana", "visits", "{}", None),)
+    one.set_quota("visits", "ana", PureDP("1/2"))
+    one.keep_grant("ana", "visits")
+    one.keep_grant("ana", "visits")
+    assert other.grants("ana") == (GrantRow("ana", "visits", None, None, '{"epsilon":"1/2","kind":"pure"}'),)
     assert other.end_grant("ana", "visits")
+    assert one.terms("visits", "ana").is_ended
     assert not one.end_grant("ana", "visits")
     assert other.end_person("ana")
     assert not other.end_person("ana")

@@ -16,7 +16,7 @@ import pytest
 
 from dither.curator.streams.book import Book
 from dither.curator.streams.seal import Seal
-from dither.errors import HandleMisuse, StreamUnavailable
+from dither.errors import HandleMisuse, InvalidParameter, StreamUnavailable
 from dither.publish.streams.tally import Standing
 
 ABOUT = {"digest": "abc", "name": "hourly"}
@@ -92,6 +92,12 @@ def test_a_batch_is_taken_once_and_leaves_its_name(book: Book) -> None:
     book.freeze([(FIRST, {})], rest={"rows": 5})
     assert book.waiting() == [{"rows": 5}]
     assert not book.arrive("monday", {"rows": 6})
+    assert book.arrive("tuesday", {"rows": 7}, b"seven")
+    assert not book.arrive("tuesday", {"rows": 7}, b"seven")
+    with pytest.raises(InvalidParameter, match="other rows"):
+        book.arrive("tuesday", {"rows": 8}, b"eight")
+    # A book of before knows no fingerprints.
+    assert not book.arrive("monday", {"rows": 9}, b"nine")
 
 
 def test_two_cannot_have_one_book(book: Book, path: Path, key: Path) -> None:

@@ -19,6 +19,7 @@ import pytest
 from dither.curator.folder import Curator
 from dither.curator.kept import is_kept, kept_by
 from dither.curator.session import Session
+from dither.curator.streams.book import Book
 from dither.curator.streams.stream import Stream
 from dither.data import Column, Kind, Table
 from dither.data.schema import DataSet
@@ -130,6 +131,50 @@ def test_a_batch_with_a_name_counts_once(session: Session) -> None:
     with opened(session, "hourly", None) as stream:
         assert not stream.feed([row(0)], batch="one")
         assert numbers(stream.release(1)) == [2]
+
+
+def test_other_rows_with_the_name_of_a_batch_are_refused_and_a_new_order_of_the_same_is_not(session: Session) -> None:
+    both = [row(0, cost=1), row(1, site="west", cost=2), row(0, cost=1)]
+    with opened(session, "hourly", "SELECT site, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY site") as stream:
+        assert stream.feed(both, batch="one")
+        assert not stream.feed(both[::-1], batch="one")
+        assert stream.release(1).notes == stream.answers().notes
+        assert not stream.feed(both, batch="one")
+        others = (both[:2], [*both, row(3)], [*both[:2], row(0, cost=2)], [*both[:2], row(0, site="west", cost=1)], [])
+        for rows in (*others, [both[0], both[1], row(0, 1, cost=1)]):
+            with pytest.raises(InvalidParameter, match="other rows came with it before"):
+                stream.feed(rows, batch="one")
+        assert stream.feed(both[:1], batch="two")
+
+
+def test_rows_may_come_with_a_release_and_wait_for_the_disk_once(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[bool] = []
+    whole = Book._transaction
+
+    def watched(book: Book, *, waits: bool = True) -> Any:
+        waited.append(waits)
+        return whole(book, waits=waits)
+
+    with opened(session, "hourly") as stream:
+        stream.release(2, rows=[row(0), row(1)], batch="start")
+        monkeypatch.setattr(Book, "_transaction", watched)
+        assert numbers(stream.release(3, rows=[row(2), row(2)], batch="third")) == [4]
+        # The rows and the answer come with the numbers of the tick.
+        assert waited == [False, True, False]
+        # The same call again, as after a death, counts nothing twice.
+        assert len(stream.release(3, rows=[row(2), row(2)], batch="third").rows) == 0
+        assert waited[3:] == [True]
+        assert numbers(stream.release(4)) == [4]
+        for wrong in ({"rows": [row(3)]}, {"batch": "fourth"}):
+            with pytest.raises(InvalidParameter, match="batch"):
+                stream.release(**wrong)
+
+
+def test_a_release_before_anything_was_fed_says_so(session: Session) -> None:
+    with opened(session, "hourly") as stream:
+        assert "nothing was ever fed" in stream.release(1).notes[-1]
 
 
 def test_a_table_is_fed_where_the_rows_of_another_are_not_at_hand(curator: Curator, tmp_path: Path) -> None:

@@ -209,6 +209,7 @@ def test_blocks_that_agree_are_followed_and_others_are_not() -> None:
     whole = voters("whole", scale="1/40", threshold=3)
     assert perform(whole, rows) == (1, 3)
     assert perform(whole, rows[:0]) == (-1, -1)
+    assert perform(voters("whole", scale="1/40", threshold=3, overlap=3), rows) == (1, 3)
 
 
 def test_a_division_by_position_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,6 +220,31 @@ def test_a_division_by_position_is_caught(monkeypatch: pytest.MonkeyPatch) -> No
             assert replay(one, rows, np.delete(rows, gone, axis=0)) == []
     monkeypatch.setattr(support_module, "tree_of", lambda records, blocks, key: np.arange(len(records)) % blocks)
     assert any(replay(voters("columns", scale=2), rows, np.delete(rows, gone, axis=0)) for gone in range(0, 60, 12))
+
+
+def test_a_row_in_several_blocks_is_charged_for_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin that must be refused: the price of one block, where a row changes the votes of both."""
+    rows = np.column_stack([waves(2, 4), waves(2, 1)[:, 0]])
+    public: dict[str, Any] = {
+        "lower": [-1] * 4,
+        "upper": [1] * 4,
+        "loss_name": "squared",
+        "target_lower": -1,
+        "kept": 1,
+    }
+    both = SupportSelection(**public, votes="columns", blocks=2, overlap=16, scale=2)
+    assert both.loss(1) == SupportSelection(**public, votes="columns", blocks=2, scale=2).loss(16)
+    assert replay(both, rows, rows[:1]) == []
+    monkeypatch.setattr(SupportSelection, "stability", 1)
+    assert replay(SupportSelection(**public, votes="columns", blocks=2, overlap=16, scale=2), rows, rows[:1])
+
+
+@pytest.mark.parametrize("votes", ["columns", "whole"])
+def test_calibrated_overlaps_keep_their_target(votes: str) -> None:
+    public: dict[str, Any] = {"lower": [-1] * 4, "upper": [1] * 4, "loss_name": "squared", "kept": 2}
+    for unit in (ROW, ROW_REPLACED):
+        one = SupportSelection.calibrated(ApproxDP(1, "1e-6"), votes=votes, overlap=5, unit=unit, **public)
+        assert one.loss(1) <= ApproxDP(1, "1e-6")
 
 
 def test_a_selected_fit_finds_the_columns_and_their_weights() -> None:

@@ -64,20 +64,24 @@ def test_steps_are_found_where_noise_is_small(mechanism: Composed[Any, Any]) -> 
     assert run(mechanism, STEPS) == pytest.approx(STEPS, abs=1)
 
 
-@pytest.mark.parametrize(("runs", "is_spread"), [(12, True), (13, False)])
-def test_dawa_measures_cells_where_a_fifth_as_many_runs_are_found(
-    runs: int, is_spread: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The marks are put in by hand: 12 of 64 cells are less than a fifth, 13 are more."""
+@pytest.mark.parametrize("runs", [1, 12, 64])
+def test_runs_hide_nothing_that_the_tree_shows(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The marks of a bought partition are put in by hand, and wrong: large counts are still told apart."""
     marks = np.zeros((1, 64), dtype=np.int8)
     marks[0, :runs] = 1
     monkeypatch.setattr(LeastCostPartition, "draw_many", lambda *_: marks)
     counts = 1000 * np.arange(64)
-    found = run(Dawa.calibrated(LOUD, cells=64), counts)
-    expected = counts.astype(float)
-    if is_spread:
-        expected[runs - 1 :] = counts[runs - 1 :].mean()
-    assert found == pytest.approx(expected, abs=1)
+    assert run(Dawa.calibrated(LOUD, cells=64, share="3/20"), counts) == pytest.approx(counts, abs=1)
+
+
+@pytest.mark.parametrize("share", [0, "1/30", "1/2"])
+def test_dawa_draws_its_partition_only_where_it_is_paid_for(share: Any) -> None:
+    method = Dawa(cells=9, epsilon="1/3", share=share)
+    parts = [part.part for part in method.plan().plans]  # type: ignore[attr-defined]
+    assert [type(part) for part in parts].count(LeastCostPartition) == (share != 0)
+    assert sum(part.loss(1).epsilon for part in parts) == method.loss(1).epsilon <= Fraction(1, 3)
+    assert method.loss(1).epsilon >= Fraction(33, 100)
+    assert method.tree.branching & (method.tree.branching - 1) == 0
 
 
 @pytest.mark.parametrize(

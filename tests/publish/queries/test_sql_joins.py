@@ -254,7 +254,9 @@ ANSWERED = [
 @pytest.mark.parametrize("sql", ANSWERED)
 def test_a_query_means_what_duckdb_answers(sql: str) -> None:
     """Our tree, evaluated in Python, against DuckDB on the text."""
-    assert same_rows(exact(parse_sql(sql, CLINIC)), answer_of_duckdb(sql))
+    # To DuckDB before its version 2 the name of a list alone is that of a structure around its values.
+    named = sql.replace("UNNEST([1, 2.5, NULL]) AS x", "UNNEST([1, 2.5, NULL]) AS t(x)")
+    assert same_rows(exact(parse_sql(sql, CLINIC)), answer_of_duckdb(named))
 
 
 ROWS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -40,8 +41,6 @@ def fed(answer: Any, script: list[Any]) -> Any:
 
 def ranked(sites: int, branch: int, loss: Any = HUGE) -> RankedAnswer:
     """Return quantiles over a tree of a given branch, whatever is best."""
-    from dataclasses import replace
-
     plan = plan_ranked(by_site(sites), loss, ranks=("1/4", "1/2", 1))
     nodes = sum(levels_of(sites, branch))
     return replace(plan, branch=branch, counter=replace(plan.counter, shape=(nodes,)))
@@ -215,6 +214,24 @@ def test_people_need_less_noise_where_sums_decay_than_where_they_do_not() -> Non
     far = plan_stream(query, ZCDP("1/2"), released="decayed", decay="0.9").reach(8759, 0, "0.95")
     near = plan_stream(query, ZCDP("1/2"), released="decayed", decay="0.9", horizon=50).reach(49, 0, "0.95")
     assert far == near < plan_stream(query, ZCDP("1/2")).reach(8759, 0, "0.95")
+
+
+def test_answers_say_from_which_number_of_rows_on_a_tick_is_cut_off() -> None:
+    """A cost is at most 3; in 2^60 shares of 1 there is room for what is left of all ticks before."""
+    query = stream_query(clinic_stream(persons=False), TOTAL)
+    slow = plan_stream(query, ZCDP("1/2"), released="decayed", decay="0.999")
+    shares = sum(math.floor(2**16 * Fraction(999, 1000) ** lag) for lag in range(12_000))
+    assert any(f"adds up {2**60 // shares // 3} rows" in note for note in slow.notes) == (2**60 // shares // 3 < 2**31)
+    slower = plan_stream(query, ZCDP("1/2"), released="decayed", decay="0.9999")
+    assert any("it is cut off" in note for note in slower.notes)
+    limit = int(slower.counters[0].limits(0, 1).min())
+    few = plan_stream(stream_query(clinic_stream(persons=False), COUNT), HUGE, released="decayed", decay="1/2")
+    assert not any("it is cut off" in note for note in few.notes)
+    # A single row that would be cut off is refused, by its declared bounds alone.
+    wide = stream_query(clinic_stream(persons=False), replace(TOTAL, bounds=((0.0, 2.0**31 - 1),)))
+    assert limit < 2**31 - 1
+    with pytest.raises(InvalidParameter, match="narrower bounds, or a faster decay"):
+        plan_stream(wide, PureDP(2**60), released="decayed", decay="0.9999")
 
 
 def test_intervals_of_seizable_answers_fit_into_64_bits() -> None:

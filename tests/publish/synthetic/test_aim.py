@@ -15,6 +15,7 @@ from dither.lift.attributes import Attributes
 from dither.noise import system_noise
 from dither.privacy import ROW, ZCDP, ApproxDP, Loss, PureDP
 from dither.publish.synthetic import AdaptiveIterative, GraphicalModel
+from dither.publish.synthetic.synthesizer import chosen
 from dither.testing.replay import RecordingRunner
 
 TABLE = Attributes.of({"a": 2, "b": 3, "c": 2, "d": 2})
@@ -108,6 +109,59 @@ def test_weights_count_what_candidates_have_in_common_with_the_workload() -> Non
 def test_hardly_any_records(rows: int) -> None:
     model = run(AdaptiveIterative.calibrated(ApproxDP(1, "1e-6"), attributes=TABLE), parity(rows, 3))
     assert model.sample(7).shape == (7, 4)
+
+
+def _spent(method: AdaptiveIterative, data: NDArray[np.int64]) -> tuple[GraphicalModel, list[str], Fraction]:
+    """Return the model, the kinds of all draws, and the epsilons of all draws added up."""
+    runner = RecordingRunner(method.plan(), system_noise())
+    model = method.release(data, runner)
+    parts = [(event.part, event.stability) for event in runner.tape.events if event.part is not None]
+    losses = [part.loss(stability).pure for part, stability in parts]
+    return model, [part.name for part, _ in parts], sum((loss for loss in losses if loss is not None), Fraction(0))
+
+
+def test_pairs_that_do_not_stand_out_are_left_to_the_single_attributes() -> None:
+    """At a stop of 1024 nothing else is chosen, but with a chance below 2^-1000; what is left is not wasted."""
+    method = AdaptiveIterative(
+        attributes=TABLE, workload=TABLE.every(2), budget=PureDP(2), rounds=20, survey="1/3", stop=1024
+    )
+    model, kinds, spent = _spent(method, parity(300, 4))
+    assert all(len(axes) == 1 for axes in model.potentials)
+    assert [kind for kind in kinds if kind == "geometric"] == ["geometric"] * 2
+    assert kinds[0] == kinds[-1] == "geometric"
+    assert Fraction(97, 100) * 2 < spent <= 2
+
+
+def test_pairs_that_stand_out_are_measured_all_the_same() -> None:
+    """With noise of scale below 1/100 a pair of 1,000 records stands out, but with a chance far below 2^-1000."""
+    data = parity(1000, 5)
+    method = AdaptiveIterative(
+        attributes=TABLE, workload=[["a", "b"]], budget=PureDP(10**6), rounds=2, survey="1/4", stop=1
+    )
+    model, _, spent = _spent(method, data)
+    assert (0, 1) in model.potentials
+    assert spent <= 10**6
+
+
+def test_usual_stops_follow_from_sizes_and_the_kind_of_loss() -> None:
+    wide = Attributes.of({"a": 9, "b": 9})
+    assert AdaptiveIterative.calibrated(PureDP(1), attributes=wide).stop == 1
+    assert AdaptiveIterative.calibrated(PureDP(1), attributes=TABLE).stop is None
+    assert AdaptiveIterative.calibrated(ZCDP(1), attributes=wide).stop is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "loss", "name"),
+    [
+        (1, PureDP(1), "independent"),
+        (2, PureDP(1), "aim"),
+        (32, PureDP(1), "aim"),
+        (33, PureDP(1), "mst"),
+        (33, ApproxDP(1, "1e-9"), "all-pairs"),
+    ],
+)
+def test_auto_follows_from_public_facts(columns: int, loss: Loss, name: str) -> None:
+    assert chosen("auto", loss, Attributes.of({f"c{number}": 2 for number in range(columns)})) == name
 
 
 def test_bad_parameters() -> None:

@@ -34,6 +34,11 @@ def published_relation(state: str, other_state: str) -> Odds:
     return Odds("the pair is in one branch", chances[state], chances[other_state])
 
 
+def kept_ends(trace: Places, other: Places) -> Odds:
+    """Return the odds that a published trace begins where the true one does: SDD draws the points between the ends."""
+    return told_apart(trace[0], other[0], "the published trace begins where the true one does")
+
+
 def mean(places: Sequence[tuple[int, int]]) -> Point:
     """Return the mean of some places."""
     return Point(*(Fraction(sum(axis), len(places)) for axis in zip(*places, strict=True)))
@@ -97,8 +102,20 @@ SPECIMENS = (
         neighbour="path",
         step="one pair of vertices changes its state",
         refuted_by="exact argument",
-        replacement="randomised-response",
+        replacement="pair-response",
         weigh=published_relation,
+    ),
+    Specimen(
+        name="kept-ends",
+        source=Source(ADELAIDE, "3.3, on SDD (Jiang et al. 2013)"),
+        claim=PureDP(1),
+        what_is_wrong="Both ends of a trace are published as they are; noise is drawn for the points between alone.",
+        value=((0, 0), (2, 1), (4, 4)),
+        neighbour=((1, 0), (2, 1), (4, 4)),
+        step="one point of a trace moves",
+        refuted_by="exact argument",
+        replacement="predictive-reports",
+        weigh=kept_ends,
     ),
     Specimen(
         name="zones-from-means",

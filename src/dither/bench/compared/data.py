@@ -40,7 +40,7 @@ def histograms(cells: int) -> Shares:
 
 
 def grids(cells: int) -> Shares:
-    """Return the two-dimensional distributions to be tried, over a square of so many cells."""
+    """Return the two-dimensional distributions to be tried, over a square of cells."""
     if isqrt(cells) ** 2 != cells:
         raise InvalidParameter("domains", cells, "a square number, for two dimensions")
     return _grids(_folder(), isqrt(cells))

@@ -73,7 +73,7 @@ def bias(rows: list[tuple[Any, ...]]) -> str:
 
 
 def visits(persons: int) -> list[tuple[Any, ...]]:
-    """Return the visits of so many persons, the same ones every time."""
+    """Return the visits of a number of people, the same ones every time."""
     entropy = SeededEntropy(20)
     ages = np.floor(_uniform(entropy, persons) ** 0.8 * 95).astype(int)
     regions = _chosen(_uniform(entropy, persons), _REGION_SHARES)

@@ -31,7 +31,7 @@ from dither.curator.ledger.chain import canonical
 
 #: A process forces its lines to disk after this many, and when it closes the ledger.
 SYNC_EVERY = 64
-#: A file longer than this is rewritten: one line for each account, the latest hashes, and every so many-th older one.
+#: A file longer than this is rewritten: a line for each account, the latest hashes, and older ones at even steps.
 LONGEST_FILE = 2**18
 LATEST_HASHES = 1000
 EVERY_HASH = 64

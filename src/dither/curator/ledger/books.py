@@ -6,11 +6,12 @@ Every change is one transaction that reads, decides and writes: nothing is check
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from dither.curator.ledger.admission import filter_at, limit_of, on_its_curve
 from dither.curator.ledger.amounts import ZERO, Amount
 from dither.curator.ledger.anchor import Memory
+from dither.curator.ledger.approvals import MOST_WAITING
 from dither.curator.ledger.chain import answer_digest
 from dither.curator.ledger.evidence import checked_answer
 from dither.curator.ledger.holds import Hold
@@ -29,16 +30,21 @@ from dither.curator.ledger.interface import (
     checked_text,
     checked_wait,
 )
-from dither.curator.ledger.orders import Answer, Debit, Decision, Draw, why_barred
+from dither.curator.ledger.orders import Answer, Debit, Decision, Draw, paced, why_barred
 from dither.curator.ledger.owners import limit_as_loss
-from dither.curator.ledger.page import Page, Purse, Request
+from dither.curator.ledger.page import Page, Purse, Request, moment
 from dither.curator.ledger.people import PeopleBooks
 from dither.curator.ledger.replay import Replay
 from dither.curator.ledger.restore import contradiction
 from dither.curator.ledger.returns import kept_of, returned_of, unused
+from dither.curator.ledger.terms import terms_of
 from dither.errors import (
+    AllowanceExceeded,
     AnalystUnknown,
+    ApprovalDeclined,
+    ApprovalPending,
     BudgetExceeded,
+    DataSetNotOpen,
     DataSetRetired,
     DitherError,
     InvalidParameter,
@@ -48,6 +54,7 @@ from dither.errors import (
     NotFound,
     QuotaExceeded,
     ReleaseFailed,
+    RequestCancelled,
     RequestSealed,
     RequestUnderWay,
 )
@@ -144,8 +151,35 @@ class Books(PeopleBooks):
                 return BudgetExceeded(loss, spent(), limit, _shortage(decision, loss))
             case "quota":
                 return QuotaExceeded(loss, spent(), limit, account.analyst, _shortage(decision, loss))
+            case "draft" | "paused" | "closed":
+                return DataSetNotOpen(account.dataset, decision.kind)
+            case "most":
+                most = terms_of(decision.limit).most
+                return InvalidParameter("loss", str(loss), f"at most {most} for one release, as your grant says")
+            case "allowance":
+                return self._too_early(decision, account, loss)
+            case "waiting":
+                return ApprovalPending(account.dataset, decision.entry)
+            case "declined":
+                return ApprovalDeclined(account.dataset, decision.entry)
+            case "crowded":
+                rule = f"one of at most {MOST_WAITING} that wait for an approval: wait until some are decided"
+                return InvalidParameter("request", key, rule)
+            case "cancelled":
+                return RequestCancelled(key)
             case _:
                 return InvalidParameter("reservation", key, "one that this ledger holds")
+
+    def _too_early(self, decision: Decision, account: Account, loss: Loss | None) -> DitherError:
+        """Return that an allowance has no room yet, and when it has more."""
+        now, purse = moment(self._clock), Purse(decision.limit, decision.charge or ZERO, 0)
+        allowance, pace = terms_of(decision.limit).allowance, paced(purse, now)
+        if allowance is None or pace is None:
+            raise LedgerCorrupted(self._where, "an allowance is gone")
+        told = limit_as_loss(pace)
+        return AllowanceExceeded(
+            loss, pace.spent.loss(), told, account.analyst, str(allowance), allowance.more_from(now)
+        )
 
     def _stored(self, account: Account, key: str, request_digest: str) -> Stored | None:
         """Return the answer that is stored for a request, if there is one; waits for no writer."""
@@ -216,6 +250,25 @@ class Books(PeopleBooks):
 
         return self._look(work)
 
+    def answers_that_begin(
+        self, dataset: str, beginning: str, analysts: Collection[str] | None = None
+    ) -> tuple[Receipt, ...]:
+        """Return the stored answers whose keys begin so."""
+        checked_name("beginning", beginning)
+        last = beginning[:-1] + chr(ord(beginning[-1]) + 1)
+
+        def work(page: Page) -> tuple[Receipt, ...]:
+            found = []
+            for account in page.analysts_of(dataset) if analysts is None else analysts:
+                whose = Account(dataset, account)
+                for key in page.keys_between(whose, beginning, last):
+                    known = page.request(whose, key)
+                    if known is not None and known.state == "answered":
+                        found.append(self._receipt(page, whose, key, known))
+            return tuple(found)
+
+        return self._look(work)
+
     # Looking.
 
     def balance(self, dataset: str, analyst: str | None = None) -> Balance:
@@ -226,10 +279,11 @@ class Books(PeopleBooks):
         def work(page: Page) -> Balance:
             unit, purse = page.dataset(dataset)
             mine = purse if account is None else page.analyst(account)
-            left = purse.room()
-            share = left if mine is purse else mine.room()
-            if left is None or (share is not None and not left <= share):
-                left = share or PureDP(0)
+            left = purse.room() or PureDP(0)
+            pace = None if mine is purse else paced(mine, page.now)
+            for share in (None if mine is purse else mine.room(), None if pace is None else pace.room()):
+                if share is not None and not left <= share:
+                    left = share
             if why_barred(purse, mine, account or Account(dataset, OWNER)) is not None:
                 left = ZCDP(0) if isinstance(left, ZCDP) else PureDP(0)
             waiting = page.waiting(dataset, analyst)
@@ -253,9 +307,11 @@ class Books(PeopleBooks):
         """Whether ``loss`` would be admitted now."""
 
         def work(page: Page) -> bool:
-            purses = page.dataset(account.dataset)[1], page.analyst(account)
-            if why_barred(*purses, account) is not None:
+            purse, mine = page.dataset(account.dataset)[1], page.analyst(account)
+            if why_barred(purse, mine, account) is not None:
                 return False
+            pace = paced(mine, page.now)
+            purses = (purse, mine) if pace is None else (purse, mine, pace)
             charges = [Amount.of(loss), *(on_its_curve(loss, purse.limit, purse.spent) for purse in purses)]
             return any(
                 all(purse.admits(charge, self._certificates) for purse in purses)

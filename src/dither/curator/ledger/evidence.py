@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dither.curator.ledger.chain import answer_digest, first_link, link, quoted
+from dither.curator.ledger.chain import answer_digest, quoted
 from dither.curator.ledger.interface import Account
 from dither.curator.ledger.page import Page, Request, guarded
 from dither.errors import LedgerCorrupted
@@ -61,14 +61,9 @@ def _whose(account: Account, key: str) -> dict[str, Any]:
 @guarded
 def _linked(page: Page, seq: int, said: Mapping[str, Any]) -> str:
     """Return the hash of an entry that says all this and is linked to the one before it."""
-    statement = "SELECT seq, record, hash FROM entries WHERE seq <= ? ORDER BY seq DESC LIMIT 2"
-    rows = page.rows.all(statement, seq)
-    before = rows[1][2] if len(rows) > 1 else first_link(page.ledger)
-    if not rows or rows[0][0] != seq or link(before, rows[0][1]) != rows[0][2]:
-        raise LedgerCorrupted(page.rows.place, f"entry {seq} is missing or was changed")
-    record = json.loads(rows[0][1])
+    record, digest = page.linked(seq)
     for name, value in said.items():
         if record[name] != value:
             rule = f"the {name} of request {said['key']!r} is not what entry {seq} says"
             raise LedgerCorrupted(page.rows.place, rule)
-    return str(rows[0][2])
+    return digest

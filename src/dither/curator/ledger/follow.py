@@ -24,7 +24,10 @@ from dither.curator.ledger.page import Page, Purse
 from dither.errors import DitherError, LedgerCorrupted
 
 #: Entries that change no account, by a part of their text: quotation marks within names and keys are escaped.
-_HARMLESS = ('"kind":"answer","seq":', '"kind":"draw","seq":', '"kind":"renew","seq":', '"kind":"seal","seq":')
+_HARMLESS = tuple(
+    f'"kind":"{kind}","seq":'
+    for kind in ("answer", "draw", "renew", "seal", "ask", "approve", "decline", "publish", "withdraw")
+)
 _NOTHING = Purse(None, ZERO, 0)
 
 
@@ -100,10 +103,10 @@ class Followed:
             match record["kind"]:
                 case "register":
                     self._set(seq, record["dataset"], (record["unit"], Purse(canonical(record["budget"]), ZERO, 0)))
-                case "raise" | "close" | "rename" | "retire" | "edition":
+                case "raise" | "close" | "rename" | "retire" | "edition" | "stage":
                     unit, purse = self.datasets[record["dataset"]]
                     self._set(seq, record["dataset"], (unit, purse._replace(limit=canonical(record["budget"]))))
-                case "quota":
+                case "quota" | "revoke":
                     account = Account(record["dataset"], record["analyst"])
                     mine = self.analysts.get(account, _NOTHING)
                     self._set(seq, account, mine._replace(limit=canonical(record["quota"])))

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import unicodedata
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from dither.curator.ledger.holds import Hold
-from dither.curator.ledger.standing import Standing
+from dither.curator.ledger.standing import OPEN, Standing
+from dither.curator.ledger.terms import Terms
 from dither.data.closing import Closing
 from dither.errors import InvalidParameter
 from dither.mechanisms.notebook import html
@@ -211,7 +212,7 @@ class Ledger(Closing):
         """Where the ledger is kept: a path, or a URL without a password."""
 
     @abstractmethod
-    def register(self, dataset: str, *, budget: Loss, unit: str) -> None:
+    def register(self, dataset: str, *, budget: Loss, unit: str, stage: str = OPEN) -> None:
         """Open the account of a data set, or find it open with the same budget and unit.
 
         The name stands for the people in the data, not for a file: another version of the table, registered under the
@@ -221,6 +222,7 @@ class Ledger(Closing):
             dataset: the name.
             budget: the loss that all releases together may have, for ever.
             unit: what one unit of the data is, in words that are compared exactly.
+            stage: "open", or "draft" for a new one to which nothing is debited yet.
 
         Raises:
             InvalidParameter: the name is taken, with another budget or unit.
@@ -244,8 +246,8 @@ class Ledger(Closing):
         """
 
     @abstractmethod
-    def set_quota(self, dataset: str, analyst: str, quota: Loss) -> None:
-        """Limit what one analyst may spend of a data set's budget.
+    def set_quota(self, dataset: str, analyst: str, quota: Loss, *, terms: Terms | None = None) -> None:
+        """Limit what one analyst may spend of a data set's budget, and on what terms; those of before unless given.
 
         As long as a data set has no quotas every analyst may spend all of it. From the first one on, those without a
         quota may spend nothing, the owner excepted. A quota divides the budget and never adds to it. It may be set
@@ -283,6 +285,19 @@ class Ledger(Closing):
         """
 
     @abstractmethod
+    def answers_that_begin(
+        self, dataset: str, beginning: str, analysts: Collection[str] | None = None
+    ) -> tuple[Receipt, ...]:
+        """Return the stored answers whose keys begin so.
+
+        Args:
+            dataset: the registered name.
+            beginning: of the key, in ASCII.
+            analysts: whose; None for everybody's.
+
+        """
+
+    @abstractmethod
     def reserve(
         self,
         account: Account,
@@ -310,6 +325,11 @@ class Ledger(Closing):
 
         Raises:
             BudgetExceeded: the loss does not fit; nothing was debited.
+            AllowanceExceeded: the quota has room, its allowance has not yet.
+            ApprovalPending: others must agree, and were asked; nothing was debited.
+            ApprovalDeclined: they do not agree.
+            DataSetNotOpen: the data set is a draft, paused or closed.
+            RequestCancelled: the request was cancelled before it was debited.
             AnalystUnknown: the data set has quotas, and the analyst has none.
             DataSetRetired: nothing more is debited to the data set.
             KeyReused: the key belongs to another request; nothing was debited.

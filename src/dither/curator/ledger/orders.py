@@ -14,13 +14,15 @@ import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dither.curator.ledger.admission import Certificates
+from dither.curator.ledger.admission import Certificates, limit_of
 from dither.curator.ledger.amounts import Amount
+from dither.curator.ledger.approvals import ASKING, MOST_WAITING, questions_of
 from dither.curator.ledger.chain import answer_digest
 from dither.curator.ledger.evidence import check_waiting
 from dither.curator.ledger.interface import MOST_ATTEMPTS, OWNER, Account
-from dither.curator.ledger.page import Page, Purse, Request
-from dither.curator.ledger.standing import standing_of
+from dither.curator.ledger.page import Page, Purse, Request, limit_text
+from dither.curator.ledger.standing import OPEN, standing_of
+from dither.curator.ledger.terms import terms_of
 
 
 class Debit(NamedTuple):
@@ -97,9 +99,11 @@ class Decision(NamedTuple):
     """What the ledger decided, once its transaction is durable.
 
     ``kind`` is ``reserved``, ``drawing`` or ``stored`` when something was written; ``answered`` when the answer is in
-    the ledger already; or why nothing was done: ``unknown``, ``retired``, ``stranger``, ``reused``, ``sealed``,
-    ``drawn``, ``dearer``, ``budget``, ``quota``, ``foreign``; or ``long`` for a refusal that is too long to be told by
-    letter. What is ``drawn`` and not answered is sealed, too: its noise was drawn, and is not drawn again.
+    the ledger already; or why nothing was debited: ``unknown``, ``retired``, a stage of a data set that is not open,
+    ``stranger``, ``reused``, ``sealed``, ``drawn``, ``dearer``, ``budget``, ``quota``, ``most``, ``allowance``,
+    ``waiting`` for an approval, ``declined``, ``crowded``, ``cancelled``, ``foreign``; or ``long`` for a refusal that
+    is too long to be told by letter. What is ``drawn`` and not answered is sealed, too: its noise was drawn, and is not
+    drawn again.
     """
 
     kind: str
@@ -142,6 +146,11 @@ def _debit(page: Page, order: Debit, certificates: Certificates) -> Decision:
         return _refusal("budget", purse)
     if not mine.admits(charge, certificates):
         return _refusal("quota", mine)
+    if page.is_cancelled(account, order.key):
+        return Decision("cancelled")
+    refused = _refused_by_terms(page, order, mine, certificates)
+    if refused is not None:
+        return refused
     page.enter_debit(account, order.key, order.digest, charge, order.description)
     page.keep_dataset(account.dataset, unit, purse.pay(charge))
     page.keep_analyst(account, mine.pay(charge))
@@ -161,7 +170,67 @@ def why_barred(purse: Purse, mine: Purse, account: Account) -> str | None:
     standing = standing_of(purse.limit)
     if standing.is_retired:
         return "retired"
+    if standing.stage != OPEN:
+        return standing.stage
+    if terms_of(mine.limit).is_ended:
+        return "stranger"
     return "stranger" if standing.is_closed and mine.limit is None and account.analyst != OWNER else None
+
+
+def paced(mine: Purse, now: str) -> Purse | None:
+    """Return what an allowance admits so far, and what was spent of that, if a quota is granted with one.
+
+    Args:
+        mine: the quota.
+        now: the time.
+
+    """
+    allowance = terms_of(mine.limit).allowance
+    if allowance is None or mine.limit is None:
+        return None
+    return Purse(limit_text(allowance.whole(limit_of(mine.limit), now)), allowance.used(mine.kept), mine.releases)
+
+
+def _refused_by_terms(page: Page, order: Debit, mine: Purse, certificates: Certificates) -> Decision | None:
+    """Return why a grant does not let a charge be debited that its quota admits, if it does not.
+
+    Where others must agree first, that is asked for, and nothing is debited.
+    """
+    terms = terms_of(mine.limit)
+    if terms.is_too_much(order.charge):
+        return _refusal("most", mine)
+    pace = paced(mine, page.now)
+    if pace is not None and not pace.admits(order.charge, certificates):
+        return _refusal("allowance", mine)
+    if terms.approval is None or not terms.needs_approval(order.charge):
+        return None
+    account = order.account
+    asked = list(questions_of(page.decisions(account.dataset, account.analyst, order.digest)).values())
+    last = asked[-1] if asked else None
+    if last is not None:
+        last.used = page.debit_after(account, order.digest, last.entry)
+        state = last.state(terms.approval.approvers, page.latest)
+        if last.covers(order.charge) and state in ("approved", "waiting", "declined"):
+            return None if state == "approved" else Decision(state, last.entry)
+    if waiting(page, account) >= MOST_WAITING:
+        return Decision("crowded")
+    entry = page.decide(
+        "ask",
+        (account.dataset, account.analyst),
+        order.digest,
+        key=order.key,
+        digest=order.digest,
+        charge=order.charge.to_dict(),
+        description=order.description,
+    )
+    return Decision("waiting", entry)
+
+
+def waiting(page: Page, account: Account) -> int:
+    """Return how many questions of an analyst wait for others to agree."""
+    records = [one for one in page.all_decisions(account.dataset, ASKING) if one.get("analyst") == account.analyst]
+    asked = questions_of(records).values()
+    return sum(not one.agreed and one.state(1, page.latest) == "waiting" for one in asked)
 
 
 def _refusal(kind: str, purse: Purse) -> Decision:

@@ -7,14 +7,27 @@ gives anything back: what is spent stays spent, under whatever name and edition.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from dither.curator.ledger.admission import limit_of, successor
 from dither.curator.ledger.amounts import ZERO, checked_limit, is_no_less
 from dither.curator.ledger.chain import canonical
 from dither.curator.ledger.interface import Account, checked_name, checked_text
-from dither.curator.ledger.page import Page, Purse, limit_text
-from dither.curator.ledger.standing import Standing, closed, renamed, renewed, retired, standing_of
+from dither.curator.ledger.page import Page, Purse
+from dither.curator.ledger.returns import kept_of
+from dither.curator.ledger.standing import (
+    OPEN,
+    STAGES,
+    Standing,
+    closed,
+    renamed,
+    renewed,
+    retired,
+    staged,
+    standing_of,
+)
+from dither.curator.ledger.terms import Terms, terms_of, with_terms
 from dither.curator.ledger.transactions import TransactedLedger
 from dither.errors import DataSetRetired, IncompatibleDistance, InvalidParameter
 from dither.privacy import ZCDP, Loss, PureDP
@@ -23,9 +36,11 @@ from dither.privacy import ZCDP, Loss, PureDP
 class OwnersBooks(TransactedLedger):
     """The part of a ledger that is the owner's: what may be spent, by whom, and how each data set stands."""
 
-    def register(self, dataset: str, *, budget: Loss, unit: str) -> None:
+    def register(self, dataset: str, *, budget: Loss, unit: str, stage: str = OPEN) -> None:
         """Open the account of a data set, or find it open with the same budget and unit."""
         checked_name("dataset", dataset)
+        if stage not in (OPEN, "draft"):
+            raise InvalidParameter("stage", stage, f"{OPEN} or draft")
         checked_name("unit", unit)
         checked_limit("budget", budget)
 
@@ -33,8 +48,9 @@ class OwnersBooks(TransactedLedger):
             found = page.find_dataset(dataset)
             if found is None:
                 _refuse_taken(page, "dataset", dataset)
-                page.enter("register", dataset=dataset, unit=unit, budget=budget.to_dict())
-                page.keep_dataset(dataset, unit, Purse(limit_text(budget), ZERO, 0))
+                terms = staged(budget.to_dict(), stage)
+                page.enter("register", dataset=dataset, unit=unit, budget=terms)
+                page.keep_dataset(dataset, unit, Purse(canonical(terms), ZERO, 0))
                 return
             if found[0] != unit:
                 raise IncompatibleDistance("unit", found[0], unit)
@@ -65,7 +81,7 @@ class OwnersBooks(TransactedLedger):
 
         self._change("raise", work)
 
-    def set_quota(self, dataset: str, analyst: str, quota: Loss) -> None:
+    def set_quota(self, dataset: str, analyst: str, quota: Loss, *, terms: Terms | None = None) -> None:
         """Limit what one analyst may spend of a data set's budget; from the first quota on, others spend nothing."""
         account = Account(dataset, analyst)
         checked_limit("quota", quota)
@@ -79,11 +95,35 @@ class OwnersBooks(TransactedLedger):
             if not standing_of(purse.limit).is_closed:
                 _enter_terms(page, "close", dataset, unit, purse, closed(purse.terms))
             mine = page.analyst(account)
-            record = successor(mine.limit, mine.spent, quota)
+            granted = _granted(terms, mine, page.now)
+            record = with_terms(successor(mine.limit, mine.spent, quota), granted)
             page.enter("quota", dataset=dataset, analyst=analyst, quota=record)
             page.keep_analyst(account, Purse(canonical(record), mine.spent, mine.releases))
 
         self._change("quota", work)
+
+    def end_quota(self, dataset: str, analyst: str) -> bool:
+        """Debit nothing more to an analyst; return whether something could have been."""
+        account = Account(dataset, analyst)
+        return self._change("revoke", lambda page: enter_end(page, account))
+
+    def terms(self, dataset: str, analyst: str) -> Terms:
+        """Return what a grant says beside its quota."""
+        account = Account(dataset, analyst)
+        return self._look_closely(lambda page: terms_of(page.analyst(account).limit))
+
+    def set_stage(self, dataset: str, stage: str, *, reason: str = "") -> None:
+        """Let a data set be asked, or pause or close it."""
+        checked_text("reason", reason)
+
+        def change(_: Page, purse: Purse) -> dict[str, Any]:
+            before = standing_of(purse.limit).stage
+            if stage not in STAGES[before]:
+                others = ", ".join(STAGES[before]) or "nothing: it was closed for ever"
+                raise InvalidParameter("stage", stage, f"what may follow {before}: {others}")
+            return staged(purse.terms, stage)
+
+        self._decide("stage", dataset, change, stage=stage, reason=reason)
 
     def rename(self, dataset: str, name: str, *, reason: str = "") -> None:
         """Call a data set otherwise: the books keep the name it is registered with."""
@@ -126,6 +166,41 @@ class OwnersBooks(TransactedLedger):
             _enter_terms(page, kind, dataset, unit, purse, change(page, purse), **fields)
 
         self._change(kind, work)
+
+
+def enter_end(page: Page, account: Account) -> bool:
+    """End the quota of an analyst, in a transaction; return whether there was one that had not ended.
+
+    Args:
+        page: the transaction.
+        account: whose.
+
+    """
+    mine = page.analyst(account)
+    if mine.limit is None or terms_of(mine.limit).is_ended:
+        return False
+    record = with_terms(mine.terms, replace(terms_of(mine.limit), is_ended=True))
+    page.enter("revoke", dataset=account.dataset, analyst=account.analyst, quota=record)
+    page.keep_analyst(account, mine._replace(limit=canonical(record)))
+    return True
+
+
+def _granted(terms: Terms | None, mine: Purse, now: str) -> Terms:
+    """Return on what terms a quota is granted: those of before where none are given.
+
+    An allowance that stays the same goes on; another one begins now.
+    """
+    before = terms_of(mine.limit)
+    granted = replace(before if terms is None else terms, is_ended=False)
+    for name, loss in (("most", granted.most), ("usual", granted.usual)):
+        if loss is not None:
+            checked_limit(name, loss)
+    allowance, earlier = granted.allowance, before.allowance
+    if allowance is None:
+        return granted
+    if earlier is not None and (earlier.each, earlier.days) == (allowance.each, allowance.days):
+        return replace(granted, allowance=earlier)
+    return replace(granted, allowance=allowance.begun(now, kept_of(mine.limit, mine.spent)))
 
 
 def limit_as_loss(purse: Purse) -> Loss:

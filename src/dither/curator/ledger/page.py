@@ -20,11 +20,13 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 from dither.curator.ledger.admission import Certificates, filter_at, limit_of
 from dither.curator.ledger.amounts import UNITS, ZERO, Amount
 from dither.curator.ledger.anchor import Holding, Memory
-from dither.curator.ledger.chain import answer_text, canonical, debit_text, link
+from dither.curator.ledger.approvals import later
+from dither.curator.ledger.chain import answer_text, canonical, debit_text, first_link, link
 from dither.curator.ledger.interface import Account
 from dither.curator.ledger.returns import kept_of, returned_of, returning
 from dither.curator.ledger.rows import Rows
 from dither.curator.ledger.standing import standing_of
+from dither.curator.ledger.terms import terms_of
 from dither.errors import DitherError, LedgerCorrupted, NotFound
 from dither.privacy import ZCDP, Loss, PureDP
 
@@ -143,6 +145,10 @@ _ANSWER = (
 )
 
 
+_DECIDED = "SELECT entry, dataset, kind, analyst, subject FROM decisions"
+_DECIDE = "INSERT INTO decisions (entry, dataset, kind, analyst, subject) VALUES (?, ?, ?, ?, ?)"
+
+
 #: The hash of the entry is not read here.
 _SOME_REQUESTS = (
     "SELECT dataset, analyst, key, digest, reserved, NULL, epsilon, rho, delta, attempts, state, answered, answer, "
@@ -175,14 +181,15 @@ class Page:
         self._expected = expected
         self._clock = clock
         self._moment: str | None = None
-        head = rows.one("SELECT ledger, seq, hash FROM head")
+        head = rows.one("SELECT ledger, seq, hash, latest FROM head")
         if head is None:
             raise LedgerCorrupted(rows.place, "its head is missing")
-        self.ledger, self.seq, self.hash = str(head[0]), int(head[1]), str(head[2])
+        self.ledger, self.seq, self.hash, self._latest = str(head[0]), int(head[1]), str(head[2]), str(head[3])
         # What was read or written in this transaction.
         self._datasets: dict[str, tuple[str, Purse]] = {}
         self._analysts: dict[Account, Purse] = {}
         self._requests: dict[tuple[Account, str], Request] = {}
+        self._decided: list[tuple[tuple[str, str, str], dict[str, Any]]] = []
         # What is still to be written.
         self._new_entries: list[tuple[int, str | None, str, str]] = []
         self._changed_datasets: set[str] = set()
@@ -191,29 +198,35 @@ class Page:
 
     def enter(self, kind: str, *, seq: int | None = None, **fields: Any) -> int:
         """Append an entry to the chain and return its number."""
-        if self._moment is None:
-            self._moment = moment(self._clock)
         self.seq = self.seq + 1 if seq is None else seq
-        text = canonical({"seq": self.seq, "kind": kind, "time": self._moment} | fields)
+        text = canonical({"seq": self.seq, "kind": kind, "time": self.now} | fields)
         self._append(fields.get("dataset"), text)
         return self.seq
 
     def enter_debit(self, account: Account, key: str, digest: str, charge: Amount, description: str) -> None:
         """Append the entry of a debit: what ``enter`` would, sooner."""
-        if self._moment is None:
-            self._moment = moment(self._clock)
         self.seq += 1
         whose = account.dataset, account.analyst
-        text = debit_text(self.seq, self._moment, whose, key, digest, charge.to_dict(), description)
+        text = debit_text(self.seq, self.now, whose, key, digest, charge.to_dict(), description)
         self._append(account.dataset, text)
 
     def enter_answer(self, account: Account, key: str, answer: str) -> None:
         """Append the entry of an answer with this digest, likewise."""
+        self.seq += 1
+        text = answer_text(self.seq, self.now, (account.dataset, account.analyst), key, answer)
+        self._append(account.dataset, text)
+
+    @property
+    def now(self) -> str:
+        """The time that entries of this transaction carry."""
         if self._moment is None:
             self._moment = moment(self._clock)
-        self.seq += 1
-        text = answer_text(self.seq, self._moment, (account.dataset, account.analyst), key, answer)
-        self._append(account.dataset, text)
+        return self._moment
+
+    @property
+    def latest(self) -> str:
+        """The latest time that any entry has carried, this transaction's included: no clock sets it back."""
+        return later(self._latest, self.now)
 
     def _append(self, dataset: str | None, text: str) -> None:
         self.hash = link(self.hash, text)
@@ -224,7 +237,7 @@ class Page:
         """Write what was entered and changed, each account once, in the order that the tables' references ask for."""
         if self._new_entries:
             self.rows.each(_ENTER, self._new_entries)
-            self.rows.do("UPDATE head SET seq = ?, hash = ?", self.seq, self.hash)
+            self.rows.do("UPDATE head SET seq = ?, hash = ?, latest = ?", self.seq, self.hash, self.latest)
             self._new_entries = []
         for name in sorted(self._changed_datasets):
             unit, purse = self._datasets[name]
@@ -359,6 +372,15 @@ class Page:
             rows += self.rows.all(statement, entry, entry)
         return [(Account(str(row[0]), str(row[1])), str(row[2])) for row in rows]
 
+    def analysts_of(self, dataset: str) -> list[str]:
+        """Return who has an account with a data set."""
+        return [str(row[0]) for row in self.rows.all("SELECT analyst FROM analysts WHERE dataset = ?", dataset)]
+
+    def keys_between(self, account: Account, first: str, last: str) -> list[str]:
+        """Return the keys of an analyst from one on, up to another."""
+        statement = "SELECT key FROM requests WHERE dataset = ? AND analyst = ? AND key >= ? AND key < ?"
+        return [str(row[0]) for row in self.rows.all(statement, account.dataset, account.analyst, first, last)]
+
     def hash_of(self, seq: int) -> str | None:
         """Return the hash of an entry."""
         row = self.rows.one("SELECT hash FROM entries WHERE seq = ?", seq)
@@ -416,6 +438,77 @@ class Page:
         waiting = [(Account(row[0], row[1]), str(row[2])) for row in rows]
         found = [(account, key, self.request(account, key)) for account, key in waiting]
         return [(account, key, known) for account, key, known in found if known is not None]
+
+    # What was decided about single releases: which entries say so is kept in a table, what they say in the chain.
+
+    def decide(self, kind: str, account: tuple[str, str], subject: str, **fields: Any) -> int:
+        """Enter a decision about a release, or a question that one is needed.
+
+        Args:
+            kind: of the entry.
+            account: the data set, and the analyst who asks; no analyst where it is about nobody in particular.
+            subject: what it is about: the digest of a request, or the number of an answer's entry.
+            fields: what else the entry says.
+
+        """
+        dataset, analyst = account
+        whose: dict[str, Any] = {"dataset": dataset, "analyst": analyst} if analyst else {"dataset": dataset}
+        number = self.enter(kind, **whose, **fields)
+        self._changes.append((_DECIDE, (number, dataset, kind, analyst, subject)))
+        record = {"seq": number, "kind": kind, "time": self.now} | whose | fields
+        self._decided.append(((dataset, analyst, subject), record))
+        return number
+
+    @guarded
+    def decisions(self, dataset: str, analyst: str, subject: str) -> list[dict[str, Any]]:
+        """Return what the chain says was decided about one subject, from the oldest."""
+        statement = f"{_DECIDED} WHERE dataset = ? AND analyst = ? AND subject = ? ORDER BY entry"
+        found = [self._decision(row) for row in self.rows.all(statement, dataset, analyst, subject)]
+        return found + [record for place, record in self._decided if place == (dataset, analyst, subject)]
+
+    @guarded
+    def all_decisions(self, dataset: str | None, kinds: Sequence[str]) -> list[dict[str, Any]]:
+        """Return what the chain says was decided, of one data set or of all, from the oldest."""
+        rows = self.rows.all(f"{_DECIDED} ORDER BY entry")
+        return [self._decision(row) for row in rows if dataset in (None, row[1]) and row[2] in kinds]
+
+    def decided(self) -> list[tuple[Any, ...]]:
+        """Return the table of decisions: entry, data set, kind, analyst, and what each is about."""
+        return self.rows.all(_DECIDED)
+
+    def _decision(self, row: Sequence[Any]) -> dict[str, Any]:
+        """Return what the entry of a decision says, if the table says no other."""
+        record, _ = self.linked(int(row[0]))
+        subject = record["digest"] if "analyst" in record else str(record["about"])
+        if (record["dataset"], record["kind"], record.get("analyst", ""), subject) != tuple(row[1:]):
+            raise LedgerCorrupted(self.rows.place, "the table of decisions is not what the entries tell")
+        return record
+
+    def linked(self, seq: int) -> tuple[dict[str, Any], str]:
+        """Return what an entry says, and its hash, if it is linked to the one before it."""
+        statement = "SELECT seq, record, hash FROM entries WHERE seq <= ? ORDER BY seq DESC LIMIT 2"
+        rows = self.rows.all(statement, seq)
+        before = rows[1][2] if len(rows) > 1 else first_link(self.ledger)
+        if not rows or rows[0][0] != seq or link(before, rows[0][1]) != rows[0][2]:
+            raise LedgerCorrupted(self.rows.place, f"entry {seq} is missing or was changed")
+        found: dict[str, Any] = json.loads(rows[0][1])
+        return found, str(rows[0][2])
+
+    def debit_after(self, account: Account, digest: str, entry: int) -> int | None:
+        """Return the first debit of a request with this digest that was made after an entry, if there is one."""
+        statement = "SELECT reserved FROM requests WHERE dataset = ? AND analyst = ? AND digest = ? AND reserved > ?"
+        rows = self.rows.all(statement, account.dataset, account.analyst, digest, entry)
+        found = [int(row[0]) for row in rows]
+        for (whose, _), known in self._requests.items():
+            if whose == account and known.digest == digest and known.reserved > entry:
+                found.append(known.reserved)
+        return min(found, default=None)
+
+    def is_cancelled(self, account: Account, key: str) -> bool:
+        """Whether a request was cancelled before it was debited."""
+        statement = "SELECT state FROM jobs WHERE dataset = ? AND analyst = ? AND key = ?"
+        row = self.rows.one(statement, account.dataset, account.analyst, key)
+        return row is not None and row[0] == "cancelled"
 
     def whole_memory(self) -> Memory:
         """Return what an anchor that knows nothing should learn: the head, and every account."""
@@ -487,6 +580,7 @@ def _purse_of(row: Sequence[Any]) -> Purse:
     if row[0] is not None:
         limit_of(row[0])
         returned_of(row[0])
+        terms_of(row[0])
     return Purse(row[0], Amount.from_texts(*row[1:4]), int(row[4]))
 
 

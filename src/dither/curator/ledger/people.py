@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dither.curator.ledger.owners import OwnersBooks
+from dither.curator.ledger.governed import GovernedBooks
+from dither.curator.ledger.interface import Account
+from dither.curator.ledger.owners import enter_end
 from dither.curator.ledger.page import Page, moment
 
 
@@ -23,12 +25,13 @@ class PersonRow(NamedTuple):
 
 
 class GrantRow(NamedTuple):
-    """What a person is granted of a data set: the most for one release, and what is taken where nothing is stated."""
+    """What a person is granted of a data set: the quota with its terms, and what stood in their place before those."""
 
     person: str
     dataset: str
     most: str | None
     usual: str | None
+    quota: str | None
 
 
 class TokenRow(NamedTuple):
@@ -47,10 +50,14 @@ class TokenRow(NamedTuple):
 _SHOWN = "SELECT id, person, digest, scopes, made, expires, used, revoked FROM tokens"
 
 
+_GRANTS = (
+    "SELECT person, grants.dataset, most, usual, quota FROM grants "
+    "LEFT JOIN analysts ON analysts.dataset = grants.dataset AND analyst = person"
+)
 _KEEP = "INSERT INTO tokens (id, person, digest, scopes, made, expires, used, revoked) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-class PeopleBooks(OwnersBooks):
+class PeopleBooks(GovernedBooks):
     """The part of a ledger's database that says who may come in."""
 
     def keep_person(self, name: str, role: str) -> bool:
@@ -74,6 +81,8 @@ class PeopleBooks(OwnersBooks):
             now = moment(self._clock)
             page.rows.do("UPDATE people SET until = ? WHERE name = ? AND until IS NULL", now, name)
             page.rows.do("UPDATE tokens SET revoked = ? WHERE person = ? AND revoked IS NULL", now, name)
+            for (dataset,) in page.rows.all("SELECT dataset FROM grants WHERE person = ?", name):
+                enter_end(page, Account(str(dataset), name))
             page.rows.do("DELETE FROM grants WHERE person = ?", name)
             return known is not None
 
@@ -89,12 +98,12 @@ class PeopleBooks(OwnersBooks):
         rows = self._read_rows("SELECT name, role, since, until FROM people WHERE name = ?", name)
         return PersonRow(*rows[0]) if rows else None
 
-    def keep_grant(self, grant: GrantRow) -> None:
-        """Let a person ask of a data set, on these terms."""
+    def keep_grant(self, person: str, dataset: str) -> None:
+        """Let a person ask of a data set, on the terms of their quota."""
 
         def work(page: Page) -> None:
-            page.rows.do("DELETE FROM grants WHERE person = ? AND dataset = ?", grant.person, grant.dataset)
-            page.rows.do("INSERT INTO grants (person, dataset, most, usual) VALUES (?, ?, ?, ?)", *grant)
+            page.rows.do("DELETE FROM grants WHERE person = ? AND dataset = ?", person, dataset)
+            page.rows.do("INSERT INTO grants (person, dataset) VALUES (?, ?)", person, dataset)
 
         self._change("grant", work)
 
@@ -104,6 +113,8 @@ class PeopleBooks(OwnersBooks):
         def work(page: Page) -> bool:
             values = (person, dataset)
             known = page.rows.one("SELECT person FROM grants WHERE person = ? AND dataset = ?", *values)
+            if known is not None:
+                enter_end(page, Account(dataset, person))
             page.rows.do("DELETE FROM grants WHERE person = ? AND dataset = ?", *values)
             return known is not None
 
@@ -111,11 +122,10 @@ class PeopleBooks(OwnersBooks):
 
     def grants(self, person: str | None = None) -> tuple[GrantRow, ...]:
         """Return what is granted, to one person or to all."""
-        columns = "SELECT person, dataset, most, usual FROM grants"
         if person is None:
-            rows = self._read_rows(f"{columns} ORDER BY person, dataset")
+            rows = self._read_rows(f"{_GRANTS} ORDER BY person, grants.dataset")
         else:
-            rows = self._read_rows(f"{columns} WHERE person = ? ORDER BY dataset", person)
+            rows = self._read_rows(f"{_GRANTS} WHERE person = ? ORDER BY grants.dataset", person)
         return tuple(GrantRow(*row) for row in rows)
 
     def keep_token(self, token: TokenRow) -> None:

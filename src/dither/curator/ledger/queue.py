@@ -35,7 +35,7 @@ _HIGHEST = 2**62
 _GIVES_UP = (errno.EDEADLK, errno.ENOLCK)
 #: What the system says when somebody else holds a lock.
 _IS_HELD = (errno.EACCES, errno.EAGAIN)
-#: After so many rounds in which one was not served, something is amiss with the queue: one goes on unqueued.
+#: After this number of rounds in which one was not served, something is amiss with the queue: one goes on unqueued.
 _MOST_WAITS = 16
 
 

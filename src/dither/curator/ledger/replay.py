@@ -12,20 +12,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dither.curator.ledger.admission import filter_at, limit_of, successor
 from dither.curator.ledger.amounts import ZERO, Amount, is_no_less
+from dither.curator.ledger.approvals import ASKING
 from dither.curator.ledger.chain import answer_digest, canonical, first_link, link
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Account
 from dither.curator.ledger.orders import why_barred
 from dither.curator.ledger.page import Page, Purse
+from dither.curator.ledger.replay_terms import Broken, Governed
+from dither.curator.ledger.replay_terms import demand as _demand
 from dither.curator.ledger.returns import kept_of, returned_of
-from dither.curator.ledger.standing import closed, renamed, renewed, retired, standing_of
+from dither.curator.ledger.standing import (
+    STAGES,
+    beside,
+    closed,
+    renamed,
+    renewed,
+    retired,
+    staged,
+    standing_of,
+)
+from dither.curator.ledger.terms import terms_of, with_terms
 from dither.errors import DitherError
 
 _KINDS = (
-    *("register", "raise", "quota", "close", "rename", "retire", "edition"),
+    *("register", "raise", "quota", "revoke", "close", "rename", "retire", "edition", "stage"),
+    *("ask", "approve", "decline", "publish", "withdraw"),
     *("reserve", "renew", "draw", "seal", "answer", "return", "restore"),
 )
 #: Without a search for blanks around the text: there are none in a canonical one.
@@ -35,7 +50,7 @@ _MOST_PROBLEMS = 20
 
 
 #: Entries after which every limit is what it was.
-_UNDER_ONE_LIMIT = frozenset({"reserve", "renew", "draw", "seal", "answer"})
+_UNDER_ONE_LIMIT = frozenset({"reserve", "renew", "draw", "seal", "answer", *ASKING, "publish", "withdraw"})
 
 
 class _Debit(NamedTuple):
@@ -45,10 +60,6 @@ class _Debit(NamedTuple):
     limit: str
     spent: Amount
     charge: Amount
-
-
-class _Broken(Exception):
-    """An entry that the rules do not allow."""
 
 
 class Replay:
@@ -67,6 +78,7 @@ class Replay:
         #: Debits that the filter has not been asked about, by data set or account: all under the present limit.
         self._unasked: dict[str | Account, list[_Debit]] = {}
         self._overspent: set[int] = set()
+        self._governed = Governed()
 
     def walk(self, page: Page) -> None:
         """Read every entry; after the first that is not linked nothing can be known."""
@@ -79,7 +91,7 @@ class Replay:
                 if end != len(text):
                     record = json.loads(text)
                 self._apply(seq, record)
-            except _Broken as broken:
+            except Broken as broken:
                 self._complain(f"entry {seq}: {broken}")
             except (DitherError, ValueError, TypeError, KeyError, AttributeError) as error:
                 self._complain(f"entry {seq} cannot be read ({type(error).__name__})")
@@ -96,6 +108,8 @@ class Replay:
         try:
             self._compare_accounts(page)
             self._compare_requests(page)
+            if self._governed.rows != {tuple(row) for row in page.decided()}:
+                self._complain("the table of decisions is not what the entries tell")
         except (DitherError, ValueError, TypeError) as error:
             self._complain(f"a table cannot be read ({error})")
 
@@ -117,7 +131,8 @@ class Replay:
             # Limits may change: what was debited is judged by those of then.
             for whose in list(self._unasked):
                 self._ask(whose)
-        getattr(self, f"_{kind}")(record)
+        # A question has another name here: ``_ask`` asks the filter.
+        getattr(self, "_ask_others" if kind == "ask" else f"_{kind}")(record)
 
     def _account(self, record: dict[str, Any]) -> Account:
         names = record["dataset"], record["analyst"]
@@ -140,7 +155,10 @@ class Replay:
         name = record["dataset"]
         called = {other for _, purse in self.datasets.values() for other in standing_of(purse.limit).called}
         _demand(name not in self.datasets and name not in called, "the data set was registered before")
-        self.datasets[name] = record["unit"], Purse(_limit(record["budget"]), ZERO, 0)
+        budget = _limit(record["budget"])
+        # Nothing else was decided yet, and nothing can have come back.
+        _demand(beside(budget) in ({}, staged({}, "draft")), "the budget says more than its figures")
+        self.datasets[name] = record["unit"], Purse(budget, ZERO, 0)
 
     def _raise(self, record: dict[str, Any]) -> None:
         unit, purse = self._dataset(record)
@@ -172,6 +190,12 @@ class Replay:
     def _edition(self, record: dict[str, Any]) -> None:
         self._change(record, lambda terms: renewed(terms, record["seq"]))
 
+    def _stage(self, record: dict[str, Any]) -> None:
+        _, purse = self._dataset(record)
+        stage = record["stage"]
+        _demand(stage in STAGES[standing_of(purse.limit).stage], "the stage does not follow the one before")
+        self._change(record, lambda terms: staged(terms, stage))
+
     def _change(self, record: dict[str, Any], how: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         """Change what an owner decided, and nothing else."""
         unit, purse = self._dataset(record)
@@ -184,7 +208,34 @@ class Replay:
         self._dataset(record)
         account = Account(record["dataset"], record["analyst"])
         mine = self.analysts.get(account, Purse(None, ZERO, 0))
-        self.analysts[account] = Purse(_limit(record["quota"]), mine.spent, mine.releases)
+        quota = _limit(record["quota"])
+        self._governed.check_quota(mine, quota, record["time"])
+        self.analysts[account] = Purse(quota, mine.spent, mine.releases)
+
+    def _revoke(self, record: dict[str, Any]) -> None:
+        account = self._account(record)
+        mine = self.analysts.get(account, Purse(None, ZERO, 0))
+        ended = canonical(with_terms(mine.terms or {}, replace(terms_of(mine.limit), is_ended=True)))
+        _demand(mine.limit is not None and _limit(record["quota"]) == ended, "something else changed with it")
+        self.analysts[account] = mine._replace(limit=ended)
+
+    def _ask_others(self, record: dict[str, Any]) -> None:
+        self._dataset(record)
+        self._governed.take(record)
+
+    _approve = _decline = _ask_others
+
+    def _publish(self, record: dict[str, Any]) -> None:
+        unit, purse = self._dataset(record)
+        stated = {"budget": purse.terms, "spent": purse.spent.to_dict(), "releases": purse.releases, "unit": unit}
+        _demand(record["stated"] == stated, "it states other sums than those of its time")
+        answers = (one["answered"] for (whose, _), one in self.requests.items() if whose.dataset == record["dataset"])
+        _demand(record["about"] in answers, "it is about no answer")
+        self._governed.take(record)
+
+    def _withdraw(self, record: dict[str, Any]) -> None:
+        self._dataset(record)
+        self._governed.take(record)
 
     def _reserve(self, record: dict[str, Any]) -> None:
         unit, purse = self._dataset(record)
@@ -209,6 +260,7 @@ class Replay:
             "drawn": None,
         }
         _demand(why_barred(purse, mine, account) is None, "nothing may be debited to the account")
+        self._governed.check_debit(record, mine, charge)
 
     def _renew(self, record: dict[str, Any]) -> None:
         request = self._waiting(record)
@@ -309,9 +361,5 @@ def _limit(terms: dict[str, Any]) -> str:
     limit_of(text)
     standing_of(text)
     returned_of(text)
+    terms_of(text)
     return text
-
-
-def _demand(holds: bool, rule: str) -> None:
-    if not holds:
-        raise _Broken(rule)

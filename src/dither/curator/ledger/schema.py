@@ -212,8 +212,60 @@ def _people(text: str) -> tuple[str, ...]:
 _SQLITE_5 = _people("TEXT")
 _POSTGRES_5 = _people('TEXT COLLATE "C"')
 
+
+# Version 6: which entries are about single releases (approvals, publications), requests that are waited for elsewhere,
+# what is declared about data sets, and the latest time that an entry has carried. The texts of budgets and quotas may
+# say at which stage a data set is and on what terms a quota is granted.
+def _governed(text: str, number: str) -> tuple[str, ...]:
+    """Return the tables; ``text`` is the type of texts that are compared, ``number`` that of an entry's number."""
+    return (
+        "ALTER TABLE head ADD COLUMN latest TEXT NOT NULL DEFAULT ''",
+        f"""CREATE TABLE decisions (
+    entry {number} PRIMARY KEY NOT NULL REFERENCES entries (seq),
+    dataset {text} NOT NULL REFERENCES datasets (name),
+    kind TEXT NOT NULL,
+    analyst {text} NOT NULL,
+    subject {text} NOT NULL)""",
+        "CREATE INDEX decisions_about ON decisions (dataset, analyst, subject)",
+        f"""CREATE TABLE jobs (
+    dataset {text} NOT NULL REFERENCES datasets (name),
+    analyst {text} NOT NULL,
+    key {text} NOT NULL,
+    id {text} NOT NULL UNIQUE,
+    digest TEXT NOT NULL,
+    asked TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('begun', 'failed', 'cancelled')),
+    problem TEXT,
+    since TEXT NOT NULL,
+    PRIMARY KEY (dataset, analyst, key))""",
+        f"""CREATE TABLE declarations (
+    dataset {text} PRIMARY KEY NOT NULL REFERENCES datasets (name),
+    declared TEXT NOT NULL)""",
+    )
+
+
+_REMAIN = "decisions never change"
+_SQLITE_6 = (
+    *_governed("TEXT", "INTEGER"),
+    f"""CREATE TRIGGER decisions_stay BEFORE UPDATE ON decisions
+    BEGIN SELECT RAISE(ABORT, '{_REMAIN}'); END""",
+    f"""CREATE TRIGGER decisions_remain BEFORE DELETE ON decisions
+    BEGIN SELECT RAISE(ABORT, '{_REMAIN}'); END""",
+)
+_POSTGRES_6 = (
+    *_governed('TEXT COLLATE "C"', "BIGINT"),
+    *_refusal("decisions_stay", "decisions", "UPDATE OR DELETE", _REMAIN),
+)
+
 #: The table of versions itself; it never changes.
 VERSIONS = "CREATE TABLE schema_versions (version INTEGER PRIMARY KEY, since TEXT NOT NULL)"
 
-SQLITE: dict[int, tuple[str, ...]] = {1: _SQLITE_1, 2: _SQLITE_2, 3: (), 4: (), 5: _SQLITE_5}
-POSTGRES: dict[int, tuple[str, ...]] = {1: _POSTGRES_1, 2: _POSTGRES_2, 3: (), 4: (), 5: _POSTGRES_5}
+SQLITE: dict[int, tuple[str, ...]] = {1: _SQLITE_1, 2: _SQLITE_2, 3: (), 4: (), 5: _SQLITE_5, 6: _SQLITE_6}
+POSTGRES: dict[int, tuple[str, ...]] = {
+    1: _POSTGRES_1,
+    2: _POSTGRES_2,
+    3: (),
+    4: (),
+    5: _POSTGRES_5,
+    6: _POSTGRES_6,
+}

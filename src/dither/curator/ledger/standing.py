@@ -1,9 +1,9 @@
 """What an owner has decided about a data set, beside how large its budget is.
 
 All of it is kept in one text with the budget: by which names the data set went, whether only analysts with quotas may
-spend, whether it is retired, which edition its rows are, and what releases gave back (``returns``). So whatever keeps,
-follows, remembers, restores or replays a budget does the same for these, and a row that was edited is as little
-believed.
+spend, at which stage of its life it is, which edition its rows are, and what releases gave back (``returns``). So
+whatever keeps, follows, remembers, restores or replays a budget does the same for these, and a row that was edited is
+as little believed.
 """
 
 from __future__ import annotations
@@ -12,13 +12,21 @@ import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from dither.curator.ledger.returns import RETURNED
+from dither.curator.ledger.terms import GRANTED
 
 _CALLED, _CLOSED, _RETIRED, _EDITION, _SINCE = "called", "closed", "retired", "edition", "since"
-#: What stands beside the figures of a budget, in its text.
-BESIDE: Final = frozenset([_CALLED, _CLOSED, _RETIRED, _EDITION, _SINCE, RETURNED])
+_STAGE = "stage"
+#: What stands beside the figures of a budget or a quota, in its text.
+BESIDE: Final = frozenset([_CALLED, _CLOSED, _RETIRED, _EDITION, _SINCE, _STAGE, RETURNED]) | GRANTED
+#: Where a data set may go from each stage of its life. Something is debited at one of them alone.
+OPEN: Final = "open"
+STAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {"draft": (OPEN, "closed"), OPEN: ("paused", "closed"), "paused": (OPEN, "closed"), "closed": ()}
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,8 @@ class Standing:
         is_retired: whether nothing more is debited to it.
         edition: which edition of its rows is asked, from 1.
         since: the entry that began this edition; 0 for the first.
+        stage: "draft", which can be priced; "open"; "paused"; or "closed", for ever. One that is retired is detached:
+            its rows are gone.
 
     """
 
@@ -39,6 +49,7 @@ class Standing:
     is_retired: bool = False
     edition: int = 1
     since: int = 0
+    stage: str = OPEN
 
     def name(self, registered: str) -> str:
         """Return what a data set is called now.
@@ -62,9 +73,10 @@ def standing_of(limit: str | None) -> Standing:
     edition, since = record.get(_EDITION, 1), record.get(_SINCE, 0)
     if not (isinstance(called, list) and all(isinstance(name, str) for name in called)):
         raise ValueError
-    if type(edition) is not int or type(since) is not int:
+    stage = record.get(_STAGE, OPEN)
+    if type(edition) is not int or type(since) is not int or stage not in STAGES:
         raise ValueError
-    return Standing(tuple(called), record.get(_CLOSED) is True, record.get(_RETIRED) is True, edition, since)
+    return Standing(tuple(called), record.get(_CLOSED) is True, record.get(_RETIRED) is True, edition, since, stage)
 
 
 def beside(limit: str | None) -> dict[str, Any]:
@@ -86,6 +98,12 @@ def renamed(terms: Mapping[str, Any], name: str) -> dict[str, Any]:
 def retired(terms: Mapping[str, Any]) -> dict[str, Any]:
     """Return the terms of a data set to which nothing more is debited."""
     return {**terms, _RETIRED: True}
+
+
+def staged(terms: Mapping[str, Any], stage: str) -> dict[str, Any]:
+    """Return the terms of a data set at another stage of its life; open is what is not said."""
+    rest = {name: value for name, value in terms.items() if name != _STAGE}
+    return rest if stage == OPEN else {**rest, _STAGE: stage}
 
 
 def renewed(terms: Mapping[str, Any], entry: int) -> dict[str, Any]:

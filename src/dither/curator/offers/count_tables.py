@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dither.curator.offers.plain import digest_of
+from dither.curator.offers.planned_size import check_cells
 from dither.curator.offers.rows import rows_of
 from dither.data import wire
 from dither.data.schema import DataSet
@@ -78,11 +79,14 @@ def histogram(
     level = probability("confidence", confidence, open_below=True)
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     cells = _cells(dataset, table, columns, bins, outside, where)
+    if method != "sparse-histogram":
+        # Before it is planned, which takes long where cells are many.
+        cells.check_dense()
+        check_cells(math.prod(cells.shape))
+        check_length("columns", math.prod(cells.shape), count_tables.longest_row(cells.axes), _HEAD)
     planned = count_tables.plan_histogram(
         cells, stated, method=method, questions=questions, data_dependent=data_dependent, rows=rows
     )
-    if method != "sparse-histogram":
-        check_length("columns", math.prod(cells.shape), count_tables.longest_row(cells.axes), _HEAD)
     asked: dict[str, Any] = {
         "cells": wire.encode(cells),
         "method": method,
@@ -212,6 +216,7 @@ def workload(
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     checked_class("workload", workload, Workload)
     cells = _cells(dataset, table, columns, bins, outside, where)
+    check_cells(math.prod(cells.shape))
     check_length("workload", workload.queries, count_tables.longest_row(()), _HEAD)
     planned = count_tables.plan_workload(cells, workload, stated, method=method)
     asked = {

@@ -67,7 +67,8 @@ def graph_answer(
         loss: what may be lost as a record, in place of these three.
         method: of a count: "ladder", "smooth", "laplace", "noisy-local" (a delta, and an interval), "truncated" (a
             delta, and an error of at most a public bound), or "auto" for the one with the least error, by public facts;
-            where nodes are protected "projection", "flow", "race", or "auto", which chooses a bound privately.
+            where nodes are protected "projection", "flow", "race", "recursive", or "auto", which chooses a bound
+            privately.
         error: of a count, in place of a loss: the largest absolute error, at ``confidence``, whose price is then what
             the release may lose; with noise for the worst case.
         start: the node where a path begins.
@@ -148,7 +149,7 @@ def _counted(
     return (
         words_of(what, k, source.table),
         made,
-        lambda out: present_graph(made, out, what, k=k, confidence=level, labels=lambda: _nodes(edges)),
+        lambda out: present_graph(made, out, what, k=k, confidence=level, labels=lambda: nodes_of(edges)),
     )
 
 
@@ -188,7 +189,7 @@ def _left_out(what: str, **given: Any) -> None:
             raise InvalidParameter(name, value, f"left out for {what}")
 
 
-def _nodes(edges: Table) -> list[Any]:
+def nodes_of(edges: Table) -> list[Any]:
     """Return the declared nodes in the order of their numbers."""
     found = edges.column(edges.graph.ends[0] if edges.graph is not None else "")
     if found.categories is not None:
@@ -199,7 +200,7 @@ def _nodes(edges: Table) -> list[Any]:
 
 def _number(edges: Table, name: str, node: Any) -> int:
     """Return the number of a declared node, given as it stands in the table, or as a text."""
-    names = [str(each) for each in _nodes(edges)]
+    names = [str(each) for each in nodes_of(edges)]
     if str(node) not in names:
         raise InvalidParameter(name, node, f"a declared node of {edges.name}")
     return names.index(str(node))
@@ -220,7 +221,7 @@ def _moment(edges: Table, name: str, given: Moment) -> Value:
 
 def node_labels(source: GraphSource) -> list[Any]:
     """Return the declared nodes in the order of their numbers."""
-    return _nodes(source.dataset.table(source.table))
+    return nodes_of(source.dataset.table(source.table))
 
 
 def graph_table(dataset: DataSet, table: str | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dither.curator.offers.answers import read_query
 from dither.data import wire
@@ -15,9 +15,9 @@ from dither.lift.offer import Offer
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query
 from dither.publish.queries.builder import Groups
-from dither.publish.streams.asked import StreamAnswer
-from dither.publish.streams.kinds import plan_released
-from dither.publish.streams.leading import FORMER_CHANGES, TOP, LeadingGroups, former_terms
+
+if TYPE_CHECKING:
+    from dither.publish.streams.asked import StreamAnswer
 
 
 def stream(
@@ -75,6 +75,8 @@ def offer_again(dataset: DataSet, asked: Mapping[str, Any], loss: Loss) -> Offer
         loss: what all ticks together may lose.
 
     """
+    from dither.publish.streams.leading import FORMER_CHANGES, TOP, former_terms
+
     query = wire.decode(asked["query"])
     if not isinstance(query, Query) or query.dataset.name != dataset.name:
         raise InvalidParameter("asked", type(query).__name__, f"a query on {dataset.name}")
@@ -96,6 +98,10 @@ def _offer(
     shares: Mapping[str, Number] | None,
     kind: Mapping[str, Any],
 ) -> Offer[Any]:
+    # A room of many modules, which every session would import for the few with a stream.
+    from dither.publish.streams.kinds import plan_released
+    from dither.publish.streams.leading import LeadingGroups
+
     said = {name: value for name, value in kind.items() if value is not None}
     mechanism: Any = plan_released(query, stated, released=released, horizon=horizon, shares=shares, **said)
     request = {"query": wire.encode(query), "released": released, "horizon": mechanism.steps}
@@ -117,6 +123,8 @@ def _plain(value: Any) -> Any:
 
 def ticked_of(offer: Offer[Any]) -> StreamAnswer:
     """Return what an offer of a stream would release."""
+    from dither.publish.streams.asked import StreamAnswer
+
     mechanism: Any = offer.mechanism
     if not isinstance(mechanism, StreamAnswer):
         raise InvalidParameter("offer", offer.verb, "that of a stream")

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import hmac
 import json
 import os
 import sqlite3
@@ -27,7 +28,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.curator.streams.seal import Seal
-from dither.errors import HandleMisuse, StreamUnavailable
+from dither.errors import HandleMisuse, InvalidParameter, StreamUnavailable
 from dither.publish.streams.tally import Standing
 
 _VERSION: Final = 1
@@ -211,26 +212,44 @@ class Book:
             self._rows.execute("INSERT INTO answers VALUES (?, ?)", (number, sealed))
         self._marks.append(number + 1, link)
 
-    def arrive(self, batch: str | None, record: Any) -> bool:
+    def arrive(self, batch: str | None, record: Any, fingerprint: bytes | None = None, *, waits: bool = True) -> bool:
         """Keep rows that were fed, durably; return False where a batch of that name was kept before.
 
         Args:
             batch: the caller's name for it: the same name again is the same batch.
             record: plain data; None where the name alone is kept.
+            fingerprint: what tells these rows from others, so that a name is not used for both; None where nothing of
+                them may be kept.
+            waits: whether the disk is waited for; without, it is with whatever is made durable next.
 
         """
-        with self._transaction():
+        with self._transaction(waits=waits):
             if batch is not None:
-                known = self._rows.execute("SELECT 1 FROM arrived WHERE batch = ?", (batch,)).fetchone()
+                known = self._rows.execute("SELECT number FROM arrived WHERE batch = ?", (batch,)).fetchone()
                 if known is not None:
+                    self._refuse_others(batch, known[0], fingerprint)
                     return False
-            self._keep_batch(batch, record)
+            number = self._keep_batch(batch, record)
+            if batch is not None and fingerprint is not None:
+                sealed = self.seal.close_bytes(_fingerprint(number), fingerprint)
+                self._rows.execute("INSERT INTO about VALUES (?, ?)", (_fingerprint(number), sealed))
         return True
 
-    def _keep_batch(self, batch: str | None, record: Any) -> None:
+    def _refuse_others(self, batch: str, number: int, fingerprint: bytes | None) -> None:
+        """Refuse rows that are others than those which came with the name; a book of before does not know."""
+        asked = "SELECT sealed FROM about WHERE name = ?"
+        row = self._rows.execute(asked, (_fingerprint(number),)).fetchone()
+        if row is not None and fingerprint is not None:
+            before = self.seal.open_bytes(_fingerprint(number), row[0])
+            if not hmac.compare_digest(before, fingerprint):
+                rule = "another name: other rows came with it before, and these were not taken"
+                raise InvalidParameter("batch", batch, rule)
+
+    def _keep_batch(self, batch: str | None, record: Any) -> int:
         number = int(self._one("SELECT coalesce(max(number), 0) + 1 FROM arrived"))
         sealed = None if record is None else self.seal.close(f"batch {number}", record)
         self._rows.execute("INSERT INTO arrived VALUES (?, ?, ?)", (number, batch, sealed))
+        return number
 
     @property
     def has_batches(self) -> bool:
@@ -335,6 +354,10 @@ def _make(path: Path, key: Path, about: Mapping[str, Any], kind: type[Book]) -> 
 
 def _person(name: bytes) -> str:
     return f"person {name.hex()}"
+
+
+def _fingerprint(number: int) -> str:
+    return f"fingerprint {number}"
 
 
 class PlainBook(Book):

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,14 @@ class Seal:
     def link(self, before: str, content: bytes) -> str:
         """Return the next link of a chain, which follows from the one before, a content and the key."""
         return hmac.digest(self._chain, before.encode() + b" " + content, hashlib.sha256).hex()
+
+    def fingerprint(self, parts: Iterable[bytes]) -> bytes:
+        """Return what tells a content from any other, to whoever has the key."""
+        found = hmac.new(self.derived("batches"), digestmod=hashlib.sha256)
+        for part in parts:
+            found.update(len(part).to_bytes(8, "big"))
+            found.update(part)
+        return found.digest()
 
     def name_of(self, person: str) -> bytes:
         """Return what stands for a person in the tally: the same for the same person, and nothing to anybody else."""

@@ -48,12 +48,17 @@ class SeizableStream(Stream):
             batch: the caller's name for these rows: the same name again is the same batch, and is not counted twice.
 
         """
-        book = self._here()
+        self._here()
         self._check_fed(batch)
         self._refuse_closed()
+        return self._take(rows, batch, waits=True)
+
+    def _take(self, rows: Any, batch: str | None, *, waits: bool) -> bool:
+        """Add rows to the noisy numbers of the open tick; of a batch the name alone is kept."""
+        book = self._here()
         tick = book.answered
         found = self._read(rows, None)
-        if batch is not None and not book.arrive(batch, None):
+        if batch is not None and not book.arrive(batch, None, waits=waits):
             return False
         batch_rows, numbers = self._in_time(found, self._ticks.numbers(found.moments.astype("datetime64[us]")))
         sums, _ = tick_sums(
@@ -69,16 +74,26 @@ class SeizableStream(Stream):
             self._going().add(sums)
         return True
 
-    def release(self, until: int | None = None, *, now: datetime.datetime | None = None) -> QueryResult:
+    def release(
+        self,
+        until: int | None = None,
+        *,
+        now: datetime.datetime | None = None,
+        rows: Any = None,
+        batch: str | None = None,
+    ) -> QueryResult:
         """Release the ticks that have ended, and return those that were not released before.
 
         Args:
             until: release no more than this number of ticks in all.
             now: the present, in UTC; by default that of this machine. A clock that was put back is refused.
+            rows: rows of the open tick, which are fed first, as ``feed`` takes them.
+            batch: the caller's name for these rows; needed with them.
 
         """
         book = self._here()
         first, end = book.answered, self._end_of(until, now)
+        self._feed_first(rows, batch, waits=True)
         with self._torn_ends():
             while book.answered < end:
                 answer = self._going().report()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import numpy as np
@@ -35,6 +36,8 @@ KIND: Final = (
     "Its book and its key, which are kept apart, hold exact numbers: whoever has both can take the noise off what was "
     "released."
 )
+#: What is said where ticks of a stream that is fed are released before anything was.
+NOTHING_FED: Final = "nothing was ever fed to this stream: its ticks are released as empty ones, and stay so"
 #: How many ticks are read from a table, and frozen, at once.
 _AT_ONCE: Final = 1024
 #: What reads rows that a caller gives, or the table itself where it gives none.
@@ -118,7 +121,7 @@ class Stream(Closing):
     def feed(self, rows: Any, *, batch: str | None = None) -> bool:
         """Take rows that have arrived; return False where a batch of that name was taken before, and nothing is done.
 
-        Which rows come with such a name is not looked at: rows that are others need another name.
+        Other rows with that name are refused: they need another one.
 
         They count when their ticks are released. Rows of a tick that was released already are dropped, or count in the
         next one, as the schema says. Rows before the start and after the end do not count.
@@ -128,12 +131,17 @@ class Stream(Closing):
             batch: the caller's name for these rows: the same name again is the same batch, and is not counted twice.
 
         """
-        book = self._here()
+        self._here()
         self._check_fed(batch)
         self._refuse_closed()
-        found = self._read(rows, None)
+        return self._take(rows, batch, waits=True)
+
+    def _take(self, rows: Any, batch: str | None, *, waits: bool) -> bool:
+        """Keep rows; without waiting for the disk where what follows waits for both."""
+        book, found = self._here(), self._read(rows, None)
         numbers = self._ticks.numbers(found.moments.astype("datetime64[us]"))
-        return book.arrive(batch, _plain(*self._in_time(found, numbers)))
+        fingerprint = None if batch is None else book.seal.fingerprint(_parts(found))
+        return book.arrive(batch, _plain(*self._in_time(found, numbers)), fingerprint, waits=waits)
 
     def _check_fed(self, batch: str | None) -> None:
         """Refuse rows for a table that is read, and what is no name of a batch."""
@@ -151,20 +159,44 @@ class Stream(Closing):
         is_in_time = (numbers >= frozen) & (numbers < self.mechanism.most_ticks)
         return batch.only(is_in_time), numbers[is_in_time]
 
-    def release(self, until: int | None = None, *, now: datetime.datetime | None = None) -> QueryResult:
+    def release(
+        self,
+        until: int | None = None,
+        *,
+        now: datetime.datetime | None = None,
+        rows: Any = None,
+        batch: str | None = None,
+    ) -> QueryResult:
         """Release the ticks that have ended, and return those that were not released before.
+
+        Rows that are given with it are fed first, and the disk is waited for once for both: whoever feeds and releases
+        tick by tick goes on about twice as fast.
 
         Args:
             until: release no more than this number of ticks in all.
             now: the present, in UTC; by default that of this machine. A clock that was put back is refused.
+            rows: rows that have arrived, as ``feed`` takes them.
+            batch: the caller's name for these rows. It is needed with them: if the process dies, the same call again
+                counts them once.
 
         """
         book = self._here()
         first, end = book.answered, self._end_of(until, now)
+        self._feed_first(rows, batch, waits=end <= book.frozen)
         with self._torn_ends():
             for numbers in self._frozen_up_to(end):
                 self._answer(numbers)
-        return self.answers(first)
+        found = self.answers(first)
+        return replace(found, notes=(*found.notes, NOTHING_FED)) if self.is_without_rows else found
+
+    def _feed_first(self, rows: Any, batch: str | None, *, waits: bool) -> None:
+        """Feed rows that came with a release, or reject them."""
+        if rows is None and batch is None:
+            return
+        if rows is None or batch is None:
+            raise InvalidParameter("batch", batch, "said with rows, and left out without")
+        self._check_fed(batch)
+        self._take(rows, batch, waits=waits)
 
     def _end_of(self, until: int | None, now: datetime.datetime | None) -> int:
         """Return how many ticks are to be released in all, or refuse what has not ended and a clock put back."""
@@ -339,6 +371,16 @@ def _plain(batch: Batch, ticks: NDArray[np.int64]) -> dict[str, Any]:
         "measures": batch.numbers.shape[1],
         "counts": batch.counts.tolist(),
     }
+
+
+def _parts(batch: Batch) -> Iterator[bytes]:
+    """Yield what a batch is, whatever the order of its rows."""
+    people = np.array(batch.people or [""] * len(batch), dtype=np.str_)
+    order = np.lexsort((batch.counts, *batch.numbers.T, batch.groups, people, batch.moments))
+    for column in (batch.moments, batch.groups, batch.numbers, batch.counts):
+        yield np.ascontiguousarray(column[order], dtype="<i8").tobytes()
+    for place in order.tolist() if batch.people is not None else ():
+        yield batch.people[place].encode("utf-8", "surrogatepass")
 
 
 def _batch(record: Mapping[str, Any]) -> tuple[Batch, NDArray[np.int64]]:

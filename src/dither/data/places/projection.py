@@ -113,7 +113,7 @@ def read_steps(values: Any, steps: int, most: float) -> tuple[NDArray[np.int64],
 def over_degrees(edges: tuple[int, int, int, int]) -> Projection:
     """Return the projection of a box, given as the steps of its south, west, north and east.
 
-    The lemma page on the projection proves the two bounds.
+    The lemma page on the ground plane proves the two bounds.
     """
     south, west, north, east = edges
     centre = ((south + north) // 2, (west + east) // 2)

@@ -4,8 +4,12 @@ Source: Li, Li, Zhang and Molloy (2012). Columns are put together by exact k-med
 coefficient. Rows are cut in two as long as the slices are l-diverse: with p(t, B) how well the quasi-identifiers of a
 row match bucket B, as a share over all buckets, and D(t, B) the sensitive values of what matches in it, no value may
 have more than 1/l of the sum of p(t, B) D(t, B). That bounds what is learned by whoever knows all quasi-identifiers and
-reasons in this way, and nobody else. A column in two slices (overlapped slicing) is refused: the check does not cover
-it.
+reasons in this way, and nobody else.
+
+The sensitive column may stand in several slices (overlapped slicing), each of which shows it beside other columns. Then
+whoever knows a row takes the slices of a bucket to be drawn independently given the value: with n(s) rows of a bucket
+that have value s, and c(s) of them that match in a slice, s has the weight n(s) times all c(s) / n(s). The check holds
+for this, and for each of these slices by itself. It tells more than plain slicing, and its buckets are larger.
 """
 
 from __future__ import annotations
@@ -77,7 +81,8 @@ class Slicing:
     Args:
         roles: of the columns; one of them is sensitive. Columns without a role are dropped.
         l: no sensitive value may have more than 1/l, by the check.
-        columns: which columns stay together, each in one group; found from the rows if not given.
+        columns: which columns stay together, each quasi-identifier in one group, the sensitive column in one or more;
+            found from the rows if not given.
         parts: how many groups are looked for.
         least: rows of a bucket, at least.
 
@@ -107,9 +112,11 @@ class Slicing:
             raise InvalidParameter("sensitive", list(self.roles.sensitive), "one column")
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(tuple(some) for some in self.columns))
-            every = sorted(itertools.chain.from_iterable(self.columns or ()))
-            if every != sorted((*self.roles.quasi, *self.roles.sensitive)) or not all(self.columns or ()):
-                rule = "every quasi-identifier and the sensitive column, each in one group"
+            every = list(itertools.chain.from_iterable(self.columns or ()))
+            others = sorted(name for name in every if name not in self.roles.sensitive)
+            tidy = all(some and len(set(some)) == len(some) for some in self.columns or ())
+            if others != sorted(self.roles.quasi) or self.roles.sensitive[0] not in every or not tidy:
+                rule = "every quasi-identifier in one group, and the sensitive column in one or more"
                 raise InvalidParameter("columns", self.columns, rule)
 
     def apply(self, table: Any) -> Sliced:
@@ -135,10 +142,15 @@ class Slicing:
             raise RuntimeError(f"a value has {most:.6g} of a row's share, more than 1/{self.l:g}")
         drawn = public_generator()
         made: dict[str, Column] = {}
+        again: dict[str, Column] = {}
         for some in columns:
             order = np.concatenate([drawn.permutation(rows) for rows in buckets])
-            made |= {name: given[name].taken(order) for name in some}
-        shown = {name: made[name] for name in names}
+            slice_of = {name: given[name].taken(order) for name in some}
+            # The sensitive column of a further slice says beside which columns it stands.
+            for name in (one for one in some if one in made):
+                again[f"{name} by {', '.join(one for one in some if one != name)}"] = slice_of.pop(name)
+            made |= slice_of
+        shown = {name: made[name] for name in names} | again
         shown["bucket"] = Column.of(np.repeat(np.arange(len(buckets)) + 1, [len(rows) for rows in buckets]).tolist())
         dropped = [name for name in given.names if name not in names]
         done = [
@@ -186,7 +198,7 @@ class _View:
 
     Args:
         keys: for each group of columns, the combination of quasi-identifiers in it, by row.
-        home: which group has the sensitive column.
+        homes: which groups have the sensitive column.
         secret: the sensitive value of each row.
         size: how many values there are.
         asked: one row for each different combination of all quasi-identifiers.
@@ -194,7 +206,7 @@ class _View:
     """
 
     keys: tuple[Codes, ...]
-    home: int
+    homes: tuple[int, ...]
     secret: Codes
     size: int
     asked: Codes
@@ -205,20 +217,35 @@ class _View:
         quasi = [[name for name in some if name != secret] for some in columns]
         zeros = np.zeros(len(table), dtype=np.int64)
         keys = tuple(classes_of(table, some).of_row if some else zeros for some in quasi)
-        home = next(place for place, some in enumerate(columns) if secret in some)
+        homes = tuple(place for place, some in enumerate(columns) if secret in some)
         asked = np.unique(classes_of(table, roles.quasi).of_row, return_index=True)[1]
-        return cls(keys, home, table[secret].codes, len(table[secret].values), asked)
+        return cls(keys, homes, table[secret].codes, len(table[secret].values), asked)
 
     def matches(self, rows: Codes) -> tuple[Figures, Figures]:
-        """Return how well each asked combination matches a bucket, and that times the shares of sensitive values."""
-        match = np.ones(len(self.asked))
-        for keys in self.keys:
-            match *= np.bincount(keys[rows], minlength=int(keys.max()) + 1)[keys[self.asked]] / len(rows)
-        keys = self.keys[self.home]
-        counts = np.zeros((int(keys.max()) + 1, self.size))
-        np.add.at(counts, (keys[rows], self.secret[rows]), 1)
-        mine = counts[keys[self.asked]]
-        return match, match[:, None] * mine / np.maximum(mine.sum(axis=1, keepdims=True), 1)
+        """Return how well each asked combination matches a bucket, and that by sensitive value.
+
+        Both begin with an axis for the ways to reason: by all groups with the sensitive column, and by each of them.
+        """
+        shares, held = [], []
+        values = np.maximum(np.bincount(self.secret[rows], minlength=self.size), 1)
+        for place, keys in enumerate(self.keys):
+            shares.append(np.bincount(keys[rows], minlength=int(keys.max()) + 1)[keys[self.asked]] / len(rows))
+            if place in self.homes:
+                counts = np.zeros((int(keys.max()) + 1, self.size))
+                np.add.at(counts, (keys[rows], self.secret[rows]), 1)
+                held.append(counts[keys[self.asked]])
+        ways = [self.homes] if len(self.homes) == 1 else [self.homes, *((home,) for home in self.homes)]
+        guessed = []
+        for way in ways:
+            weight = np.ones((len(self.asked), self.size)) * values / len(rows)
+            for place, share in enumerate(shares):
+                if place in way:
+                    weight *= held[self.homes.index(place)] / values
+                else:
+                    weight *= share[:, None]
+            guessed.append(weight)
+        stacked = np.stack(guessed)
+        return stacked.sum(axis=2), stacked
 
     def worst(self, buckets: Sequence[Codes]) -> float:
         """Return the largest share of a value for any row."""
@@ -240,7 +267,7 @@ def worst_guess(table: Table, columns: Sequence[Sequence[str]], roles: Roles, bu
 
 
 def _largest(matched: Figures, guessed: Figures) -> float:
-    return float((guessed.max(axis=1) / matched).max())
+    return float((guessed.max(axis=2) / matched).max())
 
 
 def _ranks(column: Column) -> Codes:

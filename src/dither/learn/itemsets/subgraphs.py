@@ -17,7 +17,7 @@ from dither.learn.itemsets.transactions import MOST_ITEMS, Transactions
 from dither.mechanisms.core.values import raw_entries, raw_number, raw_text
 
 Pattern = tuple[str, ...]
-#: Of each graph so many nodes and edges are read, the first ones; what comes later is as if not there.
+#: Of each graph at most this number of nodes and edges is read, the first ones; the rest is left out.
 _MOST_NODES: Final = 2**12
 _MOST_EDGES: Final = 2**14
 

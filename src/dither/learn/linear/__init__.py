@@ -4,6 +4,7 @@ Belongs here: their mechanisms and estimators. Gradients and moments are sums of
 record, so that noise on them is exact; a minimiser that is found by floats and then perturbed is bounded.
 """
 
+from dither.learn.linear.ball_density import BallDensity
 from dither.learn.linear.choose import SOLVERS, classifier, regression
 from dither.learn.linear.compressed import CompressedClassifier
 from dither.learn.linear.descent import GradientDescent
@@ -18,10 +19,12 @@ from dither.learn.linear.moments import MomentRegression
 from dither.learn.linear.newton import NewtonDescent
 from dither.learn.linear.objective import ObjectivePerturbation
 from dither.learn.linear.output import OutputPerturbation
+from dither.learn.linear.parameter_ball import ParameterBall
 from dither.learn.linear.parameter_grid import ParameterGrid
 
 __all__ = [
     "SOLVERS",
+    "BallDensity",
     "CompressedClassifier",
     "FunctionalMechanism",
     "GeneticClassifier",
@@ -35,6 +38,7 @@ __all__ = [
     "NewtonDescent",
     "ObjectivePerturbation",
     "OutputPerturbation",
+    "ParameterBall",
     "ParameterGrid",
     "classifier",
     "regression",

@@ -34,7 +34,7 @@ from dither.mechanisms.geometric import Geometric
 from dither.privacy import ROW, Loss, Parallel, Plan, Unit, Within
 from dither.privacy.losses import largest
 
-#: Of so many slots one is held out.
+#: One of this number of slots is held out.
 SLOTS: Final = 5
 #: What one row held out adds to its own number, where sums are made of targets.
 STEPS: Final = 2**20

@@ -1,11 +1,12 @@
-"""Support selection by stability: disjoint blocks of the rows each vote for columns, and votes are counted.
+"""Support selection by stability: blocks of the rows each vote for columns, and votes are counted.
 
 For choosing columns by a method whose sensitivity is not known. Each block makes its own forward selection; one
-row changes the answer of one block. Either every column is a candidate and the columns with the most votes are chosen
-one after the other, or the whole answer is the candidate and is released if its lead over the next one is large. Cost:
-one forward selection a block. Corrections: in print each subsample is drawn from all rows, so that one row may lie in
-many of them, and the price holds for a rate that must be small; here blocks are disjoint, a row's block depends on the
-row alone, and the lead is compared less 1 with the delta of discrete noise.
+row changes the answer of one block, or of as many as it lies in where blocks overlap. Either every column is a
+candidate and the columns with the most votes are chosen one after the other, or the whole answer is the candidate and
+is released if its lead over the next one is large. Cost: one forward selection a block. Corrections: in print each
+subsample is drawn from all rows, so that one row may lie in any number of them, which is bounded by chance alone; here
+a row lies in a public number of blocks, one unless told otherwise, its blocks depend on the row alone, and the lead is
+compared less 1 with the delta of discrete noise.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ Places = NDArray[np.int64]
 VOTES: Final = ("columns", "whole")
 USUAL_BLOCKS: Final = 64
 MOST_KEPT: Final = 2**8
+MOST_OVERLAP: Final = 2**8
 #: A column that the chosen ones explain but for this share of its length is chosen no more.
 _EXPLAINED: Final = 2.0**-20
 _MOST_THRESHOLD: Final = 2**60
@@ -52,7 +54,8 @@ def _examples() -> Iterator[Example]:
         rows,
         others,
     )
-    yield Example(SupportSelection(**public, loss_name="squared", votes="columns", blocks=2, unit=ROW_REPLACED), rows)
+    replaced: dict[str, Any] = {**public, "loss_name": "squared", "votes": "columns", "unit": ROW_REPLACED}
+    yield Example(SupportSelection(**replaced, blocks=4, overlap=2), rows)
 
 
 @register(
@@ -63,11 +66,11 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
-    """Choose the columns that most disjoint blocks of the rows vote for.
+    """Choose the columns that most blocks of the rows vote for.
 
     Guarantee: data ``d_in`` rows apart loses, for votes on columns, what ``kept`` choices of ``scale`` lose at
-    ``d_in``; for votes on whole answers epsilon = ``2 d_in / scale`` and the delta of a lead that is too small (each
-    at twice the rows where rows are replaced).
+    ``d_in * overlap``; for votes on whole answers epsilon = ``2 d_in * overlap / scale`` and the delta of a lead that
+    is too small (each at twice the rows where rows are replaced).
 
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
@@ -75,6 +78,7 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
         loss_name: "squared" for targets, "logistic" for labels 0 and 1 (rows with another one are left out).
         kept: the number of columns that a block votes for, and the most that are chosen.
         blocks: the number of blocks of rows.
+        overlap: the most blocks that a row lies in; 1 for disjoint blocks, more for sub-samples of the rows.
         votes: "columns" or "whole".
         scale: of a choice among columns, or of the noise of the lead, in votes.
         threshold: the value that the noisy lead, minus 1, must reach; 0 for votes on columns.
@@ -98,6 +102,7 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
 
     kept: Whole = Whole(least=1, most=MOST_KEPT)
     blocks: Whole = Whole(USUAL_BLOCKS, least=1, most=2**16)
+    overlap: Whole = Whole(1, least=1, most=MOST_OVERLAP)
     votes: OneOf = OneOf(*VOTES)
     scale: Positive = Positive()
     threshold: Whole = Whole(0, most=_MOST_THRESHOLD)
@@ -122,12 +127,15 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
         kept: int,
         votes: str = "columns",
         blocks: int = USUAL_BLOCKS,
+        overlap: int = 1,
         public_seed: str = "",
         unit: Unit = ROW,
         **targets: Number,
     ) -> Self:
         """Return the selection with the least noise whose loss for one unit is within ``within``."""
-        touched = unit.touched if isinstance(unit, Unit) else 1
+        touched = (unit.touched if isinstance(unit, Unit) else 1) * whole(
+            "overlap", overlap, least=1, most=MOST_OVERLAP
+        )
         columns, threshold = len(np.atleast_1d(np.asarray(lower))), 0
         if votes == "whole":
             if not (isinstance(within, ApproxDP) and within.delta):
@@ -144,6 +152,7 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
             loss_name=loss_name,
             kept=kept,
             blocks=blocks,
+            overlap=overlap,
             votes=votes,
             scale=scale,
             threshold=threshold,
@@ -162,7 +171,7 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
     @property
     def stability(self) -> int:
         """How far one unit moves a count of votes; a vote for another answer moves a lead by 2."""
-        return self.unit.touched * (2 if self.votes == "whole" else 1)
+        return self.unit.touched * self.overlap * (2 if self.votes == "whole" else 1)
 
     def plan(self) -> Plan:
         """Return one draw."""
@@ -173,11 +182,11 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
         columns, targets = self.whole_numbers(data)
         if self.loss_name == "logistic":
             targets = (2 * targets - 1) * PULL
-        block = tree_of(np.column_stack([columns, targets]).astype(np.int64), self.blocks, self.public_seed)
-        answers = [
-            forward_selection(columns[block == number], targets[block == number], self.kept)
-            for number in range(self.blocks)
-        ]
+        rows = np.column_stack([columns, targets]).astype(np.int64)
+        seeds = [self.public_seed, *(f"{self.public_seed} {copy}" for copy in range(1, self.overlap))]
+        held = np.column_stack([tree_of(rows, self.blocks, seed) for seed in seeds])
+        insides = ((held == number).any(axis=1) for number in range(self.blocks))
+        answers = [forward_selection(columns[inside], targets[inside], self.kept) for inside in insides]
         if self.votes == "whole":
             return self._agreed(run, answers)
         counts = np.bincount(np.concatenate(answers), minlength=self.box.columns)

@@ -320,7 +320,7 @@ def vc_dimension(table: ArrayLike) -> int:
 
 
 def most_labellings(vc: int, points: int) -> int:
-    """Return in how many ways a class of a Vapnik-Chervonenkis dimension labels so many points at most (Sauer 1972).
+    """Return the largest number of ways in which a class of a given dimension labels a number of points (Sauer 1972).
 
     >>> most_labellings(1, 10), most_labellings(2, 10), most_labellings(10, 3)
     (11, 56, 8)

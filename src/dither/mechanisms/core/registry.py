@@ -98,6 +98,8 @@ _ROOMS_ABOVE = (
     "dither.publish.graphs",
     "dither.publish.graphs.synthesis",
     "dither.publish.places",
+    "dither.publish.places.report",
+    "dither.publish.places.paths",
     "dither.publish.microdata",
     "dither.publish.streams",
     "dither.publish.interactive",

@@ -150,6 +150,19 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "region-centres": "As a yardstick: where many people stop, part by part.",
             },
         ),
+        "report": Task(
+            "a report of one place: roughly where a device is, for an epsilon per metre",
+            "dither report-location, dither.curator.device.report_location",
+            {
+                "reported-places": "First: latitude and longitude, or public cells, remapped by a public prior.",
+                "predictive-reports": "For a device that reports all day and moves seldom.",
+                "chosen-place": "Where a report must be one of a public list of places.",
+                "optimal-report": "For up to 100 cells and a public prior that can be trusted.",
+                "replaced-visit": "For a visit to one of the places of a public map.",
+                "pair-response": "For a path on a network that those who know the network may read back.",
+                "planar-noise": "As a part: noise for many places of a plane.",
+            },
+        ),
         "workload": Task(
             "the answers to many queries on the same cells: ranges, prefixes, a list of your own",
             "dither publish workload, session.workload",

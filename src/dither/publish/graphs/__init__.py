@@ -26,6 +26,7 @@ from dither.publish.graphs.projected_degrees import ProjectedDegrees
 from dither.publish.graphs.projected_edges import ProjectedEdges
 from dither.publish.graphs.quick_triangles import QuickTriangles
 from dither.publish.graphs.race import GraphRace
+from dither.publish.graphs.recursive_count import RecursiveCount
 from dither.publish.graphs.restricted_count import RestrictedCount
 from dither.publish.graphs.smooth_count import SmoothCount
 from dither.publish.graphs.spanning_tree import SpanningTreeCost
@@ -51,6 +52,7 @@ __all__ = [
     "ProjectedDegrees",
     "ProjectedEdges",
     "QuickTriangles",
+    "RecursiveCount",
     "RestrictedCount",
     "SmoothCount",
     "SpanningTreeCost",

@@ -23,7 +23,7 @@ LAPLACE, LADDER, SMOOTH, NOISY_LOCAL, TRUNCATED = COUNTING = ("laplace", "ladder
 _NARROW: Final = 2
 #: The median size of the noise of smooth-cauchy at an epsilon of 1, for a bound of 1.
 _CAUCHY: Final = 2.56
-#: Prices are rounded up to so many binary digits.
+#: Prices are rounded up to this number of binary digits.
 _BITS: Final = 20
 
 

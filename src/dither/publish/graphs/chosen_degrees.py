@@ -32,7 +32,7 @@ from dither.publish.graphs.standing_out import STEPS, UNIT, BoundChosen, Split
 _SHARE: Final = Fraction(1, 10)
 #: How many degrees are asked for while the degree doubles.
 _OCTAVE: Final = 4
-#: A curve is expected to bend by so much of all nodes, over so many doublings of the degree.
+#: A curve is expected to bend by this share of all nodes, over this number of doublings of the degree.
 _BEND, _REACH = 0.6, 2.0
 
 

@@ -1,6 +1,6 @@
 """The number of triangles where nodes are protected, with a bound on the triangles at a node that is chosen privately.
 
-Triangles are counted by a linear programme in which a node takes part in at most so many. The bound is the one whose
+Triangles are counted by a linear programme in which no node takes part in more than a bound. The bound is the one whose
 count, less a multiple of itself, leads all others, each measured by how far one node moves it. Cost: a linear programme
 for each candidate, over the triangles at nodes above it.
 """

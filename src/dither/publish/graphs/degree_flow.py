@@ -1,4 +1,4 @@
-"""How many nodes have more than so many edges, in a graph cut to a bound of edges at each node by a convex programme.
+"""How many nodes have more edges than each degree, in a graph cut to a bound at each node by a convex programme.
 
 Every edge gets a share between 0 and 1, the shares at one node add up to at most the bound, and among the ways to do
 that the sum of the squares of what nodes fall short of the bound is least. The sums at the nodes are then unique: the
@@ -16,7 +16,7 @@ from dither.publish.graphs.simple_graph import Ints, SimpleGraph
 
 
 def nodes_above(graph: SimpleGraph, bound: int, degrees: Sequence[int]) -> Ints:
-    """Return about how many nodes have more than so many edges, for some degrees below the bound.
+    """Return about how many nodes exceed each of some degrees below the bound.
 
     A node whose shares add up to a number between a degree and the next counts in part; what all count is whole.
 

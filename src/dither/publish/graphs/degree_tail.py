@@ -122,7 +122,7 @@ def more_than(degrees: Ints) -> Ints:
 def fallen(noisy: NDArray[np.float64], deviation: float, nodes: int) -> Ints:
     """Return the nearest falling sequence, in whole numbers from 0 to ``nodes``.
 
-    Where it is level over many places and lower than its mean is blurred, nobody has so many edges: it ends there. Else
+    Where it is level over many places and lower than its mean is blurred, no node has that degree: it ends there. Else
     noise over thousands of degrees that do not occur would make a hub.
     """
     falling = -isotonic(-noisy)
@@ -137,7 +137,7 @@ def fallen(noisy: NDArray[np.float64], deviation: float, nodes: int) -> Ints:
 
 
 def degrees_of(falling: Ints, nodes: int) -> NDArray[np.float64]:
-    """Return the degrees in increasing order of which so many are above 0, 1, ...
+    """Return the degrees in increasing order, given how many are above 0, 1, ...
 
     >>> degrees_of(np.array([3, 2, 2]), 4).tolist()
     [0.0, 1.0, 3.0, 3.0]

@@ -85,22 +85,24 @@ def lifted_examples() -> Iterator[Example]:
     ladder = LadderCount(nodes=NODES, pattern="triangles", scale=4)
     degrees = DegreeSequence(nodes=NODES, node=Geometric(scale=4))
     for most in (None, 8):
-        dataset = _dataset(EDGE, most)
-        pairs = tuple((_engine(dataset, one), _engine(dataset, other), 1) for one, other, _ in edge_neighbours())
+        dataset = friends_of(EDGE, most)
+        pairs = tuple(
+            (friends_engine(dataset, one), friends_engine(dataset, other), 1) for one, other, _ in edge_neighbours()
+        )
         for source, method in (
             (Edges(dataset, "friends"), ladder),
             (EdgeDegrees(dataset, "friends"), degrees),
             (EdgeGroups(dataset, "friends", "side"), Geometric(scale=4, shape=(2, 2))),
         ):
-            yield Example(Lifted(source=source, method=method), _engine(dataset, SOME_EDGES), pairs)
-    roads = _dataset(WEIGHT, None)
+            yield Example(Lifted(source=source, method=method), friends_engine(dataset, SOME_EDGES), pairs)
+    roads = friends_of(WEIGHT, None)
     pairs = tuple((_roads(roads, one), _roads(roads, other), 1) for one, other, _ in weight_neighbours())
     tree = SpanningTreeCost(nodes=NODES, high=8, scale=2)
     yield Example(Lifted(source=EdgeWeights(roads, "friends"), method=tree), _roads(roads, weighted_rows()), pairs)
     yield _where_nodes_are_protected()
 
 
-def _dataset(unit: Unit, most: int | None) -> DataSet:
+def friends_of(unit: Unit, most: int | None) -> DataSet:
     """Return a graph with weights and a public table of nodes."""
     ends = tuple(Column(name, Kind.INTEGER, lower=1, upper=NODES) for name in ("one", "other"))
     weight = Column("weight", Kind.INTEGER, lower=0, upper=8)
@@ -122,11 +124,13 @@ def _where_nodes_are_protected() -> Example:
     table = Table("friends", ends, "friends.csv", graph=Graph(("one", "other"), degree=4))
     dataset = DataSet("friends", (table,), NODE)
     method = ChosenEdges.calibrated(PureDP(1), nodes=NODES, bounds=(1, 2, 4))
-    pairs = tuple((_engine(dataset, one), _engine(dataset, other), 1) for one, other, _ in node_neighbours())
-    return Example(Lifted(source=Edges(dataset, "friends"), method=method), _engine(dataset, SOME_EDGES), pairs)
+    pairs = tuple(
+        (friends_engine(dataset, one), friends_engine(dataset, other), 1) for one, other, _ in node_neighbours()
+    )
+    return Example(Lifted(source=Edges(dataset, "friends"), method=method), friends_engine(dataset, SOME_EDGES), pairs)
 
 
-def _engine(dataset: DataSet, edges: list[tuple[int, int]]) -> ReferenceEngine:
+def friends_engine(dataset: DataSet, edges: list[tuple[int, int]]) -> ReferenceEngine:
     """Return edges as rows of a table, every other one in both directions, and a row that is no edge."""
     both = [pair for place, (one, other) in enumerate(edges) for pair in ((one, other), (other, one))[: 1 + place % 2]]
     rows = [{"one": one + 1, "other": other + 1, "weight": 1} for one, other in both]

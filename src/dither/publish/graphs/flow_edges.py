@@ -1,6 +1,6 @@
 """The number of edges where nodes are protected: noise for any graph if it is dense, else by flow within a bound.
 
-A dense graph has so many edges that noise for the worst node does not matter, and then no bound is needed. Both numbers
+In a dense graph the noise for the worst node is small beside the number of edges, and no bound is needed. Both numbers
 are released with noise, and the first decides which of them is taken. Cost: one maximum flow on the nodes above the
 bound. Correction: the printed algorithm leaves open whether the test for a dense graph is paid for; here it has half of
 the loss.

@@ -22,14 +22,15 @@ from dither.publish.graphs.projected_degrees import ProjectedDegrees
 from dither.publish.graphs.projected_edges import ProjectedEdges
 from dither.publish.graphs.quick_triangles import QuickTriangles
 from dither.publish.graphs.race import GraphRace
+from dither.publish.graphs.recursive_count import RecursiveCount
 from dither.publish.graphs.standing_out import LARGEST_BOUND, doubling
 
 DEGREES: Final = "degrees"
 #: The methods for what may be asked.
 _METHODS: Final = {
-    EDGES: ("auto", "projection", "flow", "race"),
+    EDGES: ("auto", "projection", "flow", "race", "recursive"),
     DEGREES: ("auto", "projection"),
-    TRIANGLES: ("auto", "programmes", "quick", "race"),
+    TRIANGLES: ("auto", "programmes", "quick", "race", "recursive"),
     STARS: ("auto",),
 }
 _LEAST_TRIANGLES: Final = 16
@@ -38,7 +39,7 @@ _MOST_CORNERS: Final = 2**28
 
 
 #: What releases its bound beside the count.
-_WITH_BOUND: Final = (ChosenEdges, ChosenStars, ChosenTriangles, QuickTriangles)
+_WITH_BOUND: Final = (ChosenEdges, ChosenStars, ChosenTriangles, QuickTriangles, RecursiveCount)
 
 
 def check_node_wish(wish: str, method: str) -> None:
@@ -68,6 +69,8 @@ def node_method(within: Loss, source: GraphSource, degree: int, wish: str, k: in
     nodes = source.nodes
     if method == "projection":
         return (ProjectedEdges if wish == EDGES else ProjectedDegrees).calibrated(within, nodes=nodes, degree=degree)
+    if method == "recursive":
+        return RecursiveCount.calibrated(within, nodes=nodes, pattern=wish)
     if method == "flow":
         return FlowEdges.calibrated(within, nodes=nodes, degree=degree)
     if wish == TRIANGLES:
@@ -111,7 +114,8 @@ def notes_of(method: Any, out: Any) -> tuple[str, ...]:
     if isinstance(method, ChosenDegrees):
         return (_said("edges", len(out) - 1),)
     if isinstance(method, _WITH_BOUND):
-        what = "triangles" if isinstance(method, ChosenTriangles | QuickTriangles) else "edges"
+        of_triangles = isinstance(method, ChosenTriangles | QuickTriangles)
+        what = TRIANGLES if of_triangles or getattr(method, "pattern", EDGES) == TRIANGLES else EDGES
         return (_said(what, int(out[0])), "no interval: what is left out beyond that bound is private")
     if isinstance(method, GraphRace):
         return ("the largest of several noisy counts, most often a little below the truth; no interval",)

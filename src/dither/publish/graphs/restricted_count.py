@@ -1,6 +1,6 @@
 """Counts in graphs whose degrees are publicly known to be small: noise for such graphs, made to hold for all.
 
-An edge counts if it is among the first so many edges, in the order of a public hash, of both its ends. One edge more
+An edge counts if it is among the first edges of both its ends, up to the bound, by a public hash. One edge more
 adds at most itself and pushes out one edge at either end, so a count on what is left moves by three times as much as it
 does among graphs of that degree. If no degree is above the bound nothing is left out. Cost: that of the count, and a
 sort.
@@ -35,7 +35,7 @@ def _examples() -> Iterator[Example]:
 
 
 def first_edges(graph: SimpleGraph, degree: int) -> SimpleGraph:
-    """Return the graph of the edges that are among the first so many of both their ends.
+    """Return the graph of the edges that are among the first ones, up to the bound, of both their ends.
 
     >>> first_edges(graph_of([(0, 1), (0, 2), (0, 3)], 4), 2).degrees.max()
     np.int64(2)

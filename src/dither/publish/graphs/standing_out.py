@@ -44,7 +44,7 @@ def standing_out(degrees: Ints, bounds: Sequence[int]) -> Ints:
     [3, 3, 2, 0]
     """
     falling = np.sort(degrees)[::-1]
-    # Falls strictly: the k-th largest degree exceeds the bound plus k for the first so many k, and for no other.
+    # Falls strictly: the k-th largest degree exceeds the bound plus k for the first few k, and for no other.
     excess = falling - np.arange(len(falling))
     return np.asarray(len(excess) - np.searchsorted(excess[::-1], np.asarray(bounds), side="right"), dtype=np.int64)
 

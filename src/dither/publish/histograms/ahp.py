@@ -31,7 +31,7 @@ from dither.publish.histograms.common import (
     whole_shares,
 )
 
-# As a share of scale * ln(cells), about the largest of so many draws: the figure of the published experiments.
+# As a share of scale * ln(cells), about the largest of as many draws as cells: the figure of the published experiments.
 _THRESHOLD = 0.35
 
 

@@ -38,6 +38,7 @@ from dither.publish.histograms.common import (
 )
 
 _BRANCHINGS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64)
+_POWERS = (2, 4, 8, 16, 32, 64)
 _ROUNDS = 150
 _FINALISTS = 8
 
@@ -85,7 +86,9 @@ class HierarchicalHistogram(Composed[Any, NDArray[np.float64]]):
             raise InvalidParameter("levels", len(self.levels), f"levels that differ, over {self.cells} cells")
 
     @classmethod
-    def calibrated(cls, within: Loss, *, cells: int, branching: int | None = None, even: bool = False) -> Self:
+    def calibrated(
+        cls, within: Loss, *, cells: int, branching: int | None = None, even: bool = False, halving: bool = False
+    ) -> Self:
         """Return the tree with the least mean variance over all ranges whose loss for counts 1 apart is within target.
 
         Args:
@@ -93,12 +96,13 @@ class HierarchicalHistogram(Composed[Any, NDArray[np.float64]]):
             cells: how many there are.
             branching: how many blocks make up one of the next level; None for the best.
             even: whether all levels get equal shares; otherwise those of the least error.
+            halving: whether the best branching is searched among powers of 2 alone, so that blocks can be halved.
 
         """
         size = whole("cells", cells, least=1, most=MOST_CELLS)
         chosen = None if branching is None else whole("branching", branching, least=2, most=2**16)
         purse = Purse.within(within)
-        fan, shares = best_tree(size, purse.is_pure, chosen, bool(even))
+        fan, shares = best_tree(size, purse.is_pure, chosen, bool(even), _POWERS if halving else _BRANCHINGS)
         levels = tuple(purse.share(part).noise() for part in whole_shares(shares))
         return cls(cells=size, branching=fan, levels=levels)
 
@@ -160,7 +164,11 @@ class HierarchicalHistogram(Composed[Any, NDArray[np.float64]]):
 
 @lru_cache(maxsize=256)
 def best_tree(
-    cells: int, is_pure: bool, branching: int | None = None, even: bool = False
+    cells: int,
+    is_pure: bool,
+    branching: int | None = None,
+    even: bool = False,
+    among: tuple[int, ...] = _BRANCHINGS,
 ) -> tuple[int, tuple[float, ...]]:
     """Return the branching and the level shares with the least mean variance over all ranges.
 
@@ -168,7 +176,7 @@ def best_tree(
     closed form of ``estimate.trees``, exact where the branching divides the cells evenly.
     """
     found = []
-    for fan in _BRANCHINGS if branching is None else (branching,):
+    for fan in among if branching is None else (branching,):
         levels = 1
         while levels == 1 or fan ** (levels - 1) < cells:
             # At a given branching the levels go up to where the next block would hold all cells.

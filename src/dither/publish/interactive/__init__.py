@@ -10,6 +10,7 @@ from dither.publish.interactive.disjunctions import DisjunctionConversation
 from dither.publish.interactive.distances import DistanceConversation
 from dither.publish.interactive.iterative_construction import IterativeConstruction
 from dither.publish.interactive.lifted_conversation import LiftedConversation
+from dither.publish.interactive.lifted_questions import LiftedQuestions
 from dither.publish.interactive.minimisers import MinimisingConversation
 from dither.publish.interactive.model_first import ModelFirst
 from dither.publish.interactive.product_first import ProductFirst
@@ -24,6 +25,7 @@ __all__ = [
     "DistanceConversation",
     "IterativeConstruction",
     "LiftedConversation",
+    "LiftedQuestions",
     "MinimisingConversation",
     "ModelFirst",
     "ProductFirst",

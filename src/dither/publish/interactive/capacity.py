@@ -77,7 +77,7 @@ def capacity(*, rows: int, cells: int, error: Number, epsilon: Number, confidenc
         return laplace_combination_reach(2.0 * size / float(spent) ** 2, missed / questions) <= far
 
     def iterative(questions: int) -> bool:
-        # A step for an error beyond half of it shrinks the entropy between model and truth: so many can be needed.
+        # A step for an error beyond half of it shrinks the entropy between model and truth: this number can be needed.
         steps = math.ceil(16 * many**2 * math.log(size) / float(far) ** 2)
         try:
             sparse = comparing(PureDP(spent), steps, questions)
@@ -240,7 +240,7 @@ def half_space_error(rows: int, dimensions: int) -> float:
 
 
 def is_hard(questions: int, rows: int, kind: str = "fixed") -> bool:
-    """Return whether no efficient mechanism answers so many arbitrary counting questions, if one-way functions exist.
+    """Return whether no efficient mechanism answers this number of arbitrary questions, if one-way functions exist.
 
     Args:
         questions: how many.

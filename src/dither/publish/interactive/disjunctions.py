@@ -35,6 +35,7 @@ from dither.mechanisms.geometric import Geometric
 from dither.privacy import RECORDS, Loss, Metric
 from dither.publish.interactive.construction import comparing
 from dither.publish.interactive.learned import Learned
+from dither.publish.interactive.products import WeightedRecords
 
 Ints = NDArray[np.int64]
 MOST_ATTRIBUTES: Final = 30
@@ -167,18 +168,23 @@ class DisjunctionConversation(Learned[tuple[int, ...]]):
         axes = tuple(sorted({known.index(name) for name in question}))
         return axes, axes
 
-    def held(self, data: Any) -> Ints:
-        """Return a number for each row, whose binary digits are its attributes."""
-        codes = self.attributes.codes(data)
-        return np.asarray((codes << np.arange(len(codes))[:, None]).sum(axis=0))
+    def held(self, data: Any) -> tuple[Ints, Ints]:
+        """Return numbers whose binary digits are the attributes of a row, and how many rows each stands for."""
+        if isinstance(data, WeightedRecords) and data.attributes == self.attributes:
+            codes, counts = data.filled
+        else:
+            codes = self.attributes.codes(data)
+            counts = np.ones(codes.shape[1], dtype=np.int64)
+        return np.asarray((codes << np.arange(len(codes))[:, None]).sum(axis=0)), counts
 
-    def rows(self, held: Ints) -> int:
+    def rows(self, held: tuple[Ints, Ints]) -> int:
         """Return the number of rows."""
-        return len(held)
+        return int(held[1].sum())
 
-    def truth(self, held: Ints, question: tuple[int, ...]) -> int:
+    def truth(self, held: tuple[Ints, Ints], question: tuple[int, ...]) -> int:
         """Return how many rows have any of the attributes."""
-        return int(np.count_nonzero(held & sum(1 << axis for axis in question)))
+        numbers, counts = held
+        return int(counts[numbers & sum(1 << axis for axis in question) != 0].sum())
 
     def model(self, total: int) -> PolynomialLearner:
         """Return the numbers of a table of fair coins."""

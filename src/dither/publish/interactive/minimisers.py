@@ -188,6 +188,16 @@ class MinimisingConversation(Interactive[Any, "Minimising"]):
         """Return the conversation about a table of counts."""
         return Minimising(self, data, run)
 
+    def checked(self, question: Any) -> Ints:
+        """Return the losses of each candidate on each cell, or reject what is not a question."""
+        rule = f"a PublicArray of {self.candidates} rows, {self.cells} columns and whole numbers from 0 to {self.top}"
+        values = question.values if isinstance(question, PublicArray) else None
+        if values is None or values.dtype.kind not in "iu" or values.shape != (self.candidates, self.cells):
+            raise InvalidParameter("question", type(question).__name__, rule)
+        if values.min() < 0 or values.max() > self.top:
+            raise InvalidParameter("question", "losses out of range", rule)
+        return np.ascontiguousarray(values, dtype=np.int64)
+
     def excess(self, out: Chosen, confidence: Number) -> Bound | None:
         """Return what a chosen candidate loses beyond the best one, added up over all rows; None where unknown.
 
@@ -231,21 +241,11 @@ class Minimising:
             question: the loss of each candidate, a row, on each cell: whole numbers from 0 to ``top``; public.
 
         """
-        losses = self._checked(question)
+        losses = self._made.checked(question)
         key = hashlib.sha256(losses.tobytes()).digest()
         if key not in self._answers:
             self._answers[key] = self._answer(losses)
         return self._answers[key]
-
-    def _checked(self, question: Any) -> Ints:
-        made = self._made
-        rule = f"a PublicArray of {made.candidates} rows, {made.cells} columns and whole numbers from 0 to {made.top}"
-        values = question.values if isinstance(question, PublicArray) else None
-        if values is None or values.dtype.kind not in "iu" or values.shape != (made.candidates, made.cells):
-            raise InvalidParameter("question", type(question).__name__, rule)
-        if values.min() < 0 or values.max() > made.top:
-            raise InvalidParameter("question", "losses out of range", rule)
-        return np.ascontiguousarray(values, dtype=np.int64)
 
     def _answer(self, losses: Ints) -> Chosen:
         best = int(np.argmin(losses @ self._model.table))

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from dither.data import DataSet, Kind
 from dither.exact import Number
+from dither.lift.cells import Cells
+from dither.mechanisms.core.mechanism import Interval
 from dither.privacy import Loss
 from dither.publish.interactive.construction import FROM_MODEL, Answer
 from dither.publish.interactive.lifted_conversation import LiftedConversation
@@ -84,19 +86,32 @@ class PlannedConversation:
         return self.questions.product(query) if self.mechanism.is_product else self.questions.cells(query)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that can be asked about."""
+        return tuple(self.questions.columns)
+
+    @property
     def words(self) -> str:
         """What is paid for, in one line for people."""
         return f"counts of {self.table} by {', '.join(self.questions.columns)}, any number of questions"
 
     def present(self, question: str, answer: Answer, confidence: Number) -> CountAnswer:
         """Return an answer with its interval; it has no more digits than a count."""
-        interval = self.mechanism.method.interval(answer, confidence)
-        if interval is None:
-            return CountAnswer(question, answer.value, None, None, float(confidence), f"{FROM_MODEL}, nothing compared")
-        low, high = int(-(-interval.low // 1)), int(interval.high // 1)
-        # Of an interval that holds no integer, the nearest one on either side.
-        low, high = (low, high) if low <= high else (high, low)
-        return CountAnswer(question, answer.value, low, high, float(interval.confidence), answer.source)
+        return with_interval(question, answer, self.mechanism.method.interval(answer, confidence), confidence)
+
+    def answer_of(self, stored: Mapping[str, Any]) -> Answer:
+        """Return an answer that was stored as plain data."""
+        return Answer(**stored)
+
+
+def with_interval(question: str, answer: Answer, interval: Interval | None, confidence: Number) -> CountAnswer:
+    """Return an answer with its interval, where one is known; it has no more digits than a count."""
+    if interval is None:
+        return CountAnswer(question, answer.value, None, None, float(confidence), f"{FROM_MODEL}, nothing compared")
+    low, high = int(-(-interval.low // 1)), int(interval.high // 1)
+    # Of an interval that holds no integer, the nearest one on either side.
+    low, high = (low, high) if low <= high else (high, low)
+    return CountAnswer(question, answer.value, low, high, float(interval.confidence), answer.source)
 
 
 def plan_conversation(
@@ -122,6 +137,23 @@ def plan_conversation(
         questions: about how many will be asked; any number may be.
 
     """
+    cells, codings = asked_cells(dataset, table, columns, bins)
+    made = LiftedConversation.calibrated(loss, source=cells, corrections=corrections, questions=questions)
+    return PlannedConversation(made, codings, dataset.table(table).name)
+
+
+def asked_cells(
+    dataset: DataSet, table: str, columns: Sequence[str], bins: Mapping[str, Any] | None
+) -> tuple[Cells, tuple[Coding, ...]]:
+    """Return the cells of some columns, of few integers one each, and what they mean.
+
+    Args:
+        dataset: the schema.
+        table: the name of a private table.
+        columns: which.
+        bins: for numeric columns a number of cells, or their edges.
+
+    """
     declared = dataset.table(table)
     given = dict(bins or {})
     for name in columns if not isinstance(columns, str) else ():
@@ -131,6 +163,4 @@ def plan_conversation(
             values = int(column.upper) - int(column.lower) + 1  # type: ignore[arg-type]
             if values <= _MOST_SINGLE:
                 given[name] = values
-    cells, codings = codings_of(dataset, table, columns, bins=given)
-    made = LiftedConversation.calibrated(loss, source=cells, corrections=corrections, questions=questions)
-    return PlannedConversation(made, codings, declared.name)
+    return codings_of(dataset, table, columns, bins=given)

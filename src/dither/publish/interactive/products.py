@@ -39,7 +39,7 @@ _KEPT: Final = 64
 _TOLERANCE: Final = 1e-5
 _PASSES: Final = 20
 _WORK: Final = 2**25
-#: A cell counts at most so many rows, so that no sum of cells in memory overflows.
+#: A cell counts at most this number of rows, so that no sum of cells in memory overflows.
 _MOST_IN_CELL: Final = 2**32
 
 
@@ -142,6 +142,11 @@ class WeightedRecords:
     def attributes(self) -> Attributes:
         """Names and sizes."""
         return self._attributes
+
+    @property
+    def filled(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The cells, a row for each attribute, and the records of each; private."""
+        return self._places, self._counts
 
     def count(self, axes: Axes) -> NDArray[np.int64]:
         """Return a marginal."""

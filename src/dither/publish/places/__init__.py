@@ -1,8 +1,8 @@
-"""Places: where people are and which way they went.
+"""Places out: one report of one device, maps and journeys of many people, crowds and paths.
 
-Belongs here: mechanisms on cells, zones and journeys, the maps drawn of what they release, and reports of one place.
-Does not belong here: what a schema declares about places (``data.place_tables``), and how they are read from an engine
-(``lift.places``, ``lift.journeys``).
+Belongs here: what lets places out with a guarantee, and what is computed from such releases. Does not belong here: what
+a schema declares about places (``data.place_tables``), the geometry of boxes and cells (``data.places``), how places
+are read from an engine (``lift.places``, ``lift.journeys``), counts on grids and trees (``publish.histograms``).
 """
 
 from dither.lift.lifted import Lifted

@@ -11,7 +11,8 @@ from dither.data.ticks import MOST_TICKS
 from dither.exact import Number
 from dither.mechanisms.core.mechanism import InteractivePrimitive
 from dither.mechanisms.core.purse import Purse
-from dither.mechanisms.core.running import TickLengths
+from dither.mechanisms.core.running import RunningCounter, TickLengths
+from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.mechanisms.decayed_counter import DecayedCounter
 from dither.mechanisms.tick_noise import TickNoise
 from dither.privacy import L1, Loss
@@ -86,6 +87,13 @@ def stability_of(counter: InteractivePrimitive[Any, Any], moved: Moved) -> Fract
     if protected < moved.ticks or apart > moved.apart or not isinstance(counter.distance, TickLengths):
         return None
     return Fraction(moved.most * moved.units)
+
+
+def largest_tick(counter: InteractivePrimitive[Any, Any], tick: int) -> int:
+    """Return the largest number of a group at a tick, counted from 1, that a counter does not cut off."""
+    if isinstance(counter, RunningCounter):
+        return int(counter.limits(tick - 1, 1).min())
+    return LARGEST_VALUE
 
 
 @lru_cache(maxsize=2**12)

@@ -32,7 +32,7 @@ from dither.publish.queries.result import QueryResult
 from dither.publish.queries.split import check_shares
 from dither.publish.streams.arrivals import Arrivals
 from dither.publish.streams.asked import StreamAnswer, moved_by_unit, steps_of
-from dither.publish.streams.moved import counter_within, reach_at, stability_of
+from dither.publish.streams.moved import counter_within, largest_tick, reach_at, stability_of
 from dither.publish.streams.present import presented
 
 #: Everything since the start, or each tick by itself.
@@ -42,6 +42,9 @@ TICK: Final = "tick"
 DECAYED: Final = "decayed"
 #: The most groups of a stream.
 _MOST_CELLS: Final = 2**20
+#: Up to which tick limits are said where no end is known, and a number of rows in a tick that nobody has.
+_LONG: Final = 2**20
+_MANY_ROWS: Final = 2**31
 
 
 def _examples() -> Iterator[Example]:
@@ -102,6 +105,10 @@ class TickedAnswer(StreamAnswer):
             if stability_of(counter, moved) is None:
                 rule = f"for people at {moved.ticks} ticks, at least {moved.apart} apart"
                 raise InvalidParameter("counters", counter, rule)
+            if largest_tick(counter, 1) < moved.most:
+                # Cut off, the rows of one person alone would not be what is asked.
+                rule = f"such that a tick adds up {moved.most} steps, of one person: narrower bounds, or a faster decay"
+                raise InvalidParameter("counters", counter.name, rule)
 
     @property
     def is_running(self) -> bool:
@@ -129,6 +136,20 @@ class TickedAnswer(StreamAnswer):
     def plan(self) -> Plan:
         """Use each counter once, for the whole stream."""
         return InOrder(tuple(Use(one, far) for one, far in zip(self.counters, self.stabilities, strict=True)))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What must be known to read the answers, how large the numbers of a tick may be among it."""
+        return (*super().notes, *self._cut_off())
+
+    def _cut_off(self) -> Iterator[str]:
+        """Yield from which number on the rows of a tick are too many to be added up, where that may happen."""
+        fit = [
+            largest_tick(counter, min(self.most_ticks, _LONG)) // max(abs(one.least), abs(one.most), 1)
+            for counter, one in zip(self.counters, self.arrivals.measured, strict=True)
+        ]
+        if min(fit) < _MANY_ROWS:
+            yield f"a tick adds up {min(fit)} rows of the largest numbers, in each group; beyond that it is cut off"
 
     def open(self, data: None, run: Runner) -> TickedConversation:
         """Return the conversation; ``data`` is None, because ticks arrive one by one."""

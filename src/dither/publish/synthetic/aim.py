@@ -5,11 +5,13 @@ which the model is farthest off, beyond what its own noise would be, is chosen a
 Noise starts high; when a round has taught less than the noise, it is halved, so that the budget sets the number of
 rounds itself. Cost: a fit and a look at all candidates in each round. Corrections: scores are integers with an
 exact sensitivity; the size limit is part of choosing, so it shrinks the model and never fails; the survey of single
-attributes has a share of its own, from which rare values are merged.
+attributes has a share of its own, from which rare values are merged. Addition: where ``stop`` says so, one candidate is
+to measure nothing, so that small budgets go back to the single attributes and not into pairs that are all noise.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +22,7 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.estimate.graphical_model import FULL_STEPS
-from dither.exact import Of, Whole
+from dither.exact import Maybe, NonNegative, Of, Whole
 from dither.lift.attributes import Attributes
 from dither.lift.records import records_of
 from dither.mechanisms.core.mechanism import Composed, Numerics
@@ -51,6 +53,13 @@ from dither.publish.synthetic.measuring import (
 #: noise would last for, by attribute. Noise is halved for twice the epsilon but four times the rho, hence two sets.
 _IN_RHO = (Fraction(1, 3), Fraction(1, 10), 16)
 _PURE = (Fraction(1, 6), Fraction(1, 3), 4)
+#: Pure noise on a pair of attributes with many values hides all there is more often than not.
+_PURE_WITH_STOP = (Fraction(1, 3), Fraction(1, 3), 4)
+_USUAL_STOP = Fraction(1)
+#: Attributes of no more values than this on average are cheap to measure in pairs.
+_FEW_VALUES = 3
+#: The least share of the budget for which single attributes are measured again.
+_WORTH_IT = Fraction(1, 50)
 #: Steps of a fit that the next one goes on from.
 _STEPS_A_ROUND = 50
 
@@ -62,6 +71,10 @@ def _examples() -> Iterator[Example]:
     pairs, cut = ((rows, rows[1:], 1), (rows[:0], rows[:1], 1)), rows[:, :2]
     once = AdaptiveIterative(attributes=few, workload=[["a", "b"]], budget=PureDP(3), rounds=1, survey="1/2")
     yield Example(once, cut, ((cut, cut[1:], 1), (cut[:0], cut[:1], 1)))
+    halting = AdaptiveIterative(
+        attributes=table, workload=[["a", "b"]], budget=PureDP(2), rounds=1, survey="1/2", stop=4
+    )
+    yield Example(halting, rows, pairs)
     yield Example(
         AdaptiveIterative(
             attributes=table, workload=[["a", "b", "c"]], budget=ZCDP(2), rounds=2, survey="1/4", largest_model=8
@@ -91,6 +104,9 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
         survey: the share of the budget for the single attributes at the beginning.
         choice: the share of what a round costs that pays for choosing.
         largest_model: how many cells the model may have; what is spent so far sets the part that may be used.
+        stop: how far a candidate must stand out of its noise not to be passed over, in units of what the choice itself
+            blurs; whoever is passed over is asked again with half the noise, and what is left in the end measures
+            single attributes again. None for the published form, which measures until nothing is left.
 
     >>> people = Attributes.of({"sex": 2, "age": 10, "region": 16})
     >>> AdaptiveIterative.calibrated(PureDP(1), attributes=people).loss(1)
@@ -99,7 +115,7 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
     """
 
     name: ClassVar[str] = "aim"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how well the chosen marginals describe the records depends on the records"
     no_interval_because: ClassVar[str] = "marginals that were not chosen have an error that depends on the data"
@@ -111,6 +127,7 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
     survey: Share = Share()
     choice: Share = Share(Fraction(1, 10))
     largest_model: Whole = Whole(USUAL_MODEL, least=1, most=LARGEST_MODEL)
+    stop: Maybe = Maybe(NonNegative(most=2**10))
 
     def __post_init__(self) -> None:
         sets = tuple(self.attributes.axes(names) for names in self.workload)
@@ -138,7 +155,8 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
 
         """
         purse, width = Purse.within(within), len(attributes.names)
-        survey, choice, rounds = _PURE if purse.is_pure else _IN_RHO
+        stop = _USUAL_STOP if purse.is_pure and sum(attributes.sizes) > _FEW_VALUES * width else None
+        survey, choice, rounds = _IN_RHO if not purse.is_pure else _PURE if stop is None else _PURE_WITH_STOP
         return cls(
             attributes=attributes,
             workload=attributes.every(min(2, width)) if workload is None else workload,
@@ -147,6 +165,7 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
             survey=survey,
             choice=choice,
             largest_model=largest_model,
+            stop=stop,
         )
 
     @property
@@ -185,14 +204,21 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
             bought = purse.taking(each)
             node = bought.share(1 - self.choice).noise()
             scale = bought.share(self.choice).choice(self.candidates.stability)
-            chooser = Exponential(candidates=len(self.candidates.sets), scale=scale)
+            chooser = Exponential(candidates=len(self.candidates.sets) + (self.stop is not None), scale=scale)
             limit = self.largest_model * float((purse.amount - left + each) / purse.amount)
             allowed = self.candidates.allowed(model, limit) & ~struck
             if not allowed.any():
                 break
             scores = self.candidates.scores(seen, model, allowed, spread_of(node))
+            if self.stop is not None:
+                scores = np.append(scores, round(float(self.stop * scale) * math.log(allowed.sum() + 1)))
             number = picked(inner, chooser, scores, self.candidates.stability)
             left -= purse.cost(chooser, self.candidates.stability)
+            if number == len(self.candidates.sets):
+                each = bought.per("1/2").amount
+                if each > left:
+                    break
+                continue
             axes = self.candidates.sets[number]
             if not self.candidates.fits(model, axes, limit):
                 struck[number] = True
@@ -206,4 +232,9 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
             if float(np.abs(after - before).sum()) <= spread_of(node) * after.size:
                 # The model has learnt less than the noise: from here on half of the noise.
                 each = bought.per("1/2").amount
-        return model
+        if self.stop is None or left < _WORTH_IT * purse.amount:
+            return model
+        again = Survey(self.attributes, survey_noise(purse.taking(left), self.attributes))
+        singles = again.draw(Seen(records_of(self.attributes, data)), inner).values()
+        noisy += [seen.merging.merged_noisy(one) for one in singles]
+        return GraphicalModel.fitted(self.attributes, noisy, seen.merging, start=model, steps=FULL_STEPS)

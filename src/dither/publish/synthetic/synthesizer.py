@@ -41,6 +41,8 @@ from dither.publish.synthetic.small_database import SmallDatabase
 
 AUTO: Final = "auto"
 _TABLE: Final = "rows"
+#: In tables of more columns the rounds of a pure loss take minutes.
+_WIDE: Final = 32
 
 #: Every method by name; the last two are references for tiny universes.
 METHODS: Final[Mapping[str, Any]] = {
@@ -71,7 +73,7 @@ def chosen(method: str, loss: Loss, attributes: Attributes) -> str:
     """Return the name of the method to use; ``auto`` decides by public facts alone.
 
     One column has nothing to go with it. All pairs are best where noise may be Gaussian; without a delta noise on so
-    many cells is too large, and a tree of pairs is better.
+    many cells is too large, and pairs chosen one after the other are better, in wide tables a tree of them.
     """
     if method != AUTO and method not in METHODS:
         raise InvalidParameter("method", method, f"'{AUTO}' or one of {', '.join(METHODS)}")
@@ -79,7 +81,9 @@ def chosen(method: str, loss: Loss, attributes: Attributes) -> str:
         return method
     if len(attributes.names) == 1:
         return IndependentMarginals.name
-    return MaximumSpanningTree.name if Purse.within(loss).is_pure else AllPairs.name
+    if not Purse.within(loss).is_pure:
+        return AllPairs.name
+    return AdaptiveIterative.name if len(attributes.names) <= _WIDE else MaximumSpanningTree.name
 
 
 @dataclass(frozen=True)

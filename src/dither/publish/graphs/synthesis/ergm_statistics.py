@@ -108,7 +108,7 @@ class ErgmStatistics(Composed[Any, Any]):
         return Ladder(rungs=min(2 * self.nodes, _MOST_RUNGS), most=self._width(self.nodes - 2), scale=self.scale)
 
     def _width(self, common: int) -> int:
-        """Return how far one edge moves the alternating triangles, in parts, where ends have so many in common."""
+        """Return how far one edge moves the alternating triangles, in parts, by how many neighbours its ends share."""
         return GRAIN * (self.decay + 2 * max(common, 0))
 
     def plan(self) -> Plan:

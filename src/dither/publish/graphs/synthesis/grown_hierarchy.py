@@ -46,7 +46,7 @@ def _examples() -> Iterator[Example]:
 
 @cache
 def _weights(size: int) -> tuple[int, int]:
-    """Return what an edge and a pair without one add, in parts of 1, at a fork over so many leaves.
+    """Return what an edge and a pair without one add, in parts of 1, at a fork over a number of leaves.
 
     They are logarithms of probabilities: an edge is expected with 2 / (size + 1), so that forks over few are dense.
     """
@@ -54,7 +54,7 @@ def _weights(size: int) -> tuple[int, int]:
 
 
 def fork_score(size: int, pairs: int, edges: int) -> int:
-    """Return what a fork over so many leaves adds, where so many pairs and edges lead from a new leaf across it.
+    """Return what a fork adds, given its leaves and the pairs and edges that lead from a new leaf across it.
 
     >>> fork_score(2, 1, 1), fork_score(3, 2, 1)
     (-26573, -90852)

@@ -1,7 +1,8 @@
 """A report as a mechanism: its private queries one after another under one plan, and public tables read beside them.
 
 The stated loss is divided among the queries, equally unless shares are given, and their losses add up to no more than
-it. What is made of the released tables afterwards costs nothing: see ``presenting``.
+it. Queries of different tables, where every row is a unit of its own, each have all of it: a row is in one table. What
+is made of the released tables afterwards costs nothing: see ``presenting``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dither.data import Aggregation, CountRows, Name
 from dither.data.engines.protocol import Engine
 from dither.data.evaluation import sort_key
 from dither.data.public_rows import PublicScan
+from dither.data.relations import tables_read
 from dither.data.returned import canonical, first_number
 from dither.data.schema import Table
 from dither.data.wire import decode, encode, register_records
@@ -28,7 +30,8 @@ from dither.exact import Number, Of
 from dither.lift.over_data import OverData
 from dither.mechanisms import Numerics, Runner, register
 from dither.mechanisms.core.spec import Codec, register_codec
-from dither.privacy import ZCDP, ApproxDP, InOrder, Loss, Plan, PureDP, Unit, Use, zcdp_rho
+from dither.privacy import ROW, ZCDP, ApproxDP, InOrder, Loss, Parallel, Plan, PureDP, Unit, Use, Within, zcdp_rho
+from dither.privacy.losses import largest
 from dither.publish.queries.answer import Answer, Answered, Law, ShareField, badness
 from dither.publish.queries.design import GAUSSIAN, LAPLACE
 from dither.publish.queries.reports.examples import report_examples
@@ -77,14 +80,15 @@ class Reported:
 class ReportAnswer(OverData[Reported]):
     """Answer several queries one after another, as parts of one report.
 
-    Guarantee: data sets one unit apart lose at most ``target``: the sum of what the queries lose. What the report shows
-    is made of their answers and of public tables alone, and loses nothing more.
+    Guarantee: data sets one unit apart lose at most ``target``: the sum of what the queries lose, or the largest of
+    such sums where queries see no row in common. What the report shows is made of their answers and of public tables
+    alone, and loses nothing more.
 
     Args:
         report: the queries, and what is shown of their answers.
         target: the loss that all of them together may have; 0 where only public tables are read.
         noise: 'laplace' or 'gaussian', for all queries.
-        shares: how the loss is divided among the queries, by their names; None for equal parts.
+        shares: how the loss is divided among the queries that see the same rows, by their names; None for equal parts.
 
     >>> from dither.publish.queries.reports.examples import clinic_report
     >>> ReportAnswer(report=clinic_report(), target=PureDP(1), noise="laplace").loss(1).epsilon
@@ -93,7 +97,7 @@ class ReportAnswer(OverData[Reported]):
     """
 
     name: ClassVar[str] = "report"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "every column of every query has its own error: see the quote of the report"
     no_interval_because: ClassVar[str] = "every number has its own interval: see the result of the report"
@@ -120,10 +124,13 @@ class ReportAnswer(OverData[Reported]):
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
         """The answer of every query."""
-        parts = _divided(self.target, self.weights, self.noise, [query.is_discovered for _, query in self.queries])
+        parts: dict[int, Loss] = {}
+        for group in self.groups:
+            weights = tuple(self.weights[place] for place in group)
+            found = [self.queries[place][1].is_discovered for place in group]
+            parts |= zip(group, _divided(self.target, weights, self.noise, found), strict=True)
         return tuple(
-            Answer(query=query, target=part, noise=self.noise)
-            for (_, query), part in zip(self.queries, parts, strict=True)
+            Answer(query=query, target=parts[place], noise=self.noise) for place, (_, query) in enumerate(self.queries)
         )
 
     @property
@@ -132,15 +139,25 @@ class ReportAnswer(OverData[Reported]):
         return self.report.queries
 
     @cached_property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The places of queries that may see the same rows; a unit of data counts in one group at most."""
+        return queries_apart(self.report)
+
+    @cached_property
     def weights(self) -> tuple[Fraction, ...]:
-        """Every query's share of the loss; they add up to 1."""
+        """Every query's share of the loss; those of a group add up to 1."""
         said = dict(self.shares or ())
         given = [said.get(name, Fraction(1)) for name, _ in self.queries]
-        return tuple(one / sum(given) for one in given)
+        sums = {place: sum(given[other] for other in group) for group in self.groups for place in group}
+        return tuple(one / sums[place] for place, one in enumerate(given))
 
     def plan(self) -> Plan:
-        """Return the answers in turn."""
-        return InOrder(tuple(Use(answer) for answer in self.answers))
+        """Return the answers in turn, or those of each group under a filter that holds what one group may lose."""
+        in_turn = [InOrder(tuple(Use(self.answers[place]) for place in group)) for group in self.groups]
+        if len(in_turn) < 2:
+            return InOrder(tuple(Use(answer) for answer in self.answers))
+        dearest = largest(plan.loss(1) for plan in in_turn)
+        return Parallel(Within(dearest, (Answer,), self.distance), len(in_turn), 1)
 
     def aggregations(self) -> tuple[Aggregation, ...]:
         """Return the engine's aggregations, query by query, and how public tables are read."""
@@ -159,7 +176,31 @@ class ReportAnswer(OverData[Reported]):
     def release(self, data: Engine, run: Runner) -> Reported:
         """Return what every query releases, and public rows as they are."""
         public = tuple((view.table.name, _read(data, view.table)) for view in self.report.public_tables)
-        return Reported(tuple(run(answer, data) for answer in self.answers), public)
+        if len(self.groups) < 2:
+            return Reported(tuple(run(answer, data) for answer in self.answers), public)
+        released: dict[int, Answered] = {}
+        for group, sibling in zip(self.groups, run.parallel(len(self.groups)), strict=True):
+            inner = sibling.within()
+            released |= {place: inner(self.answers[place], data) for place in group}
+        return Reported(tuple(released[place] for place in range(len(self.answers))), public)
+
+
+def queries_apart(report: Report) -> tuple[tuple[int, ...], ...]:
+    """Return the places of the queries, in groups such that one unit of data counts in one group at most.
+
+    A row of a data set is in one of its tables, so that queries of different tables have no row in common. A person may
+    have rows in all tables, and a replaced row may leave one and enter another: there all queries are one group.
+    """
+    if report.dataset.unit != ROW:
+        return (tuple(range(len(report.queries))),)
+    groups: list[tuple[frozenset[tuple[str, str]], tuple[int, ...]]] = []
+    for place, (_, query) in enumerate(report.queries):
+        read, mine = tables_read(query.relation), (place,)
+        for tables, places in [group for group in groups if group[0] & read]:
+            groups.remove((tables, places))
+            read, mine = read | tables, (*places, *mine)
+        groups.append((read, mine))
+    return tuple(sorted(tuple(sorted(places)) for _, places in groups))
 
 
 def _all_rows(table: Table) -> Aggregation:

@@ -1,0 +1,140 @@
+"""``dither datasets open | pause | close``, ``dither approvals`` and ``dither published``: what a curator decides."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from dither.cli.console import print_json, say
+from dither.cli.options import DataSetName, Home, Json
+from dither.cli.tables import new_table, print_table
+from dither.curator.folder import Curator
+from dither.curator.governing import AskedFor
+from dither.curator.ledger import OWNER
+from dither.curator.people import People, Role
+from dither.errors import InvalidParameter
+
+Reason = Annotated[str, typer.Option(help="Why; the books keep it.")]
+Question = Annotated[int, typer.Argument(metavar="NUMBER", help="As 'dither approvals list' has it.")]
+By = Annotated[str | None, typer.Option("--as", metavar="PERSON", help="Which curator decides; else the folder's own.")]
+Answer = Annotated[str, typer.Argument(metavar="ID", help="An entry's number from the history, a key, or a receipt.")]
+Whose = Annotated[str | None, typer.Option(help="Whose answer, where a key was used with several.")]
+
+
+def open_dataset(dataset: DataSetName, reason: Reason = "", home: Home = None) -> None:
+    """Let a draft, or a data set that was paused, be asked."""
+    with Curator.open(home) as curator:
+        curator.set_stage(dataset, "open", reason=reason)
+    say(f"{dataset} is open: whoever may ask can")
+
+
+def pause(dataset: DataSetName, reason: Reason = "", home: Home = None) -> None:
+    """Debit nothing to a data set until it is opened again; stored answers stay."""
+    with Curator.open(home) as curator:
+        curator.set_stage(dataset, "paused", reason=reason)
+    say(f"{dataset} is paused: it can be priced, and nothing is debited; 'dither datasets open' opens it")
+
+
+def close(dataset: DataSetName, reason: Reason = "", home: Home = None) -> None:
+    """Debit nothing more to a data set, for ever; rows and stored answers stay.
+
+    There is no way back. 'dither datasets retire' removes the rows as well.
+    """
+    with Curator.open(home) as curator:
+        curator.set_stage(dataset, "closed", reason=reason)
+    say(f"{dataset} is closed for ever: its answers can still be fetched")
+
+
+def questions(
+    waiting: Annotated[bool, typer.Option("--waiting", help="Only those that nobody has settled.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """List the releases that others must agree to: who asks what, and what it may lose."""
+    with Curator.open(home) as curator:
+        found = curator.questions(is_waiting=waiting)
+    if as_json:
+        print_json([one.to_dict() for one in found])
+        return
+    table = new_table("number", "when (UTC)", "data set", "who", "what", "loss", "state")
+    for one in found:
+        said = f"{one.state} ({len(one.agreed)} of {one.approvers} agreed)" if one.state == "waiting" else one.state
+        table.add_row(
+            str(one.number), one.time[:19].replace("T", " "), one.dataset, escape(one.analyst),
+            escape(" ".join(one.what.split())), str(one.loss), said,
+        )  # fmt: skip
+    print_table(table, or_list=True)
+
+
+def approve(question: Question, by: By = None, home: Home = None) -> None:
+    """Agree to a release: to what it asks and what it may lose, for seven days and one debit."""
+    with Curator.open(home) as curator:
+        found = curator.approve(question, by=_decider(curator, by))
+    say(f"{_told(found)}; {found.analyst} may ask it within seven days")
+
+
+def decline(
+    question: Question,
+    because: Annotated[str, typer.Option(help="Why, for the one who asks.")] = "",
+    by: By = None,
+    home: Home = None,
+) -> None:
+    """Do not agree to a release; nothing was debited for it."""
+    with Curator.open(home) as curator:
+        found = curator.decline(question, by=_decider(curator, by), because=because)
+    say(_told(found))
+
+
+def published(home: Home = None, as_json: Json = False) -> None:
+    """List the answers that everybody may see."""
+    with Curator.open(home) as curator:
+        found = curator.published()
+    if as_json:
+        print_json([one.to_dict() for one in found])
+        return
+    table = new_table("answer", "data set", "title", "since (UTC)", "by")
+    for one in found:
+        table.add_row(str(one.answer), one.dataset, escape(one.title), one.time[:19].replace("T", " "), escape(one.by))
+    print_table(table, or_list=True)
+
+
+def publish(
+    name: Answer,
+    title: Annotated[str, typer.Option(help="In public words.")] = "",
+    dataset: Whose = None,
+    home: Home = None,
+) -> None:
+    """Let everybody see a stored answer; nothing is charged.
+
+    The books then state the budget and what was spent of it, for everybody too.
+    """
+    with Curator.open(home) as curator:
+        shown = curator.publish(name, dataset=dataset, title=title)
+    say(f"answer {shown.answer} about {shown.dataset} is published; a service shows it at /v1/published/{shown.answer}")
+
+
+def withdraw(
+    name: Answer,
+    because: Annotated[str, typer.Option(help="Why; the books keep it.")] = "",
+    dataset: Whose = None,
+    home: Home = None,
+) -> None:
+    """Show a published answer no more; it was released, and nothing is given back."""
+    with Curator.open(home) as curator:
+        curator.withdraw(name, dataset=dataset, because=because)
+    say(f"answer {name} is shown no more; what was spent for it stays spent")
+
+
+def _decider(curator: Curator, by: str | None) -> str:
+    """Return who decides: the owner of the folder, or a person who is declared as curator."""
+    if by is None:
+        return OWNER
+    if People(curator).person(by).role is not Role.CURATOR:
+        raise InvalidParameter("as", by, "a person who is declared as curator")
+    return by
+
+
+def _told(found: AskedFor) -> str:
+    return f"{found.what or 'a release'} from {found.dataset} for {found.loss} is {found.state}"

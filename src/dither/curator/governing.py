@@ -1,0 +1,247 @@
+"""What is decided about a data set while it is asked: its stage, who agrees to which release, what everybody may see.
+
+Every decision is an entry of the ledger's chain, made in one transaction. None gives budget back: a paused data set has
+spent what it has, and an answer that is hidden again was released.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from dither.curator.history import Answered
+from dither.curator.ledger import OWNER, Account, Ledger, Receipt, Standing
+from dither.curator.ledger.governed import Asked, GovernedBooks
+from dither.curator.ledger.standing import OPEN
+from dither.errors import DataSetNotOpen, InvalidParameter, NotFound
+from dither.privacy import Loss
+
+
+@dataclass(frozen=True)
+class Published:
+    """An answer that everybody may see.
+
+    Args:
+        dataset: what its data set is called.
+        answer: the number of its entry.
+        title: in public words.
+        time: when it was published.
+        by: who decided it.
+        entry: the number of the entry that says so, which also states the budget and what was spent by then.
+
+    """
+
+    dataset: str
+    answer: int
+    title: str
+    time: str
+    by: str
+    entry: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class AskedFor:
+    """A release that waits for others to agree, or did.
+
+    Args:
+        number: of the question; ``approve`` and ``decline`` take it.
+        dataset: what the data set is called.
+        analyst: who asks.
+        what: in public words.
+        loss: what it would be debited.
+        digest: of the request.
+        time: when it was asked.
+        state: ``waiting``, ``approved``, ``declined``, ``used`` or ``expired``.
+        agreed: who agreed.
+        approvers: how many must.
+        because: why it was declined.
+
+    """
+
+    number: int
+    dataset: str
+    analyst: str
+    what: str
+    loss: Loss
+    digest: str
+    time: str
+    state: str
+    agreed: tuple[str, ...]
+    approvers: int
+    because: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {**vars(self), "loss": self.loss.to_dict(), "agreed": list(self.agreed)}
+
+
+def refuse_not_open(ledger: Ledger, account: Account) -> None:
+    """Refuse what is asked of a data set that is not open.
+
+    Args:
+        ledger: the books.
+        account: who asks, and of which data set.
+
+    """
+    stage = ledger.standings()[account.dataset].stage
+    if stage != OPEN:
+        raise DataSetNotOpen(account.dataset, stage)
+
+
+def refuse_in_turn(ledger: Ledger, account: Account) -> None:
+    """Refuse several debits for one question where others must agree to each.
+
+    Args:
+        ledger: the books.
+        account: who asks, and of which data set.
+
+    """
+    if isinstance(ledger, GovernedBooks) and ledger.terms(account.dataset, account.analyst).approval is not None:
+        rule = "without CLAMP(x, AUTO), since each of its releases would wait for an approval: find the range first"
+        raise InvalidParameter("text", "AUTO", rule)
+
+
+class GoverningVerbs:
+    """What a curator decides while data sets are asked, by what each is called now."""
+
+    @property
+    @abstractmethod
+    def ledger(self) -> Ledger:
+        """The ledger, opened when first needed."""
+
+    @abstractmethod
+    def called(self, registered: str) -> str:
+        """Return what a data set is called now."""
+
+    @abstractmethod
+    def standing(self, registered: str) -> Standing:
+        """Return how a data set stands."""
+
+    @abstractmethod
+    def _known(self, dataset: str) -> str:
+        """Return the name that a data set is registered with."""
+
+    @property
+    def books(self) -> GovernedBooks:
+        """The ledger, as the place where single releases are decided about."""
+        if not isinstance(self.ledger, GovernedBooks):
+            raise InvalidParameter("ledger", self.ledger, "one of this package")
+        return self.ledger
+
+    def set_stage(self, dataset: str, stage: str, *, reason: str = "") -> None:
+        """Open, pause or close a data set: something is debited to an open one alone.
+
+        A draft can be priced. A paused one can be opened again; a closed one never. Answers that were stored stay.
+
+        Args:
+            dataset: what it is called.
+            stage: "open", "paused" or "closed"; ``retire`` also removes the rows.
+            reason: why, for the books.
+
+        """
+        self.books.set_stage(self._known(dataset), stage, reason=reason)
+
+    def questions(self, dataset: str | None = None, *, is_waiting: bool = False) -> tuple[AskedFor, ...]:
+        """Return the releases that others were asked to agree to, from the oldest.
+
+        Args:
+            dataset: what it is called; None for all.
+            is_waiting: whether only those are wanted that nobody has settled.
+
+        """
+        found = self.books.questions(None if dataset is None else self._known(dataset))
+        return tuple(self._asked_for(one) for one in found if not is_waiting or one.state == "waiting")
+
+    def approve(self, question: int, *, by: str = OWNER) -> AskedFor:
+        """Agree to a release, for seven days and one debit.
+
+        Args:
+            question: its number.
+            by: who agrees; never the one who asks.
+
+        """
+        return self._asked_for(self.books.approve(question, by=by))
+
+    def decline(self, question: int, *, by: str = OWNER, because: str = "") -> AskedFor:
+        """Do not agree to a release.
+
+        Args:
+            question: its number.
+            by: who declines.
+            because: why, for the one who asks.
+
+        """
+        return self._asked_for(self.books.decline(question, by=by, because=because))
+
+    def publish(self, name: str, *, dataset: str | None = None, title: str = "", by: str = OWNER) -> Published:
+        """Let everybody see a stored answer; nothing is charged.
+
+        Args:
+            name: the number that ``history`` has, the key it was asked with, or the place that a receipt tells.
+            dataset: what its data set is called, where the same key was used with several.
+            title: in public words.
+            by: who decided it.
+
+        """
+        receipt = self.answer(name, dataset=dataset).receipt
+        self.books.publish(receipt.account.dataset, receipt.entry, by=by, title=title)
+        return next(one for one in self.published(dataset) if one.answer == receipt.entry)
+
+    def withdraw(self, name: str, *, dataset: str | None = None, because: str = "", by: str = OWNER) -> None:
+        """Show a published answer no more; it was released, and nothing is given back.
+
+        Args:
+            name: as for ``publish``.
+            dataset: as for ``publish``.
+            because: why.
+            by: who decided it.
+
+        """
+        receipt = self.answer(name, dataset=dataset).receipt
+        self.books.withdraw(receipt.account.dataset, receipt.entry, by=by, because=because)
+
+    def published(self, dataset: str | None = None) -> tuple[Published, ...]:
+        """Return what everybody may see, from the oldest.
+
+        Args:
+            dataset: what it is called; None for all.
+
+        """
+        records = self.books.published(None if dataset is None else self._known(dataset))
+        return tuple(
+            Published(self.called(one["dataset"]), one["about"], one["title"], one["time"], one["by"], one["seq"])
+            for one in records
+        )
+
+    def published_answer(self, number: int) -> Receipt:
+        """Return an answer that everybody may see, by the number of its entry."""
+        for record in self.books.published():
+            if record["about"] == number:
+                found = self.ledger.find_answers(str(number), record["dataset"])
+                return next(one for one in found if one.entry == number)
+        raise NotFound(f"no published answer has the number {number}")
+
+    @abstractmethod
+    def answer(self, name: str, *, dataset: str | None = None) -> Answered:
+        """Return a stored answer once more."""
+
+    def _asked_for(self, asked: Asked) -> AskedFor:
+        one = asked.question
+        return AskedFor(
+            number=one.entry,
+            dataset=self.called(one.dataset),
+            analyst=one.analyst,
+            what=one.description,
+            loss=one.charge.loss(),
+            digest=one.digest,
+            time=one.time,
+            state=asked.state,
+            agreed=tuple(sorted(one.agreed)),
+            approvers=asked.approvers,
+            because=one.declined[2] if one.declined else "",
+        )

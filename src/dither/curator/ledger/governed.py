@@ -1,0 +1,271 @@
+"""What is decided about single releases: whether others agree to one, and whether everybody may see its answer.
+
+Every decision is an entry of the chain. A table says which entries are about what, so that a debit need not read all of
+them; what they say is read from the chain, where each must be linked to the one before it, and ``verify`` compares.
+Requests that are waited for elsewhere (``jobs``) and declarations are kept beside: they decide about no loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from dither.curator.ledger.approvals import ASKING, Question, questions_of
+from dither.curator.ledger.interface import Account, checked_name, checked_text
+from dither.curator.ledger.owners import OwnersBooks
+from dither.curator.ledger.page import Page, moment
+from dither.curator.ledger.terms import terms_of
+from dither.errors import InvalidParameter, NotFound
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A release that others must agree to, as whoever decides sees it.
+
+    Args:
+        question: what was asked, and what was said to it.
+        state: ``waiting``, ``approved``, ``declined``, ``used`` or ``expired``.
+        approvers: how many must agree.
+
+    """
+
+    question: Question
+    state: str
+    approvers: int
+
+
+class JobRow(NamedTuple):
+    """A request that somebody waits for elsewhere, as the table has it."""
+
+    dataset: str
+    analyst: str
+    key: str
+    id: str
+    digest: str
+    asked: str
+    state: str
+    problem: str | None
+    since: str
+
+
+_JOB = "SELECT dataset, analyst, key, id, digest, asked, state, problem, since FROM jobs"
+_KEEP_JOB = (
+    "INSERT INTO jobs (dataset, analyst, key, id, digest, asked, state, problem, since) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (dataset, analyst, key) DO UPDATE SET "
+    "id = excluded.id, digest = excluded.digest, asked = excluded.asked, state = excluded.state, "
+    "problem = excluded.problem, since = excluded.since"
+)
+
+
+class GovernedBooks(OwnersBooks):
+    """The part of a ledger that says what was decided about single releases."""
+
+    # Approvals.
+
+    def questions(self, dataset: str | None = None, *, analyst: str | None = None) -> tuple[Asked, ...]:
+        """Return what others were asked to agree to, from the oldest.
+
+        Args:
+            dataset: the registered name; None for all.
+            analyst: who asked; None for everybody.
+
+        """
+
+        def work(page: Page) -> tuple[Asked, ...]:
+            found = questions_of(page.all_decisions(dataset, ASKING)).values()
+            return tuple(_asked(page, one) for one in found if analyst in (None, one.analyst))
+
+        return self._look_closely(work)
+
+    def question(self, entry: int) -> Asked:
+        """Return one question, by the number of its entry."""
+        for one in self.questions():
+            if one.question.entry == entry:
+                return one
+        raise NotFound(f"entry {entry} asks for no approval")
+
+    def approve(self, entry: int, *, by: str) -> Asked:
+        """Agree to a release: to its digest and its loss, for seven days, and for one debit.
+
+        Args:
+            entry: the number of the question.
+            by: who agrees; never the one who asks.
+
+        """
+        return self._answer_question("approve", entry, by)
+
+    def decline(self, entry: int, *, by: str, because: str = "") -> Asked:
+        """Do not agree to a release, or no longer.
+
+        Args:
+            entry: the number of the question.
+            by: who declines; never the one who asks.
+            because: why, for the one who asks.
+
+        """
+        return self._answer_question("decline", entry, by, because=checked_text("because", because))
+
+    def _answer_question(self, kind: str, entry: int, by: str, **fields: Any) -> Asked:
+        checked_name("by", by)
+
+        def work(page: Page) -> Asked:
+            found = questions_of(page.all_decisions(None, ASKING)).get(entry)
+            if found is None:
+                raise NotFound(f"entry {entry} asks for no approval")
+            if by == found.analyst:
+                raise InvalidParameter("by", by, "another than the one who asks")
+            state = _asked(page, found).state
+            if state not in ("waiting", "approved") or (kind == "approve" and by in found.agreed):
+                said = "was agreed to by them already" if by in found.agreed and state != "used" else f"is {state}"
+                raise InvalidParameter("question", entry, f"one that waits; this one {said}")
+            whose = found.dataset, found.analyst
+            page.decide(kind, whose, found.digest, about=entry, digest=found.digest, by=by, **fields)
+            again = questions_of(page.decisions(*whose, found.digest))[entry]
+            return _asked(page, again)
+
+        return self._change(kind, work)
+
+    # Publications.
+
+    def publish(self, dataset: str, answer: int, *, by: str, title: str = "") -> int:
+        """Let everybody see an answer, and state what was spent of the budget by then; return the entry's number.
+
+        Args:
+            dataset: the registered name.
+            answer: the number of the answer's entry.
+            by: who decided it.
+            title: in public words.
+
+        """
+        checked_text("title", title)
+        checked_name("by", by)
+
+        def work(page: Page) -> int:
+            unit, purse = page.dataset(dataset)
+            if _answered(page, dataset, answer) is None:
+                raise NotFound(f"entry {answer} is no answer about {dataset}")
+            if _is_published(page, dataset, answer):
+                raise InvalidParameter("answer", answer, "one that is not published")
+            stated = {"budget": purse.terms, "spent": purse.spent.to_dict(), "releases": purse.releases, "unit": unit}
+            return page.decide("publish", (dataset, ""), str(answer), about=answer, by=by, title=title, stated=stated)
+
+        return self._change("publish", work)
+
+    def withdraw(self, dataset: str, answer: int, *, by: str, because: str = "") -> int:
+        """Show a published answer no more; nothing is given back. Return the entry's number.
+
+        Args:
+            dataset: the registered name.
+            answer: the number of the answer's entry.
+            by: who decided it.
+            because: why.
+
+        """
+        checked_text("because", because)
+        checked_name("by", by)
+
+        def work(page: Page) -> int:
+            if not _is_published(page, dataset, answer):
+                raise NotFound(f"entry {answer} is no published answer about {dataset}")
+            return page.decide("withdraw", (dataset, ""), str(answer), about=answer, by=by, because=because)
+
+        return self._change("withdraw", work)
+
+    def published(self, dataset: str | None = None) -> tuple[dict[str, Any], ...]:
+        """Return the entries of all publications that stand, from the oldest.
+
+        Args:
+            dataset: the registered name; None for all.
+
+        """
+
+        def work(page: Page) -> tuple[dict[str, Any], ...]:
+            found: dict[tuple[str, int], dict[str, Any]] = {}
+            for record in page.all_decisions(dataset, ("publish", "withdraw")):
+                found.pop((record["dataset"], record["about"]), None)
+                if record["kind"] == "publish":
+                    found[record["dataset"], record["about"]] = record
+            return tuple(found.values())
+
+        return self._look(work)
+
+    # Requests that are waited for elsewhere.
+
+    def keep_job(self, job: JobRow) -> None:
+        """Keep a request that somebody waits for; one of before under its key is forgotten."""
+        now = job._replace(since=moment(self._clock))
+        self._change("job", lambda page: page.rows.do(_KEEP_JOB, *now))
+
+    def job(self, dataset: str, analyst: str, name: str) -> JobRow | None:
+        """Return a request that is waited for, by its name or its key."""
+        where = f"{_JOB} WHERE dataset = ? AND analyst = ? AND (id = ? OR key = ?)"
+        row = self._look(lambda page: page.rows.one(where, dataset, analyst, name, name))
+        return None if row is None else JobRow(*row)
+
+    def fail_job(self, job: JobRow, problem: str) -> None:
+        """Say that a request failed, and what is told of it."""
+        change = "UPDATE jobs SET state = 'failed', problem = ? WHERE dataset = ? AND analyst = ? AND key = ?"
+        self._change("job", lambda page: page.rows.do(change, problem, job.dataset, job.analyst, job.key))
+
+    def cancel_job(self, job: JobRow) -> bool:
+        """Let a request never be debited; return False where it was already."""
+
+        def work(page: Page) -> bool:
+            if page.request(Account(job.dataset, job.analyst), job.key) is not None:
+                return False
+            change = "UPDATE jobs SET state = 'cancelled' WHERE dataset = ? AND analyst = ? AND key = ?"
+            page.rows.do(change, job.dataset, job.analyst, job.key)
+            return True
+
+        return self._change("job", work)
+
+    def progress(self, account: Account, key: str, digest: str) -> tuple[str | None, Asked | None]:
+        """Return how far a request has come: its state in the books, if it was debited, and whether it waits.
+
+        Args:
+            account: whose.
+            key: its name.
+            digest: what it asks.
+
+        """
+
+        def work(page: Page) -> tuple[str | None, Asked | None]:
+            known = page.request(account, key)
+            if known is not None:
+                return known.state, None
+            asked = list(questions_of(page.decisions(account.dataset, account.analyst, digest)).values())
+            return None, _asked(page, asked[-1]) if asked else None
+
+        return self._look(work)
+
+    # Declarations, for machines that share a ledger.
+
+    def declare(self, dataset: str, declared: str) -> None:
+        """Keep what is declared about a data set."""
+        keep = (
+            "INSERT INTO declarations (dataset, declared) VALUES (?, ?) "
+            "ON CONFLICT (dataset) DO UPDATE SET declared = excluded.declared"
+        )
+        self._change("declare", lambda page: page.rows.do(keep, dataset, declared))
+
+    def declared(self) -> dict[str, str]:
+        """Return what is declared about data sets, by registered name."""
+        statement = "SELECT dataset, declared FROM declarations ORDER BY dataset"
+        return {str(row[0]): str(row[1]) for row in self._look(lambda page: page.rows.all(statement))}
+
+
+def _asked(page: Page, question: Question) -> Asked:
+    account = Account(question.dataset, question.analyst)
+    question.used = page.debit_after(account, question.digest, question.entry)
+    approval = terms_of(page.analyst(account).limit).approval
+    approvers = 1 if approval is None else approval.approvers
+    return Asked(question, question.state(approvers, page.latest), approvers)
+
+
+def _answered(page: Page, dataset: str, answer: int) -> Any:
+    return page.rows.one("SELECT 1 FROM requests WHERE dataset = ? AND answered = ?", dataset, answer)
+
+
+def _is_published(page: Page, dataset: str, answer: int) -> bool:
+    kinds = [record["kind"] for record in page.decisions(dataset, "", str(answer))]
+    return bool(kinds) and kinds[-1] == "publish"

@@ -1,0 +1,117 @@
+"""Playing again what was granted and decided: quotas with their terms, approvals, publications."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dither.curator.ledger.admission import filter_at, limit_of, successor
+from dither.curator.ledger.amounts import Amount
+from dither.curator.ledger.approvals import ASKING, Question, later, take
+from dither.curator.ledger.chain import canonical
+from dither.curator.ledger.orders import paced
+from dither.curator.ledger.page import Purse
+from dither.curator.ledger.standing import beside
+from dither.curator.ledger.terms import NOTHING, terms_of, with_terms
+
+
+class Broken(Exception):
+    """An entry that the rules do not allow."""
+
+
+def demand(holds: bool, rule: str) -> None:
+    """Complain of an entry unless a rule holds.
+
+    Args:
+        holds: whether it does.
+        rule: what is wrong where it does not.
+
+    """
+    if not holds:
+        raise Broken(rule)
+
+
+class Governed:
+    """What was granted and decided, as the entries tell it."""
+
+    def __init__(self) -> None:
+        #: What the table of decisions must hold.
+        self.rows: set[tuple[Any, ...]] = set()
+        self._questions: dict[int, Question] = {}
+        self._published: set[tuple[str, int]] = set()
+        #: The latest time since the first question: what has expired by then has expired for ever.
+        self._latest = ""
+
+    def check_quota(self, mine: Purse, quota: str, time: str) -> None:
+        """Demand that a new quota changes its figures and its terms, and nothing else.
+
+        Args:
+            mine: the quota before, and what is spent of it.
+            quota: the text of the new one.
+            time: of its entry.
+
+        """
+        terms, before = terms_of(quota), terms_of(mine.limit)
+        kept = canonical(successor(mine.limit, mine.spent, limit_of(quota)))
+        is_kept = with_terms(beside(quota), NOTHING) == with_terms(beside(kept), NOTHING)
+        demand(is_kept, "a quota says that something else came back")
+        demand(not terms.is_ended, "a quota is set that has ended")
+        allowance = terms.allowance
+        if allowance is not None and allowance != before.allowance:
+            is_begun = (allowance.since, allowance.base) == (time, mine.kept)
+            demand(is_begun, "an allowance begins at another time, or with other sums, than those of its entry")
+
+    def check_debit(self, record: Mapping[str, Any], mine: Purse, charge: Amount) -> None:
+        """Demand that the terms of a quota let a charge be debited.
+
+        Args:
+            record: the debit.
+            mine: the quota before it.
+            charge: what was debited.
+
+        """
+        if self._latest:
+            self._latest = later(self._latest, record["time"])
+        terms = terms_of(mine.limit)
+        whose = record["dataset"], record["analyst"], record["digest"]
+        mine_asked = [one for one in self._questions.values() if (one.dataset, one.analyst, one.digest) == whose]
+        approval = terms.approval
+        is_approved = approval is not None and any(
+            one.covers(charge) and one.state(approval.approvers, self._latest) == "approved" for one in mine_asked[-1:]
+        )
+        for one in mine_asked:
+            one.used = record["seq"] if one.used is None else one.used
+        demand(not terms.is_too_much(charge), "one release was debited more than its grant allows")
+        pace = paced(mine, record["time"])
+        if pace is not None and pace.limit is not None:
+            counted = filter_at(pace.limit, pace.spent)
+            fits = counted.usual.holds((pace.spent + charge).loss()) or counted.admits(charge.loss())
+            demand(fits, "more was debited than the allowance of its time")
+        demand(not terms.needs_approval(charge) or is_approved, "it was debited without the approval that it needs")
+
+    def take(self, record: Mapping[str, Any]) -> None:
+        """Take a question, an approval or a publication into account, if the rules allow it."""
+        kind, dataset = record["kind"], record["dataset"]
+        self._latest = later(self._latest, record["time"])
+        if kind in ASKING:
+            self.rows.add((record["seq"], dataset, kind, record["analyst"], record["digest"]))
+            if kind != "ask":
+                self._check_answer(record)
+            take(self._questions, record)
+            return
+        place = dataset, record["about"]
+        self.rows.add((record["seq"], dataset, kind, "", str(record["about"])))
+        is_new = kind == "publish"
+        demand((place in self._published) != is_new, "it is published already" if is_new else "it was not published")
+        (self._published.add if is_new else self._published.remove)(place)
+
+    def _check_answer(self, record: Mapping[str, Any]) -> None:
+        asked = self._questions.get(record["about"])
+        demand(asked is not None, "nobody asked for it")
+        if asked is None:
+            return
+        named = asked.dataset, asked.analyst, asked.digest
+        demand(named == (record["dataset"], record["analyst"], record["digest"]), "it is about another request")
+        demand(record["by"] != asked.analyst, "whoever asks agreed")
+        is_open = asked.used is None and asked.declined is None
+        demand(is_open and record["by"] not in (asked.agreed if record["kind"] == "approve" else ()), "it was settled")

@@ -1,0 +1,42 @@
+"""How large a table of counts may be that is planned: a limit for those who plan for others.
+
+To plan a table takes time by the number of its cells, before it has a price. Whoever plans for many people at once says
+how many cells are enough; the limit is public, and so is every refusal.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dither.errors import InvalidParameter
+
+
+class _Here(threading.local):
+    most: int | None = None
+
+
+_here = _Here()
+
+
+@contextmanager
+def planned_within(most: int | None) -> Iterator[None]:
+    """Refuse larger tables that this thread would plan meanwhile.
+
+    Args:
+        most: cells; None for as many as can be stored.
+
+    """
+    before, _here.most = _here.most, most
+    try:
+        yield
+    finally:
+        _here.most = before
+
+
+def check_cells(cells: int) -> None:
+    """Refuse a table that is too large to be planned here."""
+    if _here.most is not None and cells > _here.most:
+        rule = f"such that the table has at most {_here.most} cells, as this service plans; ask for fewer bins"
+        raise InvalidParameter("bins", f"{cells} cells", rule)

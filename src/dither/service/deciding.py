@@ -1,0 +1,204 @@
+"""What curators decide from elsewhere, and what everybody may see, without a word of HTTP.
+
+Nothing here decides about a loss: grants, approvals, stages and publications are entries of the ledger, made by the
+curator's verbs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dither.curator.folder import Curator
+from dither.curator.ledger import Receipt
+from dither.curator.ledger.terms import Allowance, Approval
+from dither.curator.people import Bearer, Grant, People
+from dither.errors import InvalidParameter, NotFound
+from dither.privacy import Loss
+
+_GRANT: Final = ("person", "quota", "most", "usual", "allowance", "approval")
+
+
+class NotYours(NotFound):
+    """A data set that is absent, or not the caller's to ask."""
+
+
+class Deciding:
+    """The part of a desk at which curators decide; what else it uses is the desk's."""
+
+    curator: Curator
+    people: People
+
+    # Grants.
+
+    def grants(self, name: str) -> dict[str, Any]:
+        """Return who is granted what of a data set."""
+        registered = self._registered(name)
+        found = [grant for grant in self.people.grants() if grant.dataset == registered]
+        return {"grants": [self._grant_record(grant) for grant in found]}
+
+    def grant(self, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Let a person ask of a data set, on terms."""
+        self._registered(name)
+        check_fields(body, _GRANT)
+        person = body.get("person")
+        if not isinstance(person, str):
+            raise InvalidParameter("person", type(person).__name__, "the name of somebody who is declared")
+        losses = {word: read_loss(body[word]) for word in ("most", "usual") if body.get(word) is not None}
+        grant = self.people.grant(
+            person,
+            name,
+            read_loss(body.get("quota")),
+            allowance=_allowance(body.get("allowance")),
+            approval=_approval(body.get("approval")),
+            **losses,
+        )
+        return self._grant_record(grant)
+
+    def end_grant(self, name: str, person: str) -> dict[str, Any]:
+        """Let a person ask no more of a data set."""
+        self._registered(name)
+        self.people.withdraw(person, name)
+        return {"person": person, "dataset": name}
+
+    # Stages and budgets.
+
+    def stage(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Open, pause or close a data set."""
+        registered = self._registered(name)
+        check_fields(body, ("stage", "reason"))
+        self.curator.set_stage(name, str(body.get("stage")), reason=_said(bearer, body.get("reason", "")))
+        return {"dataset": name, "stage": self.curator.standing(registered).stage}
+
+    def budget(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Give a data set a larger budget, with a reason."""
+        self._registered(name)
+        check_fields(body, ("budget", "reason"))
+        reason = body.get("reason")
+        if not isinstance(reason, str) or not reason.strip():
+            raise InvalidParameter("reason", reason, "given: the release card shows it")
+        self.curator.raise_budget(name, read_loss(body.get("budget")), reason=_said(bearer, reason))
+        return {"dataset": name, "budget": self.curator.ledger.balance(self._registered(name)).budget.to_dict()}
+
+    # Approvals.
+
+    def questions(self, after: int) -> dict[str, Any]:
+        """Return the releases that others were asked to agree to, a page of them, from the oldest."""
+        found = [one.to_dict() for one in self.curator.questions() if one.number > after]
+        return paged("questions", found)
+
+    def answer_question(self, bearer: Bearer, question: int, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Agree to a release, or do not."""
+        check_fields(body, ("decision", "because"))
+        by, decision = bearer.person.name, body.get("decision")
+        if decision == "approve":
+            return self.curator.approve(question, by=by).to_dict()
+        if decision == "decline":
+            return self.curator.decline(question, by=by, because=_text("because", body.get("because", ""))).to_dict()
+        raise InvalidParameter("decision", decision, "approve or decline")
+
+    # Publications.
+
+    def publish(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Let everybody see an answer."""
+        self._registered(name)
+        check_fields(body, ("release", "title"))
+        title = _text("title", body.get("title", ""))
+        shown = self.curator.publish(str(body.get("release")), dataset=name, title=title, by=bearer.person.name)
+        return shown.to_dict()
+
+    def withdraw(self, bearer: Bearer, name: str, release: str) -> dict[str, Any]:
+        """Show a published answer no more."""
+        self._registered(name)
+        self.curator.withdraw(release, dataset=name, by=bearer.person.name)
+        return {"dataset": name, "release": release}
+
+    def published(self, after: int) -> dict[str, Any]:
+        """Return what everybody may see, a page of it, from the oldest."""
+        found = [{**one.to_dict(), "number": one.entry} for one in self.curator.published() if one.entry > after]
+        return paged("published", found)
+
+    def published_answer(self, number: str) -> Receipt:
+        """Return an answer that everybody may see."""
+        if not (number.isascii() and number.isdecimal() and len(number) < 19):
+            raise NotFound(f"no published answer has the number {number[:20]!r}")
+        return self.curator.published_answer(int(number))
+
+    def _registered(self, name: str) -> str:
+        """Return the name that a data set is registered with; one that is absent is told as one that is not theirs."""
+        try:
+            return self.curator.dataset(name).name
+        except NotFound:
+            raise NotYours(name) from None
+
+    def _grant_record(self, grant: Grant) -> dict[str, Any]:
+        balance = self.curator.ledger.balance(grant.dataset, grant.person)
+        said = {"person": grant.person, "dataset": self.curator.called(grant.dataset)}
+        return {**said, "quota": balance.budget.to_dict(), "left": balance.left.to_dict(), **terms_record(grant)}
+
+
+def terms_record(grant: Grant) -> dict[str, Any]:
+    """Return what a grant says beside its quota, as plain data."""
+    allowance, approval = grant.allowance, grant.approval
+    return {
+        "most": None if grant.most is None else grant.most.to_dict(),
+        "usual": None if grant.usual is None else grant.usual.to_dict(),
+        "allowance": None if allowance is None else {"each": str(allowance.each), "days": allowance.days},
+        "approval": None if approval is None else approval.to_dict(),
+    }
+
+
+#: How many lines of a list are told at once.
+PAGE: Final = 100
+
+
+def paged(name: str, found: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the first lines of a list, and after which number the next page begins, if there is one.
+
+    Numbers are those of entries, which only grow: a page stays what it was while entries are added.
+    """
+    page = found[:PAGE]
+    return {name: page, "after": page[-1]["number"] if len(found) > PAGE else None}
+
+
+def check_fields(body: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    """Refuse a body with fields that nobody knows."""
+    unknown = sorted(set(body) - set(known))
+    if unknown:
+        raise InvalidParameter("body", unknown[0][:80], f"an object of {', '.join(known)}")
+
+
+def read_loss(record: Any) -> Loss:
+    """Return a loss as it is written on the wire."""
+    if not isinstance(record, dict):
+        raise InvalidParameter("loss", type(record).__name__, 'an object such as {"kind": "pure", "epsilon": "1/10"}')
+    return Loss.from_dict(record)
+
+
+def _allowance(record: Any) -> Allowance | None:
+    if record is None:
+        return None
+    if not isinstance(record, dict) or set(record) != {"each", "days"} or not isinstance(record["each"], str):
+        raise InvalidParameter("allowance", type(record).__name__, 'an object such as {"each": "1/10", "days": 7}')
+    return Allowance.of(record["each"], record["days"])
+
+
+def _approval(record: Any) -> Approval | None:
+    if record is None:
+        return None
+    if not isinstance(record, dict) or set(record) - {"above", "approvers"}:
+        raise InvalidParameter("approval", type(record).__name__, 'an object such as {"above": null, "approvers": 1}')
+    above = record.get("above")
+    return Approval(None if above is None else read_loss(above), record.get("approvers", 1))
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidParameter(name, type(value).__name__, "a text")
+    return value
+
+
+def _said(bearer: Bearer, reason: Any) -> str:
+    """Return a reason with whose it is."""
+    text = _text("reason", reason)
+    return f"{text} ({bearer.person.name})" if text else f"({bearer.person.name})"

@@ -1,0 +1,186 @@
+"""Releases that are waited for: begun once, by whoever comes first, and found again by anybody who comes later.
+
+A job is a release under its name. While a process works on it, it is known in memory; what its client was told to come
+back for is kept in the ledger's database with what it asks, so that any process finds it, and goes on with it where the
+one before has died. How far it has come follows from the books: what is debited, answered, sealed, or waits for others
+to agree. Two processes that work on one job share one debit and one answer, as the ledger sees to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dither.curator.ledger import Account, Receipt
+from dither.curator.ledger.governed import GovernedBooks, JobRow
+from dither.errors import NotApproved, RequestCancelled, RequestUnderWay
+from dither.service.problems import problem_of
+from dither.service.queue import FairPool
+
+#: How a job may end. Whatever waits for an approval is begun again by whoever asks for it once others have agreed.
+ENDED: Final = ("answered", "failed", "sealed", "cancelled", "declined", "expired")
+WAITING: Final = "waiting for approval"
+_STATES: Final = {"answered": "answered", "sealed": "sealed", "reserved": "running"}
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """A release as the books know it.
+
+    Args:
+        dataset: the name that its data set is registered with.
+        person: on whose quota.
+        key: the name of the request.
+        digest: of what it asks.
+        asked: verb and words as they came, in JSON.
+
+    """
+
+    dataset: str
+    person: str
+    key: str
+    digest: str
+    asked: str
+
+    @property
+    def name(self) -> str:
+        """The public name of the job: the same for the same request, and nothing that tells its key."""
+        text = "\n".join((self.dataset, self.person, self.key))
+        return hashlib.sha256(f"dither job\n{text}".encode()).hexdigest()[:32]
+
+    @property
+    def row(self) -> JobRow:
+        """The job as the table keeps it."""
+        whose = (self.dataset, self.person, self.key, self.name)
+        return JobRow(*whose, self.digest, self.asked, "begun", None, "")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a job has come.
+
+    Args:
+        state: queued, waiting for approval, running, answered, failed, sealed, cancelled, declined or expired.
+        place: how many stand before it, where it is queued here.
+        question: the number of the question that others have to agree to.
+        problem: what is told of it, where it failed.
+
+    """
+
+    state: str
+    place: int | None = None
+    question: int | None = None
+    problem: Any = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more becomes of it."""
+        return self.state in ENDED
+
+
+class Jobs:
+    """The releases that this process works on, and those that the table knows of.
+
+    Args:
+        pool: carries them out.
+        books: where they are kept.
+
+    """
+
+    def __init__(self, pool: FairPool, books: GovernedBooks) -> None:
+        self._pool, self._books = pool, books
+        self._here: dict[str, Future[Receipt]] = {}
+        self._alone = threading.Lock()
+
+    def begin(self, ticket: Ticket, work: Callable[[], Receipt]) -> Future[Receipt]:
+        """Put a release into its person's line, or find it there.
+
+        Args:
+            ticket: which.
+            work: debits, runs and stores it.
+
+        """
+        with self._alone:
+            known = self._here.get(ticket.name)
+            if known is not None and not known.done():
+                return known
+            future = self._pool.submit(ticket.person, lambda: self._carried_out(ticket, work))
+            self._here[ticket.name] = future
+        future.add_done_callback(lambda done: self._forget(ticket.name, done))
+        return future
+
+    def working_on(self, name: str) -> Future[Receipt] | None:
+        """Return the release that this process works on under a name, if it does."""
+        return self._here.get(name)
+
+    def keep(self, ticket: Ticket) -> None:
+        """Keep a job where every process finds it."""
+        self._books.keep_job(ticket.row)
+
+    def reopen(self, ticket: Ticket) -> None:
+        """Let a request be debited again that was cancelled or has failed before."""
+        known = self._books.job(ticket.dataset, ticket.person, ticket.key)
+        if known is not None and known.state != "begun":
+            self._books.keep_job(ticket.row)
+
+    def row(self, dataset: str, person: str, name: str) -> JobRow | None:
+        """Return what the table knows of a job."""
+        return self._books.job(dataset, person, name)
+
+    def cancel(self, ticket: Ticket) -> bool:
+        """Let a job never be debited; return False where it was already."""
+        if self._books.job(ticket.dataset, ticket.person, ticket.key) is None:
+            self._books.keep_job(ticket.row)
+        if not self._books.cancel_job(ticket.row):
+            return False
+        future = self._here.get(ticket.name)
+        if future is not None:
+            future.cancel()
+        return True
+
+    def progress(self, row: JobRow) -> Progress:
+        """Return how far a job has come, as the books and the line tell.
+
+        Args:
+            row: the job as the table has it.
+
+        """
+        account = Account(row.dataset, row.analyst)
+        state, asked = self._books.progress(account, row.key, row.digest)
+        future = self._here.get(row.id)
+        if state in ("answered", "sealed"):
+            return Progress(_STATES[state])
+        if row.state == "cancelled":
+            return Progress("cancelled")
+        if future is not None and not future.done():
+            place = self._pool.place(future)
+            return Progress("running" if place is None else "queued", place)
+        if row.state == "failed":
+            return Progress("failed", problem=json.loads(row.problem or "{}"))
+        if state is not None:
+            return Progress(_STATES[state])
+        if asked is None or asked.state in ("approved", "used"):
+            return Progress("queued")
+        said = WAITING if asked.state == "waiting" else asked.state
+        return Progress(said, question=asked.question.entry)
+
+    def _carried_out(self, ticket: Ticket, work: Callable[[], Receipt]) -> Receipt:
+        try:
+            return work()
+        except (NotApproved, RequestCancelled, RequestUnderWay):
+            raise  # the books say what became of it
+        except Exception as error:
+            row = self._books.job(ticket.dataset, ticket.person, ticket.key)
+            if row is not None:
+                self._books.fail_job(row, json.dumps(problem_of(error).to_dict()))
+            raise
+
+    def _forget(self, name: str, done: Future[Receipt]) -> None:
+        with self._alone:
+            if self._here.get(name) is done:
+                del self._here[name]

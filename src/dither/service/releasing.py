@@ -1,0 +1,191 @@
+"""Releases over HTTP: answered at once where they can be, else told to come back for.
+
+``Prefer: respond-async`` asks for the address of a job and no more, ``Prefer: wait=S`` waits for S seconds, and without
+either the answer is waited for. A client that goes away changes nothing: what was begun ends, and is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import time
+from abc import abstractmethod
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from dither.curator.delivering import is_usual
+from dither.curator.ledger import Receipt
+from dither.curator.people import Bearer
+from dither.errors import ApprovalPending, InvalidParameter, RequestCancelled
+from dither.service.desk import Desk, Wanted, wanted_of
+from dither.service.forms import check_form
+from dither.service.jobs import WAITING, Jobs, Progress, Ticket
+from dither.service.pace import Pace
+from dither.service.problems import STOPPING, Problem, Refused
+from dither.service.queue import LineFull
+from dither.service.routes import BY_NAME
+
+LONGEST_KEY: Final = 200
+#: How long a client that asks how far its job has come is made to wait, at most.
+LONGEST_WAIT: Final = 60.0
+_PAUSE: Final = 0.5
+_WAIT: Final = re.compile(r"^wait=([0-9]{1,6})$")
+_DEBITED: Final = Problem(409, "NotCancelled", "it is debited already; its answer is stored when it is there")
+
+
+class Releasing:
+    """The handlers of releases and jobs; what else they use is the service's."""
+
+    desk: Desk
+    _jobs: Jobs
+    _pace: Callable[[], Pace]
+    _read: Callable[..., Any]
+    _answered: Callable[..., Any]
+
+    @property
+    @abstractmethod
+    def _is_stopping(self) -> bool:
+        """Whether nothing more is taken."""
+
+    async def _release(self, request: Request, bearer: Bearer, body: Any) -> Response:
+        pace = self._pace()
+        # Before anything is paid for: what cannot be told in any form is not asked for.
+        check_form(request.headers.get("accept", ""))
+        wanted = wanted_of(str(request.path_params["dataset"]), body, _key_of(request))
+        person, patience = bearer.person.name, _patience(request)
+        ticket, stored = await self._read(person, lambda: self.desk.looked_up(bearer, wanted))
+        if stored is not None:
+            response: Response = await self._answered(request, bearer, wanted.dataset, stored)
+            return response
+        if self._is_stopping:
+            raise Refused(STOPPING, {"Retry-After": "5"})
+        await self._read(person, lambda: self._jobs.reopen(ticket))
+        if patience == 0:
+            await self._read(person, lambda: self._jobs.keep(ticket))
+        future = self._begun(bearer, wanted, ticket)
+        try:
+            if not await _ended(future, patience):
+                if patience:
+                    await self._read(person, lambda: self._jobs.keep(ticket))
+                return await self._told_later(person, wanted.dataset, ticket)
+            receipt = self._outcome(future, ticket)
+        except ApprovalPending:
+            await self._read(person, lambda: self._jobs.keep(ticket))
+            return await self._told_later(person, wanted.dataset, ticket)
+        finally:
+            if future.done():
+                # Answer or failure: neither is told before its time.
+                await asyncio.sleep(pace.left())
+        found: Response = await self._answered(request, bearer, wanted.dataset, receipt)
+        return found
+
+    async def _job(self, request: Request, bearer: Bearer, _body: Any) -> Response:
+        """Tell how far a job has come; where ``Prefer: wait=S`` is sent, once it has ended."""
+        dataset, name = str(request.path_params["dataset"]), str(request.path_params["job"])
+        person, patience = bearer.person.name, min(_patience(request) or 0.0, LONGEST_WAIT)
+        until = time.monotonic() + patience
+        while True:
+            ticket, progress = await self._looked_at(bearer, dataset, name)
+            left = until - time.monotonic()
+            # Others may take days to agree: that is told, and not waited for.
+            if progress.has_ended or progress.state == WAITING or left <= 0 or self._is_stopping:
+                return await self._described(person, dataset, ticket, progress, 200)
+            future = self._jobs.working_on(ticket.name)
+            if future is None:
+                await asyncio.sleep(min(_PAUSE, left))
+            else:
+                with contextlib.suppress(Exception):
+                    await _ended(future, left)
+
+    async def _cancel(self, request: Request, bearer: Bearer, _body: Any) -> Response:
+        dataset, name = str(request.path_params["dataset"]), str(request.path_params["job"])
+        person = bearer.person.name
+        ticket = await self._read(person, lambda: self.desk.ticket(bearer, dataset, name))
+        if not await self._read(person, lambda: self._jobs.cancel(ticket)):
+            raise Refused(_DEBITED)
+        return await self._described(person, dataset, ticket, Progress("cancelled"), 200)
+
+    def _begun(self, bearer: Bearer, wanted: Wanted, ticket: Ticket) -> Future[Receipt]:
+        return self._jobs.begin(ticket, lambda: self.desk.release(bearer, wanted, self._pace().wait, ticket))
+
+    def _outcome(self, future: Future[Receipt], ticket: Ticket) -> Receipt:
+        if not future.cancelled():
+            return future.result()
+        raise Refused(STOPPING, {"Retry-After": "5"}) if self._is_stopping else RequestCancelled(ticket.key)
+
+    async def _looked_at(self, bearer: Bearer, dataset: str, name: str) -> tuple[Ticket, Progress]:
+        """Return how far a job has come, having gone on with it where nobody does."""
+        person = bearer.person.name
+        ticket = await self._read(person, lambda: self.desk.ticket(bearer, dataset, name))
+
+        def look() -> Progress:
+            row = self._jobs.row(ticket.dataset, person, ticket.name) or ticket.row
+            return self._jobs.progress(row)
+
+        progress: Progress = await self._read(person, look)
+        if progress.state == "queued" and progress.place is None and not self._is_stopping:
+            # Others have agreed meanwhile, or whoever worked on it has died.
+            with contextlib.suppress(LineFull):
+                self._begun(bearer, self.desk.wanted(ticket, dataset), ticket)
+        return ticket, progress
+
+    async def _told_later(self, person: str, dataset: str, ticket: Ticket) -> Response:
+        row = ticket.row
+        progress = await self._read(person, lambda: self._jobs.progress(row))
+        return await self._described(person, dataset, ticket, progress, 202)
+
+    async def _described(self, person: str, dataset: str, ticket: Ticket, progress: Progress, status: int) -> Response:
+        place = BY_NAME["job"].path.format(dataset=dataset, job=ticket.name)
+        answer = None
+        if progress.state == "answered":
+            entry = await self._read(person, lambda: self.desk.entry_of(ticket))
+            answer = BY_NAME["answer"].path.format(dataset=dataset, entry=entry)
+        said: dict[str, Any] = {"job": ticket.name, "dataset": dataset, "answer": answer, "state": progress.state}
+        said |= {"place": progress.place, "question": progress.question, "problem": progress.problem}
+        headers = {"Location": place} if status == 202 else {}
+        return JSONResponse(said, status, headers=headers)
+
+
+async def _ended(future: Future[Receipt], patience: float | None) -> bool:
+    """Wait for a release, and return whether it has ended; it goes on where it has not."""
+    if patience == 0 and not future.done():
+        return False
+    waited = asyncio.wrap_future(future)
+    # Whoever waits no longer leaves an outcome that nobody fetches.
+    waited.add_done_callback(lambda done: done.cancelled() or done.exception())
+    # Only waited for, never cancelled: what was begun ends, and is stored, even where nobody waits for it any more.
+    done, _ = await asyncio.wait({waited}, timeout=patience)
+    return bool(done)
+
+
+def _patience(request: Request) -> float | None:
+    """Return for how many seconds an answer is waited for; None for as long as it takes."""
+    for said in request.headers.get("prefer", "").lower().split(","):
+        preference = said.strip()
+        if preference == "respond-async":
+            return 0.0
+        found = _WAIT.match(preference)
+        if found:
+            return float(found[1])
+    return None
+
+
+def _key_of(request: Request) -> str | None:
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        return None
+    try:
+        # What HTTP hands over byte by byte is read as UTF-8.
+        key = key.encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError:
+        key = ""
+    if len(key) > 1 and key[0] == key[-1] == '"':
+        key = key[1:-1]
+    if not 1 <= len(key) <= LONGEST_KEY or not key.isprintable() or is_usual(key):
+        raise InvalidParameter("Idempotency-Key", key, f"1 to {LONGEST_KEY} printable characters, not 'same-...'")
+    return key

@@ -1,0 +1,166 @@
+"""Streams and conversations of a curator who is elsewhere: what a session gives here, over HTTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dither.errors import InvalidParameter
+from dither.exact import Number, exact
+from dither.privacy import Loss
+from dither.publish.interactive.planning import CountAnswer
+from dither.publish.queries import QueryResult
+from dither.service.transport import Transport
+
+if TYPE_CHECKING:
+    from dither.pages.frame import Chart
+
+
+class _Elsewhere:
+    """Something that goes on elsewhere, under a name.
+
+    Args:
+        transport: to the service.
+        path: of its address.
+        record: what the service says about it.
+
+    """
+
+    def __init__(self, transport: Transport, path: tuple[str, ...], record: dict[str, Any]) -> None:
+        self._transport, self._path, self._record = transport, path, record
+
+    @property
+    def name(self) -> str:
+        """The caller's name for it."""
+        return str(self._record["name"])
+
+    @property
+    def receipt(self) -> str:
+        """Where the charge is written down."""
+        return str(self._record["receipt"])
+
+    @property
+    def loss(self) -> Loss:
+        """What all of it loses together."""
+        return Loss.from_dict(self._record["loss"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is public about it, as plain data."""
+        return {name: value for name, value in self._looked().items() if name not in ("said", "answers")}
+
+    def __str__(self) -> str:
+        return str(self._looked()["said"])
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Do nothing: what goes on elsewhere is let go of there after each request."""
+
+    def _looked(self, **query: Any) -> dict[str, Any]:
+        self._record = dict(self._transport.get(*self._path, **query).json())
+        return self._record
+
+
+class RemoteTalk(_Elsewhere):
+    """A conversation with a data set that is elsewhere: any number of counting questions, paid for as a whole."""
+
+    @property
+    def asked(self) -> int:
+        """The number of different questions so far."""
+        return int(self._looked()["asked"])
+
+    def ask(self, question: str, *, confidence: Number = "0.95") -> CountAnswer:
+        """Return how many rows a question counts, at no further cost; the same question has the same answer.
+
+        Args:
+            question: a condition, or ``SELECT COUNT(*) FROM table WHERE ...``.
+            confidence: the level of the interval, for one question.
+
+        """
+        return self.ask_all([question], confidence=confidence)[0]
+
+    def ask_all(self, questions: list[str], *, confidence: Number = "0.95") -> tuple[CountAnswer, ...]:
+        """Return the answers to many questions at once.
+
+        Args:
+            questions: up to a thousand.
+            confidence: the level of the intervals.
+
+        """
+        body = {"questions": list(questions), "confidence": str(exact("confidence", confidence))}
+        told = self._transport.post(*self._path, "questions", body=body).json()
+        return tuple(CountAnswer(**one) for one in told["answers"])
+
+    def answers(self, *, confidence: Number = "0.95") -> tuple[CountAnswer, ...]:
+        """Return all answers so far, in the order of the questions; nothing is asked by this."""
+        told = self._looked(confidence=str(exact("confidence", confidence)))
+        return tuple(CountAnswer(**one) for one in told["answers"])
+
+
+class RemoteStream(_Elsewhere):
+    """A query on a stream that is elsewhere, paid for as a whole, answered tick by tick."""
+
+    @property
+    def released(self) -> int:
+        """The number of ticks that were released."""
+        return int(self._looked()["released"])
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing more is released."""
+        return bool(self._looked()["closed"])
+
+    @property
+    def is_without_rows(self) -> bool:
+        """Whether no batch was ever fed; that is known where the stream is."""
+        return False
+
+    def release(self, until: int | None = None, *, now: None = None) -> QueryResult:
+        """Release the ticks that have ended, and return those that were not released before.
+
+        Args:
+            until: release no more than this number of ticks in all.
+            now: left out: the clock is that of the service.
+
+        """
+        if now is not None:
+            raise InvalidParameter("now", now, "left out: the clock is that of the service")
+        body = {} if until is None else {"until": until}
+        told = self._transport.post(*self._path, "ticks", body=body).json()
+        return QueryResult.stored(told["answers"], self.receipt)
+
+    def answers(self, first: int = 0, end: int | None = None, *, confidence: Number = "0.95") -> QueryResult:
+        """Return what was released, from a tick on; nothing is released by this.
+
+        Args:
+            first: the first tick, counted from 0.
+            end: the tick before which to end; by default all.
+            confidence: the level of the intervals, each for one number.
+
+        """
+        until = {} if end is None else {"end": end}
+        told = self._looked(first=first, confidence=str(exact("confidence", confidence)), **until)
+        return QueryResult.stored(told["answers"], self.receipt)
+
+    def picture(self, column: str | None = None, *, title: str = "") -> Chart:
+        """Return a number over time, a line with its intervals for each group.
+
+        Args:
+            column: a number; by default the first.
+            title: what is shown; by default the column's name.
+
+        """
+        from dither.publish.streams.pictures import stream_picture
+
+        return stream_picture(self.answers(), column, title=title)
+
+    def feed(self, *_: Any, **__: Any) -> Any:
+        """Refuse: rows never travel."""
+        raise InvalidParameter("rows", "from elsewhere", "fed where the stream is: rows never travel")
+
+    def end(self) -> None:
+        """Release nothing more, for ever. What was paid for and not released is not given back."""
+        self._transport.delete(self._transport.address(*self._path))

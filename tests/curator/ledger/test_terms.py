@@ -1,0 +1,386 @@
+"""Grants, approvals, stages and publications are decided in the ledger's own transaction, and the chain tells them."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from dither.curator.ledger import OWNER, Account
+from dither.curator.ledger.terms import Allowance, Approval, Terms
+from dither.errors import (
+    AllowanceExceeded,
+    AnalystUnknown,
+    ApprovalDeclined,
+    ApprovalPending,
+    DataSetNotOpen,
+    InvalidParameter,
+    LedgerCorrupted,
+    NotFound,
+    QuotaExceeded,
+)
+from dither.privacy import ZCDP, ApproxDP, PureDP
+from tests.curator.ledger.test_edits import edit
+
+ANA = Account("visits", "ana")
+START = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+DAY = 86_400.0
+
+
+class Clock:
+    """A clock that stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def begin(home, terms: Terms | None = None, quota="1"):
+    clock = Clock()
+    ledger = home.open(clock=clock)
+    ledger.register("visits", budget=PureDP(2), unit="row")
+    ledger.set_quota("visits", "ana", PureDP(quota), terms=terms)
+    return ledger, clock
+
+
+def spend(ledger, key, epsilon="0.1", digest=None, account=ANA):
+    return ledger.complete(ledger.reserve(account, key, digest or f"d {key}", PureDP(epsilon)), b"42")
+
+
+def test_an_allowance_paces_a_quota_and_what_is_not_used_stays(home) -> None:
+    ledger, clock = begin(home, Terms(allowance=Allowance.of("0.1", 7)))
+    spend(ledger, "first")
+    with pytest.raises(AllowanceExceeded, match=r"0\.1 every 7 days.*more from 2026-01-08"):
+        spend(ledger, "second")
+    assert ledger.balance("visits", "ana").left.pure == 0
+    assert not ledger.would_admit(ANA, PureDP("0.1"))
+    clock.now += 14 * DAY
+    # Two weeks were not used, and are there now: 0.2 in one release.
+    spend(ledger, "third", "0.2")
+    with pytest.raises(AllowanceExceeded):
+        spend(ledger, "fourth", "0.01")
+    assert ledger.verify().is_intact
+
+
+def test_no_clock_passes_a_quota_and_none_that_is_set_back_unlocks_anything(home) -> None:
+    ledger, clock = begin(home, Terms(allowance=Allowance.of("0.4", 7)), quota="0.5")
+    clock.now += 1000 * DAY
+    spend(ledger, "far", "0.4")
+    clock.now -= 2000 * DAY
+    with pytest.raises(AllowanceExceeded):
+        spend(ledger, "back", "0.1")
+    clock.now = 1e30
+    with pytest.raises(AllowanceExceeded):
+        spend(ledger, "none", "0.1")
+    clock.now = START + 10_000 * DAY
+    with pytest.raises(QuotaExceeded, match="quota"):
+        spend(ledger, "over", "0.2")
+    spend(ledger, "rest", "0.1")
+    assert ledger.verify().is_intact
+
+
+@pytest.mark.parametrize(
+    ("budget", "quota", "each", "loss"),
+    [
+        (ZCDP("1"), ZCDP("0.5"), "0.1", ZCDP("0.1")),
+        (ApproxDP(2, "1e-5"), ApproxDP(1, "1e-5"), "0.1", ApproxDP("0.1", "1e-7")),
+    ],
+)
+def test_allowances_pace_quotas_of_every_kind(file_home, budget, quota, each, loss) -> None:
+    ledger = file_home.open(clock=Clock())
+    ledger.register("visits", budget=budget, unit="row")
+    ledger.set_quota("visits", "ana", quota, terms=Terms(allowance=Allowance.of(each, 1)))
+    ledger.complete(ledger.reserve(ANA, "a", "a", loss), b"1")
+    with pytest.raises(AllowanceExceeded):
+        ledger.reserve(ANA, "b", "b", loss)
+    assert ledger.verify().is_intact
+
+
+def test_the_same_allowance_goes_on_and_another_begins_anew(home) -> None:
+    ledger, clock = begin(home, Terms(allowance=Allowance.of("0.1", 7)))
+    spend(ledger, "first")
+    ledger.set_quota("visits", "ana", PureDP("1.5"))
+    ledger.set_quota("visits", "ana", PureDP("1.5"), terms=Terms(allowance=Allowance.of("0.1", 7)))
+    with pytest.raises(AllowanceExceeded):
+        spend(ledger, "second")
+    ledger.set_quota("visits", "ana", PureDP("1.5"), terms=Terms(allowance=Allowance.of("0.2", 7)))
+    spend(ledger, "third", "0.2")
+    with pytest.raises(AllowanceExceeded):
+        spend(ledger, "fourth")
+    clock.now += 7 * DAY
+    spend(ledger, "fourth", "0.2")
+    ledger.set_quota("visits", "ana", PureDP("1.5"), terms=Terms())
+    spend(ledger, "fifth", "1")
+    assert ledger.verify().is_intact
+
+
+def test_one_release_loses_no_more_than_its_grant_says(home) -> None:
+    ledger, _ = begin(home, Terms(most=PureDP("0.1")))
+    spend(ledger, "some")
+    with pytest.raises(InvalidParameter, match=r"at most epsilon = 0\.1 for one release"):
+        spend(ledger, "more", "0.2")
+    assert ledger.verify().is_intact
+    with home.open() as again:
+        assert again.terms("visits", "ana").most == PureDP("0.1")
+
+
+def test_a_grant_that_has_ended_spends_nothing_until_there_is_another(home) -> None:
+    ledger, _ = begin(home)
+    spend(ledger, "before")
+    assert ledger.end_quota("visits", "ana")
+    assert not ledger.end_quota("visits", "ana")
+    with pytest.raises(AnalystUnknown):
+        spend(ledger, "after")
+    assert spend_again(ledger, "before") == b"42"
+    ledger.set_quota("visits", "ana", PureDP(1))
+    spend(ledger, "after")
+    assert ledger.balance("visits", "ana").releases == 2
+    assert ledger.verify().is_intact
+
+
+def spend_again(ledger, key):
+    return ledger.reserve(ANA, key, f"d {key}", PureDP("0.1")).answer
+
+
+def test_what_needs_an_approval_waits_and_costs_nothing(home) -> None:
+    ledger, clock = begin(home, Terms(approval=Approval()))
+    with pytest.raises(ApprovalPending) as pending:
+        spend(ledger, "k", digest="d")
+    with pytest.raises(ApprovalPending):
+        spend(ledger, "other key", digest="d")
+    [asked] = ledger.questions("visits")
+    assert (asked.state, asked.question.entry) == ("waiting", pending.value.entry)
+    assert ledger.balance("visits").releases == 0
+    assert ledger.approve(asked.question.entry, by="ben").state == "approved"
+    # Another request is not agreed to, nor is this one with another loss.
+    with pytest.raises(ApprovalPending):
+        spend(ledger, "l", digest="another")
+    spend(ledger, "k", digest="d")
+    assert ledger.question(asked.question.entry).state == "used"
+    # One approval is one debit: fresh noise is asked for anew.
+    with pytest.raises(ApprovalPending):
+        spend(ledger, "again", digest="d")
+    assert ledger.verify().is_intact
+    with home.open(clock=clock) as again:
+        assert [one.state for one in again.questions()] == ["used", "waiting", "waiting"]
+
+
+def test_an_approval_is_for_no_more_than_was_asked(home) -> None:
+    ledger, _ = begin(home, Terms(approval=Approval(above=PureDP("0.1"))))
+    spend(ledger, "small")
+    with pytest.raises(ApprovalPending) as pending:
+        spend(ledger, "k", "0.2", digest="d")
+    ledger.approve(pending.value.entry, by="ben")
+    with pytest.raises(ApprovalPending) as dearer:
+        spend(ledger, "k", "0.3", digest="d")
+    assert dearer.value.entry > pending.value.entry
+    assert ledger.verify().is_intact
+
+
+def test_two_must_agree_where_two_are_asked_and_never_the_asker(home) -> None:
+    ledger, _ = begin(home, Terms(approval=Approval(approvers=2)))
+    with pytest.raises(ApprovalPending) as pending:
+        spend(ledger, "k", digest="d")
+    entry = pending.value.entry
+    with pytest.raises(InvalidParameter, match="another than the one who asks"):
+        ledger.approve(entry, by="ana")
+    assert ledger.approve(entry, by="ben").state == "waiting"
+    with pytest.raises(InvalidParameter, match="agreed to by them already"):
+        ledger.approve(entry, by="ben")
+    with pytest.raises(ApprovalPending):
+        spend(ledger, "k", digest="d")
+    assert ledger.approve(entry, by="eve").state == "approved"
+    spend(ledger, "k", digest="d")
+    with pytest.raises(InvalidParameter, match="is used"):
+        ledger.decline(entry, by="ben")
+    with pytest.raises(NotFound):
+        ledger.approve(1, by="ben")
+    assert ledger.verify().is_intact
+
+
+def test_declined_stays_declined_for_a_week_and_may_then_be_asked_anew(home) -> None:
+    ledger, clock = begin(home, Terms(approval=Approval()))
+    with pytest.raises(ApprovalPending) as pending:
+        spend(ledger, "k", digest="d")
+    ledger.decline(pending.value.entry, by="ben", because="too fine")
+    with pytest.raises(ApprovalDeclined):
+        spend(ledger, "k", digest="d")
+    clock.now += 8 * DAY
+    with pytest.raises(ApprovalPending):
+        spend(ledger, "k", digest="d")
+    assert [one.state for one in ledger.questions()] == ["expired", "waiting"]
+    assert ledger.verify().is_intact
+
+
+def test_an_approval_ends_after_seven_days_and_no_clock_brings_it_back(home) -> None:
+    ledger, clock = begin(home, Terms(approval=Approval()))
+    with pytest.raises(ApprovalPending) as pending:
+        spend(ledger, "k", digest="d")
+    ledger.approve(pending.value.entry, by="ben")
+    clock.now += 7 * DAY
+    ledger.raise_budget("visits", PureDP(3), reason="an entry that carries the time")
+    clock.now -= 7 * DAY
+    with pytest.raises(ApprovalPending) as anew:
+        spend(ledger, "k", digest="d")
+    assert anew.value.entry != pending.value.entry
+    assert ledger.verify().is_intact
+
+
+def test_only_an_open_data_set_is_debited(home) -> None:
+    ledger = home.open()
+    ledger.register("visits", budget=PureDP(1), unit="row", stage="draft")
+    owner = Account("visits", OWNER)
+    with pytest.raises(DataSetNotOpen, match="is a draft"):
+        spend(ledger, "k", account=owner)
+    assert not ledger.would_admit(owner, PureDP("0.1"))
+    ledger.set_stage("visits", "open")
+    spend(ledger, "k", account=owner)
+    ledger.set_stage("visits", "paused", reason="a complaint")
+    with pytest.raises(DataSetNotOpen, match="is paused"):
+        spend(ledger, "l", account=owner)
+    ledger.set_stage("visits", "open")
+    spend(ledger, "l", account=owner)
+    ledger.set_stage("visits", "closed", reason="the study is over")
+    with pytest.raises(InvalidParameter, match="nothing: it was closed for ever"):
+        ledger.set_stage("visits", "open")
+    with pytest.raises(DataSetNotOpen, match="is closed"):
+        spend(ledger, "m", account=owner)
+    assert ledger.reserve(owner, "l", "d l", PureDP("0.1")).answer == b"42"
+    ledger.retire("visits", reason="rows deleted")
+    assert ledger.verify().is_intact
+    with home.open() as again:
+        assert again.standings()["visits"].stage == "closed"
+        assert again.standings()["visits"].is_retired
+
+
+def test_publishing_shows_withdrawing_hides_and_neither_gives_anything_back(home) -> None:
+    ledger, _ = begin(home)
+    entry = spend(ledger, "k").entry
+    with pytest.raises(NotFound):
+        ledger.publish("visits", entry - 1, by="ben")
+    ledger.publish("visits", entry, by="ben", title="Visits")
+    with pytest.raises(InvalidParameter, match="not published"):
+        ledger.publish("visits", entry, by="ben")
+    [shown] = ledger.published()
+    assert (shown["about"], shown["title"], shown["stated"]["releases"]) == (entry, "Visits", 1)
+    ledger.withdraw("visits", entry, by="ben", because="a mistake in its title")
+    assert ledger.published() == ()
+    with pytest.raises(NotFound):
+        ledger.withdraw("visits", entry, by="ben")
+    ledger.publish("visits", entry, by="ben")
+    assert len(ledger.published("visits")) == 1
+    assert ledger.balance("visits").spent.pure == PureDP("0.1").pure
+    assert ledger.verify().is_intact
+
+
+def test_an_analyst_has_no_more_than_64_questions_waiting(file_home, monkeypatch) -> None:
+    monkeypatch.setattr("dither.curator.ledger.orders.MOST_WAITING", 2)
+    ledger, _ = begin(file_home, Terms(approval=Approval()))
+    for key in "ab":
+        with pytest.raises(ApprovalPending):
+            spend(ledger, key)
+    with pytest.raises(InvalidParameter, match="wait for an approval"):
+        spend(ledger, "c")
+
+
+def test_an_approval_that_is_edited_away_is_missed(file_home) -> None:
+    ledger, _ = begin(file_home, Terms(approval=Approval()))
+    with pytest.raises(ApprovalPending) as pending:
+        spend(ledger, "k", digest="d")
+    edit(file_home, "DELETE FROM decisions")
+    assert ledger.verify().problems == ("the table of decisions is not what the entries tell",)
+    said = f"{pending.value.entry - 1}, 'visits', 'approve', 'ana', 'd'"
+    edit(file_home, f"INSERT INTO decisions VALUES ({said})")  # noqa: S608 - the test's own words
+    with pytest.raises(LedgerCorrupted):
+        ledger.approve(pending.value.entry, by="ben")
+
+
+def _rewritten(home, kind: str, change) -> tuple[str, ...]:
+    """Change the last entry of a kind, link the chain anew, and return what verify finds."""
+    import sqlite3
+
+    from dither.curator.ledger.chain import canonical, first_link, link
+
+    plain = sqlite3.connect(home.path)
+    for trigger in ("entries_stay", "head_advances"):
+        plain.execute(f"DROP TRIGGER {trigger}")
+    rows = plain.execute("SELECT seq, record FROM entries ORDER BY seq").fetchall()
+    last = max(seq for seq, record in rows if json.loads(record)["kind"] == kind)
+    before = first_link(plain.execute("SELECT ledger FROM head").fetchone()[0])
+    for seq, text in rows:
+        record = json.loads(text)
+        if seq == last:
+            change(record)
+        before = link(before, canonical(record))
+        plain.execute("UPDATE entries SET record = ?, hash = ? WHERE seq = ?", (canonical(record), before, seq))
+    plain.execute("UPDATE head SET hash = ?", (before,))
+    plain.commit()
+    plain.close()
+    for anchor in home.anchors.glob("*"):
+        anchor.unlink()
+    with home.open() as ledger:
+        return ledger.verify().problems
+
+
+def _set(record, *path_and_value) -> None:
+    *path, name, value = path_and_value
+    for step in path:
+        record = record[step]
+    record[name] = value
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "found"),
+    [
+        ("quota", lambda r: _set(r, "quota", "returned", "5"), "something else came back"),
+        ("quota", lambda r: _set(r, "quota", "ended", True), "has ended"),
+        ("quota", lambda r: _set(r, "quota", "allowance", "since", "2025-01-01T00:00:00+00:00"), "another time"),
+        ("quota", lambda r: _set(r, "quota", "most", {"kind": "pure", "epsilon": "1/100"}), "more than its grant"),
+        ("quota", lambda r: _set(r, "quota", "allowance", "each", "1/1000"), "than the allowance"),
+        ("approve", lambda r: _set(r, "by", "ana"), "whoever asks agreed"),
+        ("approve", lambda r: _set(r, "time", "2025-01-01T00:00:00+00:00"), "without the approval"),
+        ("approve", lambda r: _set(r, "digest", "another"), "about another request"),
+        ("ask", lambda r: _set(r, "charge", "epsilon", "1"), "without the approval"),
+        ("publish", lambda r: _set(r, "stated", "releases", 0), "states other sums"),
+        ("publish", lambda r: _set(r, "about", 1), "about no answer"),
+        ("register", lambda r: _set(r, "budget", "returned", "5"), "says more than its figures"),
+        ("stage", lambda r: _set(r, "stage", "draft"), "does not follow"),
+    ],
+)
+def test_verify_finds_entries_that_the_rules_do_not_allow(file_home, kind, change, found) -> None:
+    ledger, _ = begin(file_home, Terms(approval=Approval(), allowance=Allowance.of("0.5", 7)))
+    with pytest.raises(ApprovalPending) as pending:
+        spend(ledger, "k", digest="d")
+    ledger.approve(pending.value.entry, by="ben")
+    receipt = spend(ledger, "k", digest="d")
+    ledger.publish("visits", receipt.entry, by="ben")
+    ledger.set_stage("visits", "paused")
+    assert ledger.verify().is_intact
+    ledger.close()
+    assert any(found in problem for problem in _rewritten(file_home, kind, change))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Allowance.of(0, 7),
+        lambda: Allowance.of("0.1", 0),
+        lambda: Allowance.of("0.1", True),
+        lambda: Approval(approvers=3),
+        lambda: Terms(most=PureDP(1), usual=PureDP(2)),
+    ],
+)
+def test_terms_that_mean_nothing_are_refused(wrong) -> None:
+    with pytest.raises(InvalidParameter):
+        wrong()
+
+
+def test_a_week_is_seven_days_to_the_second() -> None:
+    begun = datetime(2026, 3, 1, tzinfo=UTC)
+    weekly = Allowance.of("0.1", 7).begun(begun.isoformat(), Allowance.of(1, 1).base)
+    ends = begun + timedelta(days=7)
+    assert [weekly.periods((ends + timedelta(seconds=s)).isoformat()) for s in (-1, 0, 1)] == [1, 2, 2]
+    assert weekly.periods("unknown") == weekly.periods((begun - timedelta(days=99)).isoformat()) == 1

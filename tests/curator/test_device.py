@@ -1,0 +1,100 @@
+"""The book of one device: debited first, added up exactly, and never trusted when it is damaged."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dither.cli.app import app
+from dither.curator.device import read_book, report_location
+from dither.data.places import Box
+from dither.errors import BudgetExceeded, InvalidParameter
+
+_BOX = Box.of(48, 2, 49, 3)
+
+
+def test_the_hundredth_report_says_what_all_cost(tmp_path: Path) -> None:
+    book = tmp_path / "phone.json"
+    for number in range(1, 101):
+        made = report_location("48.5", "2.5", epsilon="0.003", book=book, box=_BOX)
+        assert (made.book.reports, made.book.spent) == (number, number * Fraction(3, 1000))
+    assert read_book(book) == made.book
+    assert made.book.last == (made.latitude, made.longitude)
+    assert "48.5" not in book.read_text().replace(str(made.latitude), "")
+
+
+def test_a_limit_holds_from_the_first_report_on(tmp_path: Path) -> None:
+    book = tmp_path / "phone.json"
+    report_location(48.5, 2.5, epsilon="0.01", book=book, box=_BOX, limit="0.02")
+    report_location(48.5, 2.5, epsilon="0.01", book=book)
+    before = book.read_text()
+    with pytest.raises(BudgetExceeded):
+        report_location(48.5, 2.5, epsilon="0.01", book=book)
+    with pytest.raises(InvalidParameter, match="limit"):
+        report_location(48.5, 2.5, epsilon="0.01", book=book, limit=1)
+    with pytest.raises(InvalidParameter, match="box"):
+        report_location(48.5, 2.5, epsilon="0.01", book=book, box=Box.of(47, 2, 48, 3))
+    assert book.read_text() == before
+
+
+def test_a_report_that_fails_stays_paid_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    book = tmp_path / "phone.json"
+
+    def broken(*_: object, **__: object) -> None:
+        raise OSError("no noise")
+
+    monkeypatch.setattr("dither.curator.device.release", broken)
+    with pytest.raises(OSError, match="no noise"):
+        report_location(48.5, 2.5, epsilon="0.01", book=book, box=_BOX)
+    assert read_book(book).spent == Fraction(1, 100)
+    assert read_book(book).last is None
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"dither": 1}', "null", "[1]"])
+def test_a_damaged_book_reports_nothing(tmp_path: Path, text: str) -> None:
+    book = tmp_path / "phone.json"
+    book.write_text(text)
+    with pytest.raises(InvalidParameter, match="damaged"):
+        report_location(48.5, 2.5, epsilon="0.01", book=book, box=_BOX)
+    assert book.read_text() == text
+
+
+@pytest.mark.parametrize("field", ["spent", "reports", "box", "limit"])
+def test_a_changed_book_reports_nothing(tmp_path: Path, field: str) -> None:
+    book = tmp_path / "phone.json"
+    report_location(48.5, 2.5, epsilon="0.01", book=book, box=_BOX)
+    record = json.loads(book.read_text())
+    book.write_text(json.dumps({**record, field: -1}))
+    with pytest.raises(InvalidParameter):
+        report_location(48.5, 2.5, epsilon="0.01", book=book)
+
+
+@pytest.mark.parametrize(
+    ("place", "word"), [((91, 2), "swapped"), ((48.5, 181), "swapped"), ((math.nan, 2), "latitude")]
+)
+def test_what_is_not_a_place_is_refused_before_the_charge(
+    tmp_path: Path, place: tuple[float, float], word: str
+) -> None:
+    book = tmp_path / "phone.json"
+    with pytest.raises(InvalidParameter, match=word):
+        report_location(*place, epsilon="0.01", book=book, box=_BOX)
+    assert not book.exists()
+
+
+def test_the_command_reports_counts_and_repeats(tmp_path: Path) -> None:
+    book = str(tmp_path / "phone.json")
+    run = CliRunner()
+    words = ["report-location", "40.7", "-74.0", "--epsilon-per-metre", "0.005", "--budget", book]
+    said = run.invoke(app, [*words, "--box", "40.5,-74.3,40.9,-73.7"])
+    assert said.exit_code == 0, said.output
+    assert "1 report of this device cost 0.005 per metre" in said.output
+    more = run.invoke(app, [*words, "--json"])
+    told = json.loads(more.output)
+    assert (told["reports"], told["spent_per_metre"]) == (2, "1/100")
+    again = json.loads(run.invoke(app, ["report-location", "--again", "--budget", book, "--json"]).output)
+    assert (again["latitude"], again["reports"]) == (told["latitude"], 2)
