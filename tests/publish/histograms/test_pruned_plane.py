@@ -1,4 +1,4 @@
-"""The pruned plane: pruning along two axes is pruning along one in another order; with little noise it shows the truth."""
+"""The pruned plane: pruning along two axes is pruning along one in another order, and little noise shows the truth."""
 
 from __future__ import annotations
 
