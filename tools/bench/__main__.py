@@ -26,6 +26,7 @@ from tools.bench import (
     microdata,
     places,
     queries,
+    reports,
     retrieval,
     spark,
     stream_series,
@@ -168,7 +169,7 @@ def show_marginals(console: Console, given: argparse.Namespace, rival: Path | No
 
 def show_conversations(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
     """Measure many questions for one price, and inner products of two private vectors, beside baselines."""
-    for line in [*conversations.lines(), *retrieval.lines()]:
+    for line in [*conversations.lines(), *retrieval.lines(), *reports.lines()]:
         console.print(line, highlight=False, markup=False)
 
 

@@ -150,7 +150,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "region-centres": "As a yardstick: where many people stop, part by part.",
             },
         ),
-        "report": Task(
+        "place": Task(
             "a report of one place: roughly where a device is, for an epsilon per metre",
             "dither report-location, dither.curator.device.report_location",
             {
@@ -160,6 +160,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "optimal-report": "For up to 100 cells and a public prior that can be trusted.",
                 "replaced-visit": "For a visit to one of the places of a public map.",
                 "pair-response": "For a path on a network that those who know the network may read back.",
+                "response-table": "As a part: a table of whole weights of your own, with its true loss.",
                 "planar-noise": "As a part: noise for many places of a plane.",
             },
         ),
