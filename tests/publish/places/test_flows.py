@@ -20,32 +20,31 @@ def some_flows(zones: int = 30) -> np.ndarray:
     return np.random.default_rng().poisson(4000 * np.outer(ends[0], ends[1]))
 
 
-def test_counts_are_those_of_bayes_rule() -> None:
+VALUES = list(range(9))
+
+
+def chance(off: float, noise: object) -> float:
+    return math.exp(-abs(off) / 2) if isinstance(noise, Geometric) else math.exp(-(off**2) / 8)
+
+
+def posterior(seen: float, weights: list[float], noise: object) -> list[float]:
+    joint = [chance(seen - value, noise) * weight for value, weight in zip(VALUES, weights, strict=True)]
+    return [part / sum(joint) for part in joint]
+
+
+@pytest.mark.parametrize("noise", [Geometric(scale=2), DiscreteGaussian(sigma=2)])
+def test_counts_are_those_of_bayes_rule(noise: Geometric | DiscreteGaussian) -> None:
     """The prior is found by the same steps, one number after the other."""
     noisy = np.array([0.0, 3.0, -1.0, 0.0, 7.0, 1.0, 0.0, 3.0])
-    for noise in (Geometric(scale=2), DiscreteGaussian(sigma=2)):
-
-        def chance(off: float, kind: object = noise) -> float:
-            if isinstance(kind, Geometric):
-                return math.exp(-abs(off) / 2)
-            return math.exp(-(off**2) / 8)
-
-        values = list(range(9))
-        weights = [1 / len(values)] * len(values)
-
-        def posterior(seen: float, weights: list[float], law: object = noise) -> list[float]:
-            joint = [chance(seen - value, law) * weight for value, weight in zip(values, weights, strict=True)]
-            return [part / sum(joint) for part in joint]
-
-        for _ in range(200):
-            every = [posterior(seen, weights) for seen in noisy]
-            weights = [sum(part[place] for part in every) / len(noisy) for place in range(len(values))]
-        medians, means = fitted_counts(noisy, np.zeros(8, dtype=np.int64), noise)
-        for place, seen in enumerate(noisy):
-            found = posterior(seen, weights)
-            assert means[place] == pytest.approx(sum(p * v for p, v in zip(found, values, strict=True)), abs=1e-6)
-            below = next(v for v in values if sum(found[: v + 1]) >= 0.5)
-            assert medians[place] == below
+    weights = [1 / len(VALUES)] * len(VALUES)
+    for _ in range(200):
+        every = [posterior(seen, weights, noise) for seen in noisy]
+        weights = [sum(part[place] for part in every) / len(noisy) for place in range(len(VALUES))]
+    medians, means = fitted_counts(noisy, np.zeros(8, dtype=np.int64), noise)
+    for place, seen in enumerate(noisy):
+        found = posterior(seen, weights, noise)
+        assert means[place] == pytest.approx(sum(p * v for p, v in zip(found, VALUES, strict=True)), abs=1e-6)
+        assert medians[place] == next(value for value in VALUES if sum(found[: value + 1]) >= 0.5)
 
 
 def test_the_total_and_the_regions_are_kept() -> None:

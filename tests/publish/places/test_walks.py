@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -9,7 +10,6 @@ import pytest
 
 from dither.errors import InvalidValue
 from dither.publish.places.walks import MOVES, WHOLE, Plane, walks_of
-import itertools
 
 
 def slowly(row: list[int], plane: Plane, longest: int) -> list[int]:
