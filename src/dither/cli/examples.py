@@ -187,6 +187,13 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither graph friends degrees --epsilon 1 -o degrees.csv --plot",
             "dither graph friends synthesize --epsilon 2 -o synthetic.csv --plot",
         ),
+        "places": (
+            "dither places checkins heatmap --epsilon 1 --cell 500 --quote",
+            "dither places checkins heatmap --epsilon 1 --cell 500 --levels 10,50,200 -o map.html",
+            "dither places checkins contour --epsilon 1 --grid 64 --levels 10,50,200 -o lines.geojson",
+            "dither places rides flows --epsilon 1 -o flows.csv",
+            "dither places trips synthesize --epsilon 2 -o journeys.geojson",
+        ),
         "publish histogram": (
             "dither publish histogram clinic visits ward --epsilon 0.2",
             "dither publish histogram clinic visits waited --bins 20 --epsilon 0.5 -o waited.csv --plot",
