@@ -101,13 +101,13 @@ def count_error(epsilon: float, rows: int) -> float:
 def graphs() -> Iterator[tuple[str, Chart]]:
     """Draw the degrees of a generated graph, as they are and as they are released, and errors by method."""
     from dither.privacy import PureDP
-    from dither.publish.graphs import DegreeSequence, LadderCount, LaplaceCount, SmoothCount
+    from dither.publish.graphs import DegreeTail, LadderCount, LaplaceCount, SmoothCount
 
     edges, nodes = grown_graph()
     degrees = np.sort(np.bincount(edges.ravel(), minlength=nodes))
     lines = [Line("the graph", *_more_than(degrees))]
     for said in ("1", "0.1"):
-        out = released(DegreeSequence.calibrated(PureDP(said), nodes=nodes), edges)
+        out = released(DegreeTail.calibrated(PureDP(said), nodes=nodes), edges)
         lines.append(Line(f"released at epsilon {said}", *_more_than(out)))
     across, up = Axis("degree", is_log=True), Axis("nodes of at least this degree", is_log=True)
     chart = line_chart("How many nodes have at least a degree", lines, across=across, up=up, width=560)
