@@ -28,6 +28,7 @@ from tools.bench import (
     queries,
     reports,
     retrieval,
+    service,
     spark,
     stream_series,
     streams,
@@ -167,6 +168,11 @@ def show_marginals(console: Console, given: argparse.Namespace, rival: Path | No
         console.print(line, highlight=False, markup=False)
 
 
+def show_service(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure a service beside sessions in this process."""
+    console.print(service.measure())
+
+
 def show_conversations(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
     """Measure many questions for one price, and inner products of two private vectors, beside baselines."""
     for line in [*conversations.lines(), *retrieval.lines(), *reports.lines()]:
@@ -268,6 +274,7 @@ SECTIONS = {
     "histograms": show_histograms,
     "marginals": show_marginals,
     "conversations": show_conversations,
+    "service": show_service,
     "rival-histograms": show_rival_histograms,
     "rival-streams": show_rival_streams,
     "synthetic": show_synthetic,

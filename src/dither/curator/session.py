@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 from dither.curator.by_kind import ByKind
 from dither.curator.card import Card, release_card
 from dither.curator.continuing import Continuing
-from dither.curator.drawing import Drawing
+from dither.curator.drawing import Drawing, place_of
 from dither.curator.for_owner import ForOwner
 from dither.curator.governing import refuse_in_turn, refuse_not_open
-from dither.curator.held_back import wait_for
+from dither.curator.held_back import draws_first, wait_for
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Account, Balance, Receipt, Stored
 from dither.curator.ledger.interface import Reservation
@@ -133,7 +133,8 @@ class Session(Continuing, ForOwner, ByKind, Closing):
         self._offers = Offers(dataset)
         self.account = Account(dataset.name, analyst)
         self._frames = frames
-        self._engine: Engine | None = None
+        #: The opened tables, which a copy for another analyst shares.
+        self._tables: list[Engine] = []
         # An engine answers one statement after another: of two threads at once, one would get the other's rows. A
         # signal handler does not wait for what it interrupted, and is refused.
         self._alone = Guard("a statement of this session")
@@ -168,9 +169,8 @@ class Session(Continuing, ForOwner, ByKind, Closing):
     def close(self) -> None:
         """Let go of the tables."""
         with self._alone:
-            if self._engine is not None:
-                self._engine.close()
-                self._engine = None
+            while self._tables:
+                self._tables.pop().close()
 
     ask = _released(answers.ask)
     ask_parts = _released(answers.ask_parts)
@@ -470,12 +470,12 @@ class Session(Continuing, ForOwner, ByKind, Closing):
 
     def _open(self) -> Engine:
         """Open the tables and compare them with what is declared; reads names and types, never values."""
-        if self._engine is None:
+        if not self._tables:
             dataset = self.curator.as_read(self.dataset, self._frames)
             engine = connect(dataset, folder=self.curator.folder, frames=self._frames)
             engine.check()
-            self._engine = engine
-        return self._engine
+            self._tables.append(engine)
+        return self._tables[0]
 
     def _charged(self, offer: Offer[Any], key: str | None = None) -> Receipt:
         """Return the stored answer of an offer, having refused what can be refused before it costs anything."""
@@ -567,6 +567,8 @@ class Session(Continuing, ForOwner, ByKind, Closing):
                 engine.at_one_moment(),
                 before_first_draw(drawing.begin),
             ):
+                if draws_first():
+                    drawing.begin()
                 answer = run(engine)
                 lost = None if spent is None else spent(answer)
             wait_for("store")
@@ -585,8 +587,3 @@ class Session(Continuing, ForOwner, ByKind, Closing):
             answer = None
         # Raised outside of any handler, so that no context hangs on it.
         raise failure
-
-
-def place_of(receipt: Receipt) -> str:
-    """Return where a charge is written down."""
-    return f"{receipt.ledger}:{receipt.entry}:{receipt.hash}"

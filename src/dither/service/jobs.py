@@ -14,12 +14,15 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from dither.curator.ledger import Account, Receipt
 from dither.curator.ledger.governed import GovernedBooks, JobRow
+from dither.curator.ledger.terms import moment_of
 from dither.errors import NotApproved, RequestCancelled, RequestUnderWay
-from dither.service.problems import problem_of
+from dither.service.pace import TooLate
+from dither.service.problems import FAILED, problem_of
 from dither.service.queue import FairPool
 
 #: How a job may end. Whatever waits for an approval is begun again by whoever asks for it once others have agreed.
@@ -143,11 +146,13 @@ class Jobs:
             future.cancel()
         return True
 
-    def progress(self, row: JobRow) -> Progress:
+    def progress(self, row: JobRow, strict: float | None = None) -> Progress:
         """Return how far a job has come, as the books and the line tell.
 
         Args:
             row: the job as the table has it.
+            strict: after how many seconds one that is debited has failed if it has no answer; when it has in truth
+                depends on rows. None where times are not strict.
 
         """
         account = Account(row.dataset, row.analyst)
@@ -157,6 +162,9 @@ class Jobs:
             return Progress(_STATES[state])
         if row.state == "cancelled":
             return Progress("cancelled")
+        if state is not None and strict is not None:
+            is_over = _age(row.since) >= strict
+            return Progress("failed", problem=FAILED.to_dict()) if is_over else Progress("running")
         if future is not None and not future.done():
             place = self._pool.place(future)
             return Progress("running" if place is None else "queued", place)
@@ -172,7 +180,7 @@ class Jobs:
     def _carried_out(self, ticket: Ticket, work: Callable[[], Receipt]) -> Receipt:
         try:
             return work()
-        except (NotApproved, RequestCancelled, RequestUnderWay):
+        except (NotApproved, RequestCancelled, RequestUnderWay, TooLate):
             raise  # the books say what became of it
         except Exception as error:
             row = self._books.job(ticket.dataset, ticket.person, ticket.key)
@@ -184,3 +192,9 @@ class Jobs:
         with self._alone:
             if self._here.get(name) is done:
                 del self._here[name]
+
+
+def _age(since: str) -> float:
+    """Return how many seconds ago a job was kept; none where a clock tells nothing."""
+    begun = moment_of(since)
+    return 0.0 if begun is None else (datetime.now(UTC) - begun).total_seconds()
