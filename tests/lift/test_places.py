@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither.data import Aggregated, wire
+from dither.data import Aggregated, Column, Kind, Table, wire
 from dither.data.engines.duckdb import DuckDBEngine
 from dither.data.reference import ReferenceEngine
-from dither.data.schema import DataSet, person_unit
+from dither.data.schema import DataSet, Owner, person_unit
 from dither.errors import InvalidParameter
 from dither.lift.journeys import Journeys
 from dither.lift.places import grid_shape, heat_cells, places_table
@@ -118,6 +119,17 @@ def test_odd_answers_of_an_engine_are_left_out() -> None:
     answer = Aggregated(tuple(keys), tuple((1,) for _ in keys))
     assert as_sets(source.rows_of(answer)) == [(4, 5, 3)]
     assert source.rows_of(Aggregated((), ())).shape == (0, 4)
+
+
+def test_journeys_of_an_owner_are_refused() -> None:
+    """One trip under several keys of one person would be several rows."""
+    dataset = journey_data(person_unit("who"))
+    points = dataset.tables[0]
+    cars = Table("cars", (Column("who", Kind.INTEGER), Column("car", Kind.INTEGER)), "cars.csv", person="who")
+    owned = replace(points, columns=(*points.columns, Column("car", Kind.INTEGER)), person=None)
+    owned = replace(owned, owner=Owner("cars", ("car",), ("car",)))
+    with pytest.raises(InvalidParameter, match="a privacy id of its own"):
+        Journeys(replace(dataset, tables=(cars, owned)), "points", (3, 3))
 
 
 def test_tables_and_grids_that_do_not_fit_are_refused() -> None:

@@ -68,6 +68,9 @@ class Journeys(Source[NDArray[np.int64]]):
         if not self.dataset.protects_persons:
             rule = "a data set whose unit is a person; where each trip is one, declare the trip as the privacy id"
             raise InvalidParameter("dataset", self.dataset.name, rule)
+        if self._table.person is None:
+            # Through a reference a person may have one trip under several keys: more rows than trips are limited to.
+            raise InvalidParameter("table", self.table, "a table with a privacy id of its own, and not an owner")
         if len(self.shape) != 2 or min(self.shape) < 1:
             raise InvalidParameter("shape", self.shape, "the cells along both coordinates")
 
