@@ -71,7 +71,8 @@ def test_neighbours_are_told_apart_by_values_alone() -> None:
 
 def test_what_differs_beside_its_figures_is_seen() -> None:
     assert neighbours.covered(b'{"n": 1.5}') == neighbours.covered(b'{"n": -20}')
-    assert neighbours.covered(b'{"n": 1}') != neighbours.covered(b'{"n": null}')
+    assert neighbours.covered(b'{"n": 1}') != neighbours.covered(b'{"n": [1]}')
+    assert neighbours.covered(b'{"n": 1}') != neighbours.covered(b'{"m": 1}')
 
 
 def test_no_handler_is_reached_by_who_may_not(running: Running) -> None:
