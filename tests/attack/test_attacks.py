@@ -90,7 +90,7 @@ def test_ceiling_refuses_what_is_no_probability() -> None:
 
 def test_the_list_is_complete_and_every_attack_says_where_it_is_from() -> None:
     known = attacks()
-    assert len(known) == 35
+    assert len(known) == 36
     for name, one in known.items():
         assert one.name == name
         assert one.summary.endswith((".", ";"))

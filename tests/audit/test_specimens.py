@@ -364,7 +364,7 @@ def test_the_command_lists_them_all() -> None:
 def test_the_command_tells_one_in_full() -> None:
     done = CliRunner().invoke(app, ["specimens", "path-publication"])
     assert done.exit_code == 0
-    for word in ("lemma 6.2", "no epsilon", "exact argument", "randomised-response"):
+    for word in ("lemma 6.2", "no epsilon", "exact argument", "pair-response"):
         assert word in done.stdout
 
 

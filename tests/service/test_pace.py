@@ -14,7 +14,6 @@ import pytest
 from dither.errors import InvalidParameter, ReleaseFailed
 from dither.service import pace
 from dither.service.desk import Desk, Wanted
-from dither.service.jobs import Ticket
 from dither.service.pace import SMALLEST, Pace, Strict, Timing, TooLate
 from tests.service.conftest import Running
 
@@ -182,37 +181,3 @@ def test_a_strict_service_answers_at_its_time_and_tells_failures_apart_by_nothin
     assert len(told) == 1
     body["words"] = {"text": COUNT, "epsilon": 1000}
     assert ask("dear")[1] == 409
-
-
-def test_a_job_that_runs_on_is_told_like_one_that_failed_in_time(running: Running) -> None:
-    jobs, ends = running.service._jobs, threading.Event()
-    begun = threading.Event()
-    # Nobody has more than half of the workers.
-    tickets = [Ticket("clinic", who, "a job", "0" * 64, "{}") for who in ("runs on", "runs", "fails")]
-
-    def run_on() -> Any:
-        begun.set()
-        ends.wait(30)
-        raise ReleaseFailed
-
-    def fail() -> Any:
-        raise ReleaseFailed
-
-    for ticket in tickets:
-        jobs.keep(ticket)
-    try:
-        late = jobs.begin(tickets[0], run_on, ends=0.0)
-        assert begun.wait(30)
-        begun.clear()
-        early = jobs.begin(tickets[1], run_on)
-        assert begun.wait(30)
-        failed = jobs.begin(tickets[2], fail, ends=0.0)
-        assert isinstance(failed.exception(30), ReleaseFailed)
-        rows = [jobs.row("clinic", ticket.person, ticket.key) or ticket.row for ticket in tickets]
-        told = [jobs.progress(row) for row in rows]
-    finally:
-        ends.set()
-    assert told[0] == told[2]
-    assert told[1].state == "running"
-    assert late.exception(30)
-    assert early.exception(30)

@@ -24,7 +24,9 @@ from tools.bench import (
     ledger,
     marginals,
     microdata,
+    places,
     queries,
+    reports,
     retrieval,
     service,
     spark,
@@ -173,7 +175,7 @@ def show_service(console: Console, given: argparse.Namespace, rival: Path | None
 
 def show_conversations(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
     """Measure many questions for one price, and inner products of two private vectors, beside baselines."""
-    for line in [*conversations.lines(), *retrieval.lines()]:
+    for line in [*conversations.lines(), *retrieval.lines(), *reports.lines()]:
         console.print(line, highlight=False, markup=False)
 
 
@@ -255,6 +257,12 @@ def show_graphs_synthesis(console: Console, given: argparse.Namespace, rival: Pa
     console.print(graphs_synthesis.update_table(list(graphs_synthesis.measure_update())))
 
 
+def show_places(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure maps, flows and journeys."""
+    for line in places.lines():
+        console.print(line, highlight=False, markup=False)
+
+
 SECTIONS = {
     "noise": show_noise,
     "accountants": show_accountants,
@@ -276,6 +284,7 @@ SECTIONS = {
     "graphs": show_graphs,
     "graphs-node": show_graphs_node,
     "graphs-synthesis": show_graphs_synthesis,
+    "places": show_places,
     "clusters": show_clusters,
     "learn": show_learn,
     "ledger": show_ledger,

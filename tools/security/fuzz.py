@@ -30,7 +30,6 @@ from dither.errors import DitherError
 from dither.privacy import PureDP
 from dither.service.app import read_object
 from dither.service.desk import Desk, wanted_of
-from dither.service.settings import Settings
 from tools.security.payloads import injections, paths
 
 SCHEMA: Final = """\
@@ -206,7 +205,7 @@ class Fuzz:
         found = people.authenticate(people.new_token("ana"))
         if found is None:
             raise AssertionError
-        self._desk, self._bearer = Desk(self._curator, largest_table=Settings().largest_table), found
+        self._desk, self._bearer = Desk(self._curator), found
         self._eye = Eye(folder)
         self.tally = Tally()
         for route, body in (*GOOD, *_LOADING):

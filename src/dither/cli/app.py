@@ -95,6 +95,10 @@ VERBS: Final = MappingProxyType(
             "graph:graph",
             "Release a count of a graph, its degrees, clustering or assortativity, or a synthetic graph.",
         ),
+        "places": Verb(
+            "places:places",
+            "Release a heat map, contour lines, flows or synthetic journeys of declared places, as a map or a table.",
+        ),
         "report-location": Verb(
             "report_location:report",
             "Tell roughly where this device is, with noise, and count what all its reports cost together.",
@@ -282,7 +286,7 @@ PANELS: Final = MappingProxyType(
         OWNER: ("init", "add", "check", "bounds", "limits", "card", "serve", "risk"),
         ANALYST: (
             *("quote", "sql", "ask", "shell", "answer", "synthesize", "anonymize"),
-            *("fit", "predict", "graph", "release"),
+            *("fit", "predict", "graph", "places", "release"),
         ),
         RESEARCHER: ("catalog", "explain", "audit", "specimens", "attack"),
     }
@@ -351,7 +355,8 @@ for _name, (_verbs, _title, _help) in GROUPS.items():
     _lists = _verbs is DATASETS
     _usual = "table" if _verbs is DISGUISE else None
     _made = group(_verbs, usual_verb=_usual, help=_help, no_args_is_help=not _lists, invoke_without_command=_lists)
-    _made.callback()(_datasets if _lists else _with_home)
+    if _usual is None:
+        _made.callback()(_datasets if _lists else _with_home)
     app.add_typer(_made, name=_name, help=_help, rich_help_panel=_title)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dither.curator.held_back import draws_first, wait_for
+from dither.curator.held_back import wait_for
 from dither.curator.ledger import Ledger, Receipt
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Reservation
 from dither.errors import DitherError, EngineFailure, LedgerUnavailable, ReleaseFailed
@@ -31,11 +31,6 @@ class Drawing:
             self._refusal = refusal
             raise
         self._is_drawn = True
-
-    def begin_first(self) -> None:
-        """Tell the ledger before rows are read, where a service wants it so."""
-        if draws_first():
-            self.begin()
 
     def complete(self, answer: bytes, spent: Loss | None = None) -> Receipt:
         """Store the answer; once more if the ledger could not be reached, because it cannot be drawn again.
@@ -74,3 +69,8 @@ class Drawing:
             )
         count = "1 attempt is" if left == 1 else f"{left} attempts are"
         return f"{count} left: to retry without a further charge, ask again with key={self._held.key!r}"
+
+
+def place_of(receipt: Receipt) -> str:
+    """Return where a charge is written down."""
+    return f"{receipt.ledger}:{receipt.entry}:{receipt.hash}"

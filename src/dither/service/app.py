@@ -36,7 +36,7 @@ from dither.service.limits import Limits
 from dither.service.logs import Log
 from dither.service.metrics import Metrics
 from dither.service.oidc import Issuer
-from dither.service.pace import Pace, Strict, Timing, TooLate, sent_after
+from dither.service.pace import Timing, TooLate, sent_after
 from dither.service.problems import (
     ELSEWHERE,
     FAILED,
@@ -72,7 +72,7 @@ _HEADERS: Final = {
 _NOBODY: Final = ""
 
 
-class Service(Releasing, Governing, Talking, SigningIn):
+class Service(SigningIn, Releasing, Governing, Talking):
     """A desk behind HTTP.
 
     Args:
@@ -216,14 +216,6 @@ class Service(Releasing, Governing, Talking, SigningIn):
 
     async def _read(self, person: str, work: Callable[[], Any]) -> Any:
         return await asyncio.wrap_future(self._readers.submit(person, work))
-
-    def _pace(self) -> Pace:
-        """Return when what begins now may be seen, of streams and conversations: strict times are those of releases."""
-        return Pace(time.monotonic(), "off" if self._timing.way == "off" else "buckets", self._stopping)
-
-    def _timed(self, verb: str) -> Pace | Strict:
-        """Return when the steps of a release whose request comes now may be seen."""
-        return self._timing.pace(verb, self._stopping)
 
     # Routes.
 

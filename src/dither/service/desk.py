@@ -26,7 +26,6 @@ from dither.curator.delivering import (
     usual_key,
 )
 from dither.curator.folder import Curator
-from dither.curator.held_back import held_back
 from dither.curator.history import history_of
 from dither.curator.ledger import Account, Balance, Receipt
 from dither.curator.ledger.books import Books
@@ -40,9 +39,10 @@ from dither.data import wire
 from dither.errors import DitherError, InvalidParameter, NotFound
 from dither.privacy import Loss
 from dither.service.deciding import PAGE, Deciding, NotYours, check_fields, paged, read_loss, terms_record
-from dither.service.going_on import TURNS, GoingOn
+from dither.service.going_on import TURNS, GoingOn, held
 from dither.service.jobs import Ticket
 from dither.service.pace import Pace, Strict
+from dither.service.settings import Settings
 
 #: How many sessions a thread keeps open.
 _KEPT: Final = 16
@@ -196,8 +196,10 @@ class Desk(Deciding, GoingOn):
         asked = json.dumps({"verb": wanted.verb, "words": wanted.words}, sort_keys=True)
         ticket = Ticket(name, bearer.person.name, key, digest, asked)
         former = () if wanted.key else (former_key(planned.request, self._here.edition),)
+        whose = None if self._shares else [bearer.person.name]
         for known in (key, *former):
-            for receipt in self.curator.ledger.find_answers(known, name):
+            # By the beginning of the key, for which there is an index.
+            for receipt in self.curator.ledger.answers_that_begin(name, known, whose):
                 is_mine = receipt.account.analyst == bearer.person.name
                 is_the_same = receipt.key == known and receipt.request_digest == digest
                 if is_the_same and (is_mine or self._is_shared(receipt)):
@@ -243,8 +245,7 @@ class Desk(Deciding, GoingOn):
         if ticket is not None and (ticket.key, ticket.digest) != (key, planned.request.digest):
             rule = "about the rows and what is declared as they were when it was asked: ask anew"
             raise InvalidParameter("request", ticket.name, rule)
-        begun = None if pace is None else pace.begin(planned.steps)
-        with held_back(None if begun is None else begun.wait, draws_first=begun is not None and begun.draws_first):
+        with held(pace, planned.steps):
             return planned.carry_out(key)
 
     def answer(self, bearer: Bearer, name: str, entry: str) -> Receipt:
@@ -359,6 +360,17 @@ class Desk(Deciding, GoingOn):
 
     def _granted(self, grant: Grant) -> dict[str, Any]:
         return {"dataset": self.curator.called(grant.dataset), **terms_record(grant)}
+
+
+def desk_of(curator: Curator, settings: Settings) -> Desk:
+    """Return the desk of a folder, as the settings of its service say.
+
+    Args:
+        curator: the folder.
+        settings: of the service.
+
+    """
+    return Desk(curator, shares_answers=settings.answers == "team", largest_table=settings.largest_table)
 
 
 def _beside(session: Session, analyst: str) -> Session:

@@ -11,7 +11,6 @@ quotes and stored answers, is never held back.
 
 from __future__ import annotations
 
-import math
 import re
 import threading
 import time
@@ -116,8 +115,6 @@ class Pace:
     """
 
     draws_first: Final = False
-    #: When what is not stored by then never is.
-    stored_by: Final = math.inf
 
     def __init__(self, begun: float, way: str, stopping: threading.Event) -> None:
         self._begun, self._way, self._stopping = begun, way, stopping
@@ -130,15 +127,6 @@ class Pace:
 
         """
         return Pace(time.monotonic(), self._way, self._stopping)
-
-    def waited_for(self, patience: float | None) -> float | None:
-        """Return for how many seconds an answer is waited for; None for as long as it takes."""
-        return patience
-
-    @property
-    def is_over(self) -> bool:
-        """Whether what is not there by now is never told."""
-        return False
 
     def wait(self, step: Step) -> None:
         """Wait until a step may be seen."""
@@ -169,7 +157,6 @@ class Strict:
 
     def __init__(self, begun: float, seconds: float) -> None:
         self._begun, self._seconds = begun, seconds
-        self.stored_by = begun + _SHARES["store"] * seconds
         self._steps, self._stored = 1, 0
 
     def begin(self, steps: int) -> Strict:
@@ -183,15 +170,6 @@ class Strict:
             raise TooLate
         self._steps = steps
         return self
-
-    def waited_for(self, patience: float | None) -> float | None:
-        """Return for how many seconds an answer is waited for: never beyond its time."""
-        return self.left() if patience is None else min(patience, self.left())
-
-    @property
-    def is_over(self) -> bool:
-        """Whether what is not there by now is never told."""
-        return not self.left()
 
     def wait(self, step: Step) -> None:
         """Wait for the moment at which an answer is stored; one that comes after it never is."""
@@ -226,5 +204,7 @@ def bits(longest: float) -> float:
     4.169925001442312
 
     """
+    import math
+
     buckets = 1 + max(0, math.ceil(math.log2(longest / SMALLEST)))
     return math.log2(buckets)

@@ -13,7 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dither.curator.folder import Curator
 from dither.service.app import LONGEST_HEADERS, Service
-from dither.service.desk import Desk
+from dither.service.desk import desk_of
 from dither.service.logs import Log
 from dither.service.metrics import MetricsServer
 from dither.service.settings import Settings
@@ -108,7 +108,7 @@ def serve(
         if settings.workers > 1:
             Workers(curator, settings, lambda port, link: ready(_address(settings, port), link)).run()
             return
-        desk = Desk(curator, shares_answers=settings.answers == "team", largest_table=settings.largest_table)
+        desk = desk_of(curator, settings)
         link = Link(desk.people)
         service = Service(desk, settings, log or Log(), link)
         telling = MetricsServer(service.metrics, settings.metrics) if settings.metrics else None

@@ -28,10 +28,10 @@ class Settings:
         answers: "own", or "team" where what one person was answered is given to others who ask the same.
         releasing: how many releases run at once, in all processes together; 0 for the number of cores and two.
         requests_per_second: how many requests one person may make.
-        workers: how many processes share the address and the ledger.
-        metrics: the port at which this machine alone is told numbers for Prometheus; 0 for none.
         largest_table: how many cells a table of counts may have that is planned here; planning takes time before there
             is a price.
+        workers: how many processes share the address and the ledger.
+        metrics: the port at which this machine alone is told numbers for Prometheus; 0 for none.
         patience: for how many seconds a service that is stopped waits for what is debited.
         proxy: the name of what stands in front and speaks TLS; needed outside of this machine without a certificate.
         certificate: a file of a certificate, for TLS.
@@ -49,9 +49,9 @@ class Settings:
     answers: str = "own"
     releasing: int = 0
     requests_per_second: int = 100
+    largest_table: int = 2**18
     workers: int = 1
     metrics: int = 0
-    largest_table: int = 2**18
     patience: int = 30
     proxy: str = ""
     certificate: str = ""
@@ -68,9 +68,9 @@ class Settings:
         for name, least, most in (("port", 0, 65535), ("releasing", 0, 1024), ("requests_per_second", 1, 100_000)):
             _whole(name, getattr(self, name), least, most)
         _whole("patience", self.patience, 0, 3600)
+        _whole("largest_table", self.largest_table, 1, 2**50)
         _whole("workers", self.workers, 1, 64)
         _whole("metrics", self.metrics, 0, 65535)
-        _whole("largest_table", self.largest_table, 1, 2**50)
         oidc = ("address", "oidc_issuer", "oidc_client", "oidc_secret")
         for name in ("host", "proxy", "certificate", "key", *oidc):
             if not isinstance(getattr(self, name), str):

@@ -13,7 +13,7 @@ from pathlib import Path
 from dither.curator.folder import Curator
 from dither.errors import DitherError
 from dither.service.app import Service
-from dither.service.desk import Desk
+from dither.service.desk import desk_of
 from dither.service.logs import Log
 from dither.service.metrics import Metrics
 from dither.service.server import Server
@@ -30,7 +30,7 @@ def main() -> int:
     try:
         with Curator.open(said["folder"], anchors=said["anchors"]) as curator:
             check_start(curator, settings)
-            desk = Desk(curator, shares_answers=settings.answers == "team", largest_table=settings.largest_table)
+            desk = desk_of(curator, settings)
             metrics = Metrics(settings.workers, said["number"], said["counts"])
             service = Service(desk, settings, Log(), Link(desk.people, shared), metrics)
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from dither.mechanisms import Dialogue, PublicArray
+from dither.testing.widened_places import RULES_OF_PLACES
 
 _CELLS, _ROWS, _POINTS, _STEPS, _SIDE = 16, 300, 64, 32, 8
 #: Cells of what takes any number of them, and the side of a square of more than that many.
@@ -427,6 +428,7 @@ def _graph_parts(mechanism: Any, data: Any) -> Made:
 
 #: How classes with their own rule are widened.
 RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
+    **RULES_OF_PLACES,
     **dict.fromkeys(("eigen-design", "gaussian-factorisation", "hdmm", "low-rank-mechanism"), _workload),
     **dict.fromkeys(("matrix-mechanism", "orthogonal-mechanism"), _workload),
     **dict.fromkeys(("label-learner", "label-response"), _open_points),

@@ -10,6 +10,7 @@ import pytest
 
 from dither.attack.places import chance_of_no_branch
 from dither.errors import InvalidParameter
+from dither.mechanisms.pair_response import NO_EDGE, OTHER_EDGE, PATH_EDGE
 from dither.publish.places.paths import (
     Network,
     PairResponse,
@@ -20,7 +21,6 @@ from dither.publish.places.paths import (
     publish_path,
     recover_path,
 )
-from dither.publish.places.paths.pairs import NO_EDGE, OTHER_EDGE, PATH_EDGE
 
 # The worked example of sections 6.2.3 and 6.3.1, from 0: the path 1-2-3-4-5-6, and no edges (1,3), (1,4), (1,5).
 _EXAMPLE = Network.of(

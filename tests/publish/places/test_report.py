@@ -186,8 +186,8 @@ def test_draws_of_the_optimal_report_follow_its_table() -> None:
             return self.numbers
 
     edges = [0, TOTAL // 2 - 1, TOTAL // 2, TOTAL - 2, TOTAL - 1]
-    assert report.draw_many(0, 5, Given(edges)).tolist() == [0, 0, 0, 0, 1]  # type: ignore[arg-type]
-    assert report.draw_many(1, 5, Given(edges)).tolist() == [0, 0, 1, 1, 1]  # type: ignore[arg-type]
+    assert report.response.draw_many(0, 5, Given(edges)).tolist() == [0, 0, 0, 0, 1]  # type: ignore[arg-type]
+    assert report.response.draw_many(1, 5, Given(edges)).tolist() == [0, 0, 1, 1, 1]  # type: ignore[arg-type]
 
 
 def test_ways_over_the_spanner_are_short() -> None:

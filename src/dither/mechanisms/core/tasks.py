@@ -126,9 +126,10 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
         ),
         "map": Task(
             "a map: how many points lie where",
-            "dither publish histogram with two columns, session.histogram",
+            "dither places heatmap, session.places; dither publish histogram with two columns, session.histogram",
             {
-                "adaptive-grid": "First, for points on a plane.",
+                "pruned-plane": "First, for points on a plane, many or few; every cell has an interval.",
+                "adaptive-grid": "When a map of blocks is wanted whose size follows the points.",
                 "priv-tree": "For points that are dense in few places.",
                 "quad-tree": "When errors must be known beforehand.",
                 "uniform-grid": "For a quick map; adaptive-grid is nearly always better.",
@@ -138,7 +139,18 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "quartering-tree": "As a part: squares in front of a method that measures them.",
             },
         ),
-        "report": Task(
+        "journeys": Task(
+            "from where to where people went, and which way",
+            "dither places flows, dither places synthesize, session.places",
+            {
+                "flow-table": "For how many trips lead from each zone to each other.",
+                "journey-synthesis": "For synthetic journeys on a grid.",
+                "markov-journeys": "As a yardstick: second-order steps that know no destination.",
+                "prefix-journeys": "As a yardstick, or for short sequences over few stations.",
+                "region-centres": "As a yardstick: where many people stop, part by part.",
+            },
+        ),
+        "place": Task(
             "a report of one place: roughly where a device is, for an epsilon per metre",
             "dither report-location, dither.curator.device.report_location",
             {
@@ -148,6 +160,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "optimal-report": "For up to 100 cells and a public prior that can be trusted.",
                 "replaced-visit": "For a visit to one of the places of a public map.",
                 "pair-response": "For a path on a network that those who know the network may read back.",
+                "response-table": "As a part: a table of whole weights of your own, with its true loss.",
                 "planar-noise": "As a part: noise for many places of a plane.",
             },
         ),

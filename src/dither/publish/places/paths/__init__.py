@@ -5,8 +5,8 @@ partial order, and how somebody who knows the network reads the path back. Does 
 people.
 """
 
+from dither.mechanisms.pair_response import PairResponse
 from dither.publish.places.paths.drawing import Drawing, draw_levels, is_comparability, orientation
-from dither.publish.places.paths.pairs import PairResponse
 from dither.publish.places.paths.recovery import publish_path, recover_path
 from dither.publish.places.paths.states import Network, PathStates, path_states
 

@@ -16,9 +16,9 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.exact import Number, positive
 from dither.mechanisms.core.release import Budget, release
+from dither.mechanisms.pair_response import OTHER_EDGE, PAIR, PATH_EDGE, PairResponse
 from dither.privacy import PureDP
 from dither.publish.places.paths.drawing import Drawing, draw_levels
-from dither.publish.places.paths.pairs import OTHER_EDGE, PAIR, PATH_EDGE, PairResponse
 from dither.publish.places.paths.states import Network, path_states
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
-from dither.publish.places.paths.pairs import NO_EDGE, OTHER_EDGE, PATH_EDGE
+from dither.mechanisms.pair_response import NO_EDGE, OTHER_EDGE, PATH_EDGE
 
 
 @dataclass(frozen=True)

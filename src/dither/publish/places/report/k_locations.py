@@ -81,7 +81,7 @@ class KLocations(Composed[Any, NDArray[Any]]):
 
     @cached_property
     def noise(self) -> Laplace:
-        """Noise on both coordinates, for the two farthest middles of a square."""
+        """Laplace noise on both coordinates, for the two farthest middles of a square."""
         return Laplace(shape=(2,), scale=2 * (self.across - 1) * self.side / self.epsilon)
 
     def plan(self) -> Plan:

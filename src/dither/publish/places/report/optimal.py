@@ -1,10 +1,10 @@
-"""The optimal report: the channel between up to 100 public cells that loses least by a public prior.
+"""The optimal report: the table between up to 100 public cells that errs least by a public prior.
 
 A linear programme finds, for each true cell, how likely each reported cell is, so that the expected distance is as
 small as the loss allows. Constraints are written for the edges of a spanner only. The solver's word is not taken: its
-floats are mixed with a channel that is certainly private, rounded to integers with a common sum, and the loss is that
-of those integers, which are what is sampled. Cost: a linear programme once (a second for 25 cells, minutes for 100),
-then one draw.
+floats are mixed with a table that is certainly private and rounded to integers with a common sum, and the loss is that
+of those integers, which are what is sampled. Cost: a linear programme once (a second for 49 cells, ten for 100), then
+one draw.
 """
 
 from __future__ import annotations
@@ -19,28 +19,22 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.data.places import CellGrid
+from dither.data.places import Box, CellGrid
 from dither.errors import InvalidParameter
-from dither.exact import Number, Of, non_negative, positive
-from dither.mechanisms.core.mechanism import Numerics, Primitive
+from dither.exact import Number, Of, positive
+from dither.mechanisms.core.mechanism import Composed, Numerics
 from dither.mechanisms.core.public import Array
 from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.core.values import Category
-from dither.noise import Noise
-from dither.privacy import Loss, PureDP, Unit, place
+from dither.mechanisms.response_table import TOTAL, ResponseTable
+from dither.privacy import Plan, Unit, Use, place
 from dither.publish.places.report.planar import LEAST_EPSILON, MOST_EPSILON
 
 MOST_CELLS: Final = 100
-#: The sum of a row of integer weights.
-TOTAL: Final = 2**52
-# Logarithms of ratios of such integers are right to far less than this.
-_MARGIN: Final = 1e-12
-_RULE = "a square table of whole numbers above 0, a row for each cell, all rows with the sum 2^52"
 
 
 def _examples() -> Iterator[Example]:
-    from dither.data.places import Box
-
     cells = CellGrid(Box.of(0, 0, 1, 3, plane=True), 3, 1)
     rows = np.array([[4, 2, 2], [2, 4, 2], [1, 2, 5]]) * (TOTAL // 8)
     yield Example(OptimalReport(cells=cells, weights=rows), 0, ((0, 1, 1), (1, 0, 1), (0, 2, 2), (2, 5, 1), (-3, 0, 1)))
@@ -51,20 +45,18 @@ def _examples() -> Iterator[Example]:
     source="Optimal Geo-Indistinguishable Mechanisms for Location Privacy (Bordenabe et al. 2014), sections 3 and 4",
 )
 @dataclass(frozen=True, kw_only=True)
-class OptimalReport(Primitive[Any, int]):
-    """Report a cell for a cell, by a table of integer weights.
+class OptimalReport(Composed[Any, int]):
+    """Report a cell for a cell, by a table of whole weights.
 
     Guarantee: cells whose middles are ``d_in`` metres apart over the ground lose epsilon = ``epsilon_per_metre *
-        d_in``,
-    which is the largest logarithm of a ratio of weights for each metre between two cells. That is
+    d_in``, which is the largest logarithm of a ratio of weights for each metre between two cells. That is
     geo-indistinguishability between cells and NOT plain differential privacy: places of one cell are the same, and
     places on two sides of a border count as the middles of their cells.
 
     Args:
         cells: the grid; public, up to 100 cells.
-        weights: for each true cell a row, for each reported cell a column.
+        weights: for each true cell a row, for each reported cell a column; whole numbers above 0 with the sum 2^52.
 
-    >>> from dither.data.places import Box
     >>> cells = CellGrid(Box.of(0, 0, 100, 200, plane=True), 2, 1)
     >>> half = OptimalReport(cells=cells, weights=[[TOTAL // 4 * 3, TOTAL // 4], [TOTAL // 2, TOTAL // 2]])
     >>> round(float(half.loss(100).epsilon), 6)
@@ -78,45 +70,39 @@ class OptimalReport(Primitive[Any, int]):
     no_error_because: ClassVar[str] = "the expected error depends on a prior, which is not part of the table"
     no_interval_because: ClassVar[str] = "a cell lies in no interval"
 
-    cells: Of[CellGrid] = Of(CellGrid, where=lambda grid: grid.cells <= MOST_CELLS, rule="a grid of at most 100 cells")
-    weights: Array = Array("int", axes=2, most=MOST_CELLS, rule=_RULE)
+    cells: Of[CellGrid] = Of(
+        CellGrid, where=lambda grid: 2 <= grid.cells <= MOST_CELLS, rule="a grid of 2 to 100 cells"
+    )
+    weights: Array = Array("int", axes=2, least=2, most=MOST_CELLS, rule="whole weights, a row for each cell")
 
     def __post_init__(self) -> None:
-        """Refuse a table of another shape, and rows that do not have the common sum."""
-        table, count = self.weights.values, self.cells.cells
-        if table.shape != (count, count) or table.min() < 1 or not (table.sum(axis=1) == TOTAL).all():
-            raise InvalidParameter("weights", self.weights, _RULE)
+        """Refuse a table that is none for these cells."""
+        if len(self.weights.values) != self.cells.cells:
+            raise InvalidParameter("weights", self.weights, "whole weights, a row for each cell")
+        _ = self.response
 
     @property
     def distance(self) -> Unit:
         """Metres over the ground between the middles of cells: a relaxed notion of privacy."""
         return place("great circle")
 
-    @property
-    def domain(self) -> Category:
-        """The number of a cell; one out of range is the nearest."""
-        return Category(self.cells.cells)
-
     @cached_property
+    def response(self) -> ResponseTable:
+        """The table, with the distances between the middles of cells, which are never too long."""
+        return ResponseTable(weights=self.weights, apart=ground_distances(self.cells))
+
+    @property
     def epsilon_per_metre(self) -> Fraction:
-        """The smallest epsilon per metre that holds for all pairs of cells, never too small."""
-        logs = np.log(self.weights.values.astype(np.float64))
-        apart = ground_distances(self.cells)
-        worst = Fraction(0)
-        for row in range(1, len(logs)):
-            rates = (np.abs(logs[:row] - logs[row]).max(axis=1) + _MARGIN) / apart[row, :row]
-            worst = max(worst, Fraction(float(rates.max() * (1 + 1e-12))))
-        return worst
+        """The smallest epsilon per metre that holds for all pairs of cells."""
+        return self.response.rate
 
-    def loss(self, d_in: Number = 1) -> Loss:
-        """Return the largest loss per metre of any two cells, times ``d_in``."""
-        return PureDP(non_negative("d_in", d_in) * self.epsilon_per_metre)
+    def plan(self) -> Plan:
+        """Return one draw: the public distance between cells is at most that over the ground."""
+        return Use(self.response)
 
-    def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[np.int64]:
-        """Return independent reports: a uniform integer below the sum falls to one column."""
-        row = self.weights.values[self.domain.admit(value)]
-        drawn = np.asarray(noise.uniform_below(TOTAL, count), dtype=np.int64)
-        return np.searchsorted(np.cumsum(row), drawn, side="right").astype(np.int64)
+    def release(self, data: Any, run: Runner) -> int:
+        """Return the number of a cell; one out of range counts as the nearest."""
+        return int(run(self.response, Category(self.cells.cells).admit(data)))
 
 
 def ground_distances(cells: CellGrid) -> NDArray[np.float64]:
