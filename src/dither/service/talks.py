@@ -71,7 +71,7 @@ def _answer(record: dict[str, Any]) -> CountAnswer | ChosenAnswer:
 
 
 class RemoteTalk(_Elsewhere):
-    """A conversation with a data set that is elsewhere: any number of counting questions, paid for as a whole."""
+    """A conversation with a data set that is elsewhere: any number of questions, paid for as a whole."""
 
     @property
     def asked(self) -> int:
@@ -82,7 +82,7 @@ class RemoteTalk(_Elsewhere):
         """Return the answer to a question, at no further cost; the same question has the same answer.
 
         Args:
-            question: of counts a condition, or ``SELECT COUNT(*) FROM table WHERE ...``.
+            question: a condition, or ``SELECT COUNT(*) FROM table WHERE ...``; of other kinds as ``Talk.ask`` says.
             confidence: the level of the interval, for one question.
 
         """
