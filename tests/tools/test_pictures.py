@@ -36,5 +36,5 @@ def test_every_picture_of_the_pages_has_one_that_draws_it() -> None:
     names = {path.stem for path in pictures.PICTURES.glob("*.svg")}
     files = Path(pictures.__file__).parent.glob("*pictures.py")
     texts = "".join(file.read_text(encoding="utf-8") for file in files)
-    drawn = set(re.findall(r'yield \(?\s*"(\w+)"', texts))
+    drawn = set(re.findall(r'yield \(?\s*"([\w-]+)"', texts))
     assert names == drawn
