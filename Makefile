@@ -11,7 +11,7 @@ CONSTRAINTS ?= --constraint constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lowest coverage check lint types units audit faults bench docs freeze clean
+.PHONY: help demo test quick lowest coverage check lint types units audit faults security bench docs freeze clean
 
 help:  ## list the verbs
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -72,6 +72,12 @@ faults: $(VENV)/.installed  ## kill what holds a ledger, streams, conversations 
 	$(BIN)/python -m tools.faults.streams
 	$(BIN)/python -m tools.faults.conversations
 	$(BIN)/python -m tools.faults.service
+	$(BIN)/python -m tools.faults.service --workers 4 --clients 200 --each 4
+	$(BIN)/python -m tools.faults.service --workers 4 --one-key 12
+	$(BIN)/python -m tools.faults.service --workers 2 --stop --kills 4
+
+security: $(VENV)/.installed  ## attack a service: tokens, bodies, neighbours, slow clients, time; within 45 minutes
+	$(BIN)/python -m tools.security
 
 bench: $(VENV)/.installed  ## speed of noise, queries and the ledger, beside others in environments of their own
 	$(BIN)/python -m tools.bench --rivals .venv-rivals

@@ -18,7 +18,7 @@ import dither
 from dither.pages.charts import Line, line_chart
 from dither.pages.frame import Axis, Chart
 from dither.publish.queries.pictures import picture
-from tools import question_pictures, report_pictures
+from tools import place_pictures, question_pictures, report_pictures
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PICTURES = DOCS / "pictures"
@@ -101,13 +101,13 @@ def count_error(epsilon: float, rows: int) -> float:
 def graphs() -> Iterator[tuple[str, Chart]]:
     """Draw the degrees of a generated graph, as they are and as they are released, and errors by method."""
     from dither.privacy import PureDP
-    from dither.publish.graphs import DegreeSequence, LadderCount, LaplaceCount, SmoothCount
+    from dither.publish.graphs import DegreeTail, LadderCount, LaplaceCount, SmoothCount
 
     edges, nodes = grown_graph()
     degrees = np.sort(np.bincount(edges.ravel(), minlength=nodes))
     lines = [Line("the graph", *_more_than(degrees))]
     for said in ("1", "0.1"):
-        out = released(DegreeSequence.calibrated(PureDP(said), nodes=nodes), edges)
+        out = released(DegreeTail.calibrated(PureDP(said), nodes=nodes), edges)
         lines.append(Line(f"released at epsilon {said}", *_more_than(out)))
     across, up = Axis("degree", is_log=True), Axis("nodes of at least this degree", is_log=True)
     chart = line_chart("How many nodes have at least a degree", lines, across=across, up=up, width=560)
@@ -163,6 +163,37 @@ def series() -> Iterator[tuple[str, Chart]]:
     yield "sums_so_far", chart_of(running=True)
 
 
+def disguises() -> Iterator[tuple[str, Chart]]:
+    """Draw what disguises leave to find against what they lose, over k."""
+    from dither.disguise import LocalSuppression, Mondrian, Roles, Rules, SetPartition, Table
+    from dither.disguise.tradeoff import tradeoff
+
+    dice = np.random.default_rng()
+    rows = 4000
+    age, region = dice.integers(18, 90, rows), dice.integers(0, 12, rows)
+    wards = np.array(["heart", "skin", "bones", "children"])[(age // 18 + (dice.random(rows) < 0.3)) % 4]
+    table = Table.of({"age": age, "region": region, "sex": dice.integers(0, 2, rows), "ward": wards.tolist()})
+    roles = Roles(("age", "region", "sex"), ("ward",))
+    lines = []
+    for method in (
+        Mondrian(roles, Rules()),
+        LocalSuppression(roles, Rules(), exact=False),
+        SetPartition(roles, Rules()),
+    ):
+        points = tradeoff(method, table, [2, 3, 5, 10, 20, 50])
+        lines.append(Line(method.name, [one.ncp for one in points], [one.right or 0.0 for one in points]))
+    chart = line_chart(
+        "Wards told by the classes of a disguised table, for k from 2 to 50",
+        lines,
+        across=Axis("normalised certainty penalty"),
+        up=Axis("share told rightly"),
+        width=560,
+    )
+    blind = np.unique(wards, return_counts=True)[1].max() / rows
+    words = f"{rows:,} generated people. Whoever names the largest ward for everybody is right for {blind:.0%} of them."
+    yield "disguises", chart.captioned(words)
+
+
 def grown_graph() -> tuple[np.ndarray[Any, Any], int]:
     """Return a graph that grew: each new node joins an older one, and some of those that are joined to that."""
     dice = np.random.default_rng(5)
@@ -195,8 +226,8 @@ def _more_than(degrees: Any) -> tuple[list[float], list[float]]:
 def main() -> int:
     """Write every picture."""
     PICTURES.mkdir(exist_ok=True)
-    parts = (tutorial, limits, epsilons, graphs, counters, series, question_pictures.pictures, report_pictures.pictures)
-    for part in parts:
+    drawn = (question_pictures.pictures, report_pictures.pictures, place_pictures.pictures)
+    for part in (tutorial, limits, epsilons, graphs, counters, series, disguises, *drawn):
         for name, chart in part():
             chart.save(PICTURES / f"{name}.svg")
             print(f"docs/pictures/{name}.svg: {chart.title}")

@@ -61,6 +61,7 @@ ROOMS = (
     "dither.data.returned",
     "dither.data.cell_values",
     "dither.data.graphs",
+    "dither.data.place_tables",
     "dither.data.graph_relations",
     "dither.data.places.box",
     "dither.data.places.projection",

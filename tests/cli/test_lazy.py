@@ -54,7 +54,7 @@ def test_help_imports_no_verb() -> None:
 
 
 def test_a_word_that_is_no_verb_is_refused() -> None:
-    for words in (["catalo"], ["ledger", "burn"]):
+    for words in (["catalo"], ["ledger", "burn"], ["disguise", "totls"]):
         assert CliRunner().invoke(app, words).exit_code == 2
 
 

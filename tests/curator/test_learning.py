@@ -171,7 +171,10 @@ def test_an_idealised_model_is_refused_until_the_curator_allows_it(place: Path) 
     curator.close()
     settings = place / "home" / "dither.yaml"
     settings.write_text(settings.read_text().replace("allow idealised: false", "allow idealised: true"))
-    with dither.Curator.open(place / "home", anchors=place / "anchors") as allowed, allowed.session("clinic") as session:
+    with (
+        dither.Curator.open(place / "home", anchors=place / "anchors") as allowed,
+        allowed.session("clinic") as session,
+    ):
         fitted = session.fit(ball, "visits", target="ill")
         assert fitted.privacy_.numerics == "idealised"
         assert session.balance().spent.pure == 2

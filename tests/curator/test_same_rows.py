@@ -6,6 +6,7 @@ import gzip
 import os
 import shutil
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,21 @@ def test_one_frame_is_not_two_tables(curator: Curator, tmp_path: Path) -> None:
         curator.session("wards", frames={"first": rows, "second": rows})
     with curator.session("wards", frames={"first": rows, "second": rows[:1]}) as session:
         assert round(session.sql(UNITED, epsilon=10**5).column("n")[0]) == 3
+
+
+def test_counts_of_two_tables_cost_one_of_them(curator: Curator, tmp_path: Path) -> None:
+    """A row is in one table, so each count has all of the loss; counts of one table share it."""
+    (tmp_path / "second.csv").write_text(OTHERS)
+    curator.add(schema(tmp_path, "second.csv"), budget=PureDP(10))
+    apart = "SELECT 'a' AS t, COUNT(*) AS n FROM first UNION ALL SELECT 'b', COUNT(*) FROM second"
+    together = "SELECT 'a' AS t, COUNT(*) AS n FROM first UNION ALL SELECT 'b', COUNT(*) FROM first WHERE waited > 3"
+    with curator.session("wards") as session:
+        widths = []
+        for text in (apart, together):
+            quoted = session.quote(text, epsilon=1)
+            assert quoted.loss.epsilon == 1
+            widths.append([column.share for column in quoted.columns])
+        assert widths == [[1, 1], [Fraction(1, 2), Fraction(1, 2)]]
+        found = session.sql(apart, epsilon=1)
+        assert len(found.rows) == 2
+        assert found.loss.epsilon == 1

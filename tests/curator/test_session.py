@@ -761,7 +761,7 @@ class Counting(Engine):
 
 def test_the_debit_is_durable_before_the_data_is_asked(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Counting(session)
-    monkeypatch.setattr(session, "_engine", engine)
+    monkeypatch.setattr(session, "_tables", [engine])
     with pytest.raises(EngineFailure):
         session.sql(COUNT, epsilon=1)
     assert engine.spent_when_asked == [Fraction(1)]

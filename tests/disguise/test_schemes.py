@@ -55,7 +55,7 @@ def written(method: Any, table: slow.Columns) -> dict[str, dict[str, Any]]:
 
 
 def scheme(kind: type[Any], k: int = 4) -> Any:
-    return kind(Roles(("one", "two")), Rules(k=k), {"one": TREE, "two": TREE})
+    return kind(Roles(("one", "two")), Rules(k=k), {} if kind is SetPartition else {"one": TREE, "two": TREE})
 
 
 @pytest.mark.parametrize("number", range(4))
@@ -183,6 +183,8 @@ def test_schemes_have_the_names_of_print() -> None:
     ("method", "match"),
     [
         (Subtree(Roles(("one",)), Rules(k=2)), "this one has none"),
+        (SetPartition(Roles(("one",)), Rules(k=2), {"one": TREE}), "left out with set-partition"),
+        (ValueSuppression(Roles(("one",)), Rules(k=2), {"one": TREE}), "left out with value-suppression"),
         (Sibling(Roles(("one",)), Rules(k=2), {"one": Hierarchy.flat(["zz"])}), "has a line for"),
         (Cell(Roles(("one",)), Rules(k=2), {"two": TREE}), "of quasi-identifiers alone"),
         (LocalSuppression(Roles(("one",), ("two",)), Rules(k=2, l=2), exact=True), "left out with rules beyond k"),

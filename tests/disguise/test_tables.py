@@ -206,3 +206,18 @@ def test_odd_columns_are_spoken_of() -> None:
     assert "'x' among its numbers" in said
     assert "another value of id" in said
     assert "pay" not in said
+
+
+def test_files_are_read_and_written_a_few_lines_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dither.disguise.table._LINES", 2)
+    lines = ["a,b", "1,x", "", "2,", "1,x", "3,y", ""]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    table = Table.read(tmp_path / "t.csv")
+    assert table.columns() == {"a": ["1", "2", "1", "3"], "b": ["x", None, "x", "y"]}
+    again = Table.read(table.write(tmp_path / "again.csv"))
+    assert again.columns() == table.columns()
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n\n2,y\n3\n")
+    with pytest.raises(InvalidParameter, match="row 3 must be 2 cells wide"):
+        Table.read(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("a,b\n")
+    assert len(Table.read(tmp_path / "t.csv")) == 0

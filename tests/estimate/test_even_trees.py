@@ -27,10 +27,10 @@ def by_hand(first: list[float], total: float | None, variances: list[float]) -> 
     """
     noise = variances[0] / 2
     reach = 40 * np.sqrt(variances[0])
-    totals = np.linspace(sum(first) - 2 * reach, sum(first) + 2 * reach, 4001)
+    totals = np.linspace(sum(first) - 2 * reach, sum(first) + 2 * reach, 801)
     said = np.ones_like(totals) if total is None else normal(totals - total, variances[1])
     even = said * normal(first[0] - totals / 2, variances[0]) * normal(first[1] - totals / 2, variances[0])
-    wide, likely = np.linspace(-reach, reach, 4001), 0.0
+    wide, likely = np.linspace(-reach, reach, 801), 0.0
     for spread in even_trees._SPREADS:
         likely = likely + normal(wide, noise * spread) / even_trees._SPREADS.size
     grid = (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.estimate.tails import laplace_combination_reach, many_laplace_reach
+from dither.estimate.tails import laplace_combination_reach, many_laplace_reach, mixture_reach
 
 
 def law_of_sum(weights: list[int], scale: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -50,3 +51,22 @@ def test_many_small_terms_reach_little_farther_than_a_normal_variable() -> None:
     assert reaches == sorted(reaches, reverse=True)
     with pytest.raises(InvalidParameter):
         many_laplace_reach(1.0, 0.05, terms=0, narrowest=1)
+
+
+@pytest.mark.parametrize("failure", [0.3, 0.05, 1e-3, 1e-8])
+def test_two_laplace_variables_of_any_scales_stay_within_the_reach_of_a_mixture(failure: float) -> None:
+    """Of two scales a and b, P[|Z| > x] is (a^2 e^(-x/a) - b^2 e^(-x/b)) / (a^2 - b^2); of one, e^(-x/a)."""
+    for share in (0.5001, 0.55, 0.7, 0.9, 0.999):
+        one, two = math.sqrt(share / 2), math.sqrt((1 - share) / 2)
+        for terms in (1.0, 1 / share):
+            reach = mixture_reach(failure, terms)
+            tail = (one**2 * math.exp(-reach / one) - two**2 * math.exp(-reach / two)) / (one**2 - two**2)
+            assert tail <= failure
+    alone = math.exp(-math.sqrt(2) * mixture_reach(failure, 1))
+    assert (0.7 if failure < 0.3 else 0.4) * failure < alone <= failure
+
+
+def test_a_mixture_of_many_reaches_as_far_as_a_normal_variable() -> None:
+    for failure, share in ((0.3, 1.1), (0.05, 1.01), (1e-3, 1.01)):
+        normal = -NormalDist().inv_cdf(failure / 2)
+        assert normal <= mixture_reach(failure, 1e9) <= share * normal

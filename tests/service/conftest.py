@@ -18,9 +18,9 @@ from dither.curator.people import People
 from dither.privacy import PureDP
 from dither.service.app import Service
 from dither.service.client import Connection, connect
-from dither.service.desk import Desk
+from dither.service.desk import desk_of
 from dither.service.logs import Log
-from dither.service.server import Server, configuration
+from dither.service.server import Server
 from dither.service.settings import Settings
 from dither.service.sign_in import Link
 from tests.curator.conftest import ROWS, SCHEMA
@@ -66,7 +66,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 def serving(curator: Curator, settings: Settings) -> Iterator[Running]:
     """Serve a folder in a thread until the test is done."""
-    desk = Desk(curator, shares_answers=settings.answers == "team", largest_table=settings.largest_table)
+    desk = desk_of(curator, settings)
     log, ports = io.StringIO(), []
     link = Link(desk.people)
     service = Service(desk, settings, Log(log), link)
@@ -76,7 +76,7 @@ def serving(curator: Curator, settings: Settings) -> Iterator[Running]:
         ports.append(port)
         is_up.set()
 
-    server = Server(configuration(service, settings), ready, service.begin_stop)
+    server = Server(service, settings, ready)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.run)
     thread.start()

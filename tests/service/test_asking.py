@@ -280,3 +280,18 @@ def test_a_budget_that_is_too_small_is_said_as_here(running: Running) -> None:
     session = connect(running.url, running.people.new_token("both")).session("hidden")
     with pytest.raises(BudgetExceeded):
         session.sql(COUNT, epsilon=2)
+
+
+def test_people_share_opened_tables_and_plans_and_nothing_else(running: Running) -> None:
+    desk = Desk(running.curator)
+    bearers = [running.people.authenticate(running.token(f"sharing {number}", quota=2)) for number in range(2)]
+    sessions = [desk._session(bearer, "clinic") for bearer in bearers if bearer is not None]
+    assert not sessions[0]._tables  # a price is told with the rows away
+    wanted = [Wanted("clinic", "sql", {"text": COUNT, "epsilon": 1}, "shared") for _ in bearers]
+    given = [desk.release(bearer, one) for bearer, one in zip(bearers, wanted, strict=True) if bearer is not None]
+    assert sessions[0]._tables is sessions[1]._tables
+    assert [one.account.analyst for one in given] == ["sharing 0", "sharing 1"]
+    assert given[0].entry != given[1].entry
+    for number in range(2):
+        assert str(running.curator.ledger.balance("clinic", f"sharing {number}").spent) == "epsilon = 1"
+    desk.close()

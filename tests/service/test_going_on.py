@@ -47,6 +47,19 @@ def test_a_conversation_is_paid_for_once_and_its_answers_stay(session: Session) 
     assert session.balance().releases == 1
 
 
+def test_other_kinds_of_conversations_go_on_elsewhere_as_well(session: Session) -> None:
+    """Of 200 rows 133 are of one ward: that one is the candidate that fewer rows are not of."""
+    how: dict[str, Any] = {"kind": "minimisers", "epsilon": HUGE, "candidates": 2, "top": 1}
+    with session.conversation("most", "visits", ["ward"], **how) as talk:
+        found = talk.ask("[[0, 1], [1, 0]]")
+        assert talk.answers() == (found,)
+        wards = session.dataset.table("visits").column("ward").categories
+        assert wards is not None
+        assert wards[found.candidate] == "heart"
+    with session.conversation("far", "visits", ["ward"], kind="distances", epsilon=HUGE) as talk:
+        assert talk.ask("heart").count == 67
+
+
 def test_what_is_wrong_with_a_conversation_is_told_before_it_costs_anything(session: Session) -> None:
     for words, error in (
         ({"table": "visits", "columns": ["nothing"], "epsilon": 1}, DitherError),

@@ -6,16 +6,21 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dither.curator.folder import Curator
 from dither.curator.ledger.terms import Approval
 from dither.errors import ApprovalDeclined, ApprovalPending, DitherError, EngineFailure, RequestCancelled
+from dither.privacy import PureDP
 from dither.service.client import RemoteSession
 from dither.service.queue import FairPool
+from dither.service.settings import Settings
 from dither.service.transport import Transport
-from tests.service.conftest import Running
+from tests.curator.conftest import ROWS, SCHEMA
+from tests.service.conftest import Running, serving
 
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
 BODY = {"verb": "sql", "words": {"text": COUNT, "epsilon": {"number": "1/10"}}}
@@ -209,3 +214,39 @@ def test_places_in_the_line_are_those_in_which_lines_are_served() -> None:
             future.result(30)
         assert [places[number] for number in done] == list(range(len(persons)))
         pool.close(1)
+
+
+def test_a_strict_job_has_failed_at_its_time_and_not_when_it_did(running: Running) -> None:
+    """Debited and without an answer: whatever the table knows, the time alone decides what is told."""
+    from dither.curator.ledger import Account
+    from dither.service.jobs import Ticket
+
+    running.token("strict")
+    books, jobs = running.curator.books, running.service._jobs
+    ticket = Ticket("clinic", "strict", "k", "d", "{}")
+    books.keep_job(ticket.row)
+    held = running.curator.ledger.reserve(Account("clinic", "strict"), "k", "d", PureDP("0.1"))
+    for fail in (False, True):
+        if fail:
+            books.fail_job(ticket.row, "{}")
+        row = books.job("clinic", "strict", "k")
+        assert row is not None
+        assert jobs.progress(row, 3600.0).state == "running"
+        assert jobs.progress(row, 0.0).state == "failed"
+    assert jobs.progress(row).state == "failed"
+    running.curator.ledger.complete(held, b"42")
+    assert jobs.progress(row, 0.0).state == "answered"
+
+
+def test_a_job_is_answered_under_strict_times(tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text(ROWS)
+    (tmp_path / "clinic.yaml").write_text(SCHEMA)
+    with Curator.create(tmp_path / "home", anchors=tmp_path / "anchors") as curator:
+        curator.add(tmp_path / "clinic.yaml", budget=PureDP(10))
+        for served in serving(curator, Settings(port=0, timing="strict 5s", requests_per_second=10_000)):
+            session = served.connect("ana", quota=5).session("clinic")
+            job = session.begin(session.offer.sql(COUNT, epsilon="0.1"))
+            assert job.state in ("queued", "running")
+            assert job.result() is not None
+            with session.conversation("wards", "visits", ["ward"], epsilon=1) as talk:
+                assert talk.loss.pure == 1

@@ -45,3 +45,19 @@ def test_the_other_figures_are_numbers() -> None:
     assert all(-1 <= value <= 1 for value in time_value_correlation(200).values())
     assert best_seconds(lambda: sum(range(1000)), repeats=2) >= 0
     assert "load" in load()
+
+
+def test_disguises_are_compared_by_their_definitions() -> None:
+    """A figure that is pycanon's counts as the same, one that lacks values is explained, and another one is neither."""
+    from tools.bench import disguise
+
+    table = {"a": [1, 1, 2, 2], "b": ["x"] * 4, "s": ["u", "v", "u", "u"]}
+    mine = disguise.ours(table)
+    assert mine["delta"] == float("inf")
+    theirs = {**mine, "delta": disguise.finite_delta(table), "recursive": [float("nan"), 1.0]}
+    said = disguise.beside_pycanon([table], [theirs])
+    assert "k | 1 | explained: 0" in said
+    assert "delta | 0 | explained: 1" in said
+    assert "t | 0 | explained: 0" in disguise.beside_pycanon([table], [{**theirs, "t": mine["t"] + 0.1}])
+    assert disguise.rival_lines(None) == ["checkers beside pycanon: it cannot be installed here"]
+    assert disguise.optima(3) == 3

@@ -24,9 +24,11 @@ from tools.bench import (
     ledger,
     marginals,
     microdata,
+    places,
     queries,
     reports,
     retrieval,
+    service,
     spark,
     stream_series,
     streams,
@@ -166,6 +168,11 @@ def show_marginals(console: Console, given: argparse.Namespace, rival: Path | No
         console.print(line, highlight=False, markup=False)
 
 
+def show_service(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure a service beside sessions in this process."""
+    console.print(service.measure())
+
+
 def show_conversations(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
     """Measure many questions for one price, and inner products of two private vectors, beside baselines."""
     for line in [*conversations.lines(), *retrieval.lines(), *reports.lines()]:
@@ -250,6 +257,12 @@ def show_graphs_synthesis(console: Console, given: argparse.Namespace, rival: Pa
     console.print(graphs_synthesis.update_table(list(graphs_synthesis.measure_update())))
 
 
+def show_places(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure maps, flows and journeys."""
+    for line in places.lines():
+        console.print(line, highlight=False, markup=False)
+
+
 SECTIONS = {
     "noise": show_noise,
     "accountants": show_accountants,
@@ -261,6 +274,7 @@ SECTIONS = {
     "histograms": show_histograms,
     "marginals": show_marginals,
     "conversations": show_conversations,
+    "service": show_service,
     "rival-histograms": show_rival_histograms,
     "rival-streams": show_rival_streams,
     "synthetic": show_synthetic,
@@ -270,6 +284,7 @@ SECTIONS = {
     "graphs": show_graphs,
     "graphs-node": show_graphs_node,
     "graphs-synthesis": show_graphs_synthesis,
+    "places": show_places,
     "clusters": show_clusters,
     "learn": show_learn,
     "ledger": show_ledger,

@@ -4,17 +4,22 @@
 Row unit: a count and a clamped sum over two group columns (50 x 20), against Spark's own GROUP BY. User unit: the same
 with at most five rows a person, against Spark's own query with the same window. Queries take turns, so that load and
 the warming of the Java machine fall on all alike; times are processor time of that machine, which has its compiler and
-collector in it. ``python -m tools.bench.spark --rows 10000000`` is the long form.
+collector in it. ``python -m tools.bench.spark --rows 10000000`` is the long form. With ``--cores 1,2`` each request is
+timed with that many cores, each number in a process of its own, by the clock and by processor time: where the latter is
+the same and the clock is not, the cores were wanted by others.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import os
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,6 +58,33 @@ def measure_spark(rows: int, *, repeats: int = 5, folder: Path | None = None) ->
             )
         figures.append(QueryFigures(task, rows, ours, {"plain": plain}, GOAL, load()))
     return figures
+
+
+def measure_cores(rows: int, cores: Sequence[int], *, repeats: int = 5) -> dict[int, dict[str, tuple[float, float]]]:
+    """Return the seconds of each request, by the clock and of the processor, for each number of cores."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "rows.parquet"
+        write_rows(file, rows, max(1, rows // ROWS_A_PERSON))
+        found = {}
+        for many in cores:
+            words = [sys.executable, "-m", "tools.bench.spark", "--file", str(file), "--cores", str(many)]
+            done = subprocess.run([*words, "--repeats", str(repeats)], check=True, capture_output=True, text=True)
+            found[many] = json.loads(done.stdout)
+    return found
+
+
+def _clocked(file: Path, many: int, repeats: int) -> dict[str, tuple[float, float]]:
+    """Return the least seconds of each request in this process, after three runs that warm up: clock and processor."""
+    found = {}
+    for task, (dataset, aggregation) in requests(file).items():
+        with SparkEngine(dataclasses.replace(dataset, engine=f"spark:local[{many}]")) as engine:
+            runs = []
+            for _ in range(3 + repeats):
+                start = time.monotonic(), _java_seconds()
+                engine.aggregate(aggregation)
+                runs.append((time.monotonic() - start[0], _java_seconds() - start[1]))
+        found[task] = (min(clock for clock, _ in runs[3:]), min(busy for _, busy in runs[3:]))
+    return found
 
 
 def _asked(file: Path) -> dict[str, Any]:
@@ -113,7 +145,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="tools.bench.spark", description=__doc__)
     parser.add_argument("--rows", type=int, default=10**6, help="rows of the file")
     parser.add_argument("--repeats", type=int, default=5, help="runs of each query")
+    parser.add_argument("--cores", help="numbers of cores to compare, as 1,2")
+    parser.add_argument("--file", type=Path, help="a file of rows that is there already, for one number of cores")
     given = parser.parse_args()
+    if given.cores is not None:
+        cores = [int(many) for many in given.cores.split(",")]
+        one = None if given.file is None else _clocked(given.file, cores[0], given.repeats)
+        told: object = measure_cores(given.rows, cores, repeats=given.repeats) if one is None else one
+        sys.stdout.write(json.dumps(told) + "\n")
+        return
     console = Console(soft_wrap=True)
     console.width = max(console.width, 130)
     console.print(table(measure_spark(given.rows, repeats=given.repeats)))

@@ -17,9 +17,9 @@ import tensorflow as tf
 
 def trees() -> Any:
     """Return the module of the trees by itself: the package around it needs more than they do."""
-    found = importlib.util.find_spec("tensorflow_privacy")
-    place = Path(next(iter(found.submodule_search_locations))) / "privacy" / "dp_query" / "tree_aggregation.py"
-    spec = importlib.util.spec_from_file_location("tree_aggregation", place)
+    package: Any = importlib.util.find_spec("tensorflow_privacy")
+    place = Path(next(iter(package.submodule_search_locations))) / "privacy" / "dp_query" / "tree_aggregation.py"
+    spec: Any = importlib.util.spec_from_file_location("tree_aggregation", place)
     module = importlib.util.module_from_spec(spec)
     sys.modules["tree_aggregation"] = module
     spec.loader.exec_module(module)

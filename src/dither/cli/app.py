@@ -53,6 +53,7 @@ VERBS: Final = MappingProxyType(
             "receipts:witness",
             "Check that the ledger of a service was never rewritten since the last visit; exit 1 if it was.",
         ),
+        "login": Verb("login:login", "Sign in to a service, and keep its token for the commands that ask it."),
         "serve": Verb("serve:serve", "Let people with tokens ask over HTTP, on the budgets and quotas of this folder."),
         "sql": Verb("ask:sql", "Answer a query privately, every number with its error bar, and charge the ledger."),
         "ask": Verb(
@@ -93,6 +94,10 @@ VERBS: Final = MappingProxyType(
         "graph": Verb(
             "graph:graph",
             "Release a count of a graph, its degrees, clustering or assortativity, or a synthetic graph.",
+        ),
+        "places": Verb(
+            "places:places",
+            "Release a heat map, contour lines, flows or synthetic journeys of declared places, as a map or a table.",
         ),
         "report-location": Verb(
             "report_location:report",
@@ -187,6 +192,13 @@ RECEIPT: Final = MappingProxyType(
         "verify": Verb("receipts:verify", "Check a receipt without a folder or a server; exit 1 if it proves nothing."),
         "key": Verb("receipts:key", "Print the key with which receipts of this folder are checked."),
         "checkpoint": Verb("receipts:checkpoint", "Print the signed head of the ledger."),
+        "cosigned": Verb(
+            "receipts:cosigned", "Check that a curator and a witness have signed a head; exit 1 if one has not."
+        ),
+        "new-key": Verb(
+            "receipts:new_key",
+            "Sign with a new key from now on, which the old one signs; old receipts are checked with the old key.",
+        ),
     }
 )
 APPROVALS: Final = MappingProxyType(
@@ -270,11 +282,11 @@ ANALYST: Final = "Analyst: price a question, ask it, publish"
 RESEARCHER: Final = "Researcher: find an algorithm, read its proof, try to refute it"
 PANELS: Final = MappingProxyType(
     {
-        EVERYBODY: ("demo", "witness", "report-location"),
+        EVERYBODY: ("demo", "login", "witness", "report-location"),
         OWNER: ("init", "add", "check", "bounds", "limits", "card", "serve", "risk"),
         ANALYST: (
             *("quote", "sql", "ask", "shell", "answer", "synthesize", "anonymize"),
-            *("fit", "predict", "graph", "release"),
+            *("fit", "predict", "graph", "places", "release"),
         ),
         RESEARCHER: ("catalog", "explain", "audit", "specimens", "attack"),
     }
@@ -343,7 +355,8 @@ for _name, (_verbs, _title, _help) in GROUPS.items():
     _lists = _verbs is DATASETS
     _usual = "table" if _verbs is DISGUISE else None
     _made = group(_verbs, usual_verb=_usual, help=_help, no_args_is_help=not _lists, invoke_without_command=_lists)
-    _made.callback()(_datasets if _lists else _with_home)
+    if _usual is None:
+        _made.callback()(_datasets if _lists else _with_home)
     app.add_typer(_made, name=_name, help=_help, rich_help_panel=_title)
 
 

@@ -257,11 +257,14 @@ def _register(
 
 
 def _next_verb(dataset: DataSet, called: str) -> str:
-    """Return the command that asks of such a data set: the rows of a graph are not asked with SQL."""
+    """Return the command that asks of such a data set: a graph is not asked with SQL, and places are mapped first."""
     if any(table.graph is not None for table in dataset.tables):
         return f"dither graph {called} {'spanning-tree' if dataset.unit == WEIGHT else 'edges'}"
     if any(table.stream is not None for table in dataset.tables):
         return f"dither stream open {called} NAME QUERY"
+    for places in (table.places for table in dataset.tables if table.places is not None):
+        wish = "synthesize" if places.trip else "flows" if places.zones or places.to else "heatmap"
+        return f"dither places {called} {wish}"
     return f"dither sql {called} QUERY"
 
 

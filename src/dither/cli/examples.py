@@ -106,7 +106,6 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "disguise": (
             "dither disguise visits.csv --quasi age,region --sensitive ward --k 5 --l 3 "
             "-o shown.csv --report shown.html",
-            "dither disguise table --help             # the options of the line above",
             "dither disguise totals sales.csv --by town,trade --value turnover --threshold 3 -o shown.csv",
         ),
         "disguise table": (
@@ -188,6 +187,13 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither graph friends degrees --epsilon 1 -o degrees.csv --plot",
             "dither graph friends synthesize --epsilon 2 -o synthetic.csv --plot",
         ),
+        "places": (
+            "dither places checkins heatmap --epsilon 1 --cell 500 --quote",
+            "dither places checkins heatmap --epsilon 1 --cell 500 --levels 10,50,200 -o map.html",
+            "dither places checkins contour --epsilon 1 --grid 64 --levels 10,50,200 -o lines.geojson",
+            "dither places rides flows --epsilon 1 -o flows.csv",
+            "dither places trips synthesize --epsilon 2 -o journeys.geojson",
+        ),
         "publish histogram": (
             "dither publish histogram clinic visits ward --epsilon 0.2",
             "dither publish histogram clinic visits waited --bins 20 --epsilon 0.5 -o waited.csv --plot",
@@ -221,7 +227,13 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         ),
         "receipt key": ("dither receipt key -o curator.pub",),
         "receipt checkpoint": ("dither receipt checkpoint",),
-        "witness": ("dither witness http://127.0.0.1:8077 --keep ledger.note",),
+        "receipt cosigned": ("dither receipt cosigned head.txt --key curator.pub --witness observer.pub",),
+        "receipt new-key": ("dither receipt new-key",),
+        "login": ("dither login https://dither.example.org",),
+        "witness": (
+            "dither witness http://127.0.0.1:8077 --keep ledger.note",
+            "dither witness http://127.0.0.1:8077 --keep ledger.note --cosign my.key --name observer -o head.txt",
+        ),
         "token": ("dither token new ana", "dither token list"),
         "token new": ("dither token new ana --days 30",),
         "token list": ("dither token list",),

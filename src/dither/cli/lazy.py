@@ -40,7 +40,7 @@ def group(
     Args:
         verbs: by the words that are typed, in the order in which they are listed.
         panels: under which title verbs are listed, those of a title in their order; None for one list.
-        usual_verb: what is meant where the first word is no verb; none if not given.
+        usual_verb: what is meant where the first word is an option or a file with an ending; none if not given.
         options: of the group, as Typer takes them.
 
     """
@@ -50,8 +50,9 @@ def group(
 
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
             """Return what is left of the words; the usual verb may be left out."""
-            if usual_verb is not None and args and args[0] not in {*verbs, *HELP["help_option_names"]}:
-                args = [usual_verb, *args]
+            if usual_verb is not None and args and args[0] not in HELP["help_option_names"]:
+                # An option, or a file with an ending: a verb has neither a hyphen before it nor a point.
+                args = [usual_verb, *args] if args[0].startswith("-") or "." in args[0] else args
             found: list[str] = super().parse_args(ctx, args)
             return found
 

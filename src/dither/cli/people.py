@@ -23,11 +23,22 @@ Who = Annotated[str, typer.Argument(metavar="PERSON", help="What the books call 
 def add(
     person: Who,
     role: Annotated[str, typer.Option(help="analyst, who asks; auditor, who reads the books; curator, who decides.")],
+    subject: Annotated[
+        str | None, typer.Option(help="Whom the issuer of OpenID Connect knows them as, to sign in there.")
+    ] = None,
+    issuer: Annotated[
+        str | None, typer.Option(help="Its address; the one in the settings of the service unless said.")
+    ] = None,
     home: Home = None,
 ) -> None:
     """Declare a person: analyst, auditor or curator."""
     with Curator.open(home) as curator:
+        place = issuer or curator.settings.service.get("oidc issuer")
+        if subject is not None and not isinstance(place, str):
+            raise InvalidParameter("issuer", place, "given, or named as 'oidc issuer' in the settings of the service")
         declared = People(curator).add(person, role)
+        if subject is not None:
+            People(curator).identify(person, str(place), subject)
     say(f"{declared.name} is declared as {declared.role.value}; 'dither people grant' lets them ask")
 
 

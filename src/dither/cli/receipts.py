@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,16 @@ from dither.cli.exits import ANSWER_IS_NO
 from dither.cli.options import Force, Home, Json, Out
 from dither.cli.outputs import Output, check_outputs, keep_files, write_whole
 from dither.curator.folder import Curator
-from dither.curator.receipts import Log, PublicKey, read_receipt, receipt_text, verify_receipt
+from dither.curator.receipts import (
+    Log,
+    PublicKey,
+    WitnessKey,
+    cosigned_at,
+    read_checkpoint,
+    read_receipt,
+    receipt_text,
+    verify_receipt,
+)
 from dither.errors import InvalidParameter
 
 Key = Annotated[Path, typer.Option("--key", help="A file with the curator's key, as 'dither receipt key' writes it.")]
@@ -36,6 +46,20 @@ def key(out: Out = None, force: Force = False, home: Home = None) -> None:
     with Curator.open(home) as curator:
         text = f"{Log(curator.ledger, curator.folder).public_key}\n"
     _put(text, out, force=force)
+
+
+def new_key(home: Home = None) -> None:
+    """Sign with a new key from now on, which the old one signs; old receipts are checked with the old key."""
+    from dither.service.starting import is_served
+
+    with Curator.open(home) as curator:
+        if is_served(curator.folder):
+            raise InvalidParameter("folder", str(curator.folder), "not served meanwhile: stop the service first")
+        log = Log(curator.ledger, curator.folder)
+        old = log.public_key
+        new = log.change_key()
+    say(f"receipts up to now are checked with {old}")
+    say(f"receipts from now on are checked with {new}")
 
 
 def checkpoint(out: Out = None, force: Force = False, home: Home = None) -> None:
@@ -69,19 +93,57 @@ def verify(
         say(f"proved: {found}")
 
 
+def cosigned(
+    note: Annotated[Path, typer.Argument(metavar="NOTE", help="A signed head, as 'dither witness -o' writes it.")],
+    key: Key,
+    witness: Annotated[Path, typer.Option(help="A file with the witness's key.")],
+    as_json: Json = False,
+) -> None:
+    """Check that a curator and a witness have signed a head; exit 1 if one has not."""
+    text = _read("note", note).decode("utf-8", "replace")
+    public = PublicKey.read(_read("key", key).decode("utf-8", "replace"))
+    other = WitnessKey.read(_read("witness", witness).decode("utf-8", "replace"))
+    try:
+        head = read_checkpoint(text, public)
+        at = datetime.fromtimestamp(cosigned_at(text, head, other), UTC).isoformat()
+    except InvalidParameter as problem:
+        if as_json:
+            print_json({"is_cosigned": False, "reason": str(problem)})
+        else:
+            say(f"NOT COSIGNED: {problem}")
+        raise typer.Exit(ANSWER_IS_NO) from None
+    if as_json:
+        print_json({"is_cosigned": True, "size": head.size, "time": at, "witness": other.name})
+    else:
+        say(f"{other.name} has cosigned the ledger of {head.size} entries at {at}")
+
+
 def witness(
     url: Annotated[str, typer.Argument(metavar="URL", help="Where the service is.")],
     keep: Annotated[Path, typer.Option(help="A file that remembers the last visit.")],
+    cosign: Annotated[
+        Path | None, typer.Option(help="A file with a key of yours, made if it is not there, that signs the head, too.")
+    ] = None,
+    name: Annotated[str, typer.Option(help="What you call yourself as a witness.")] = "witness",
+    out: Out = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Check that the ledger of a service was never rewritten since the last visit; exit 1 if it was."""
-    from dither.service.witness import visit
+    from dither.curator.keys import SigningKey
+    from dither.service.witness import Cosigner, visit
 
-    found = visit(url, keep)
+    cosigner = None if cosign is None else Cosigner(name, SigningKey.kept(cosign))
+    key = "" if cosigner is None else str(cosigner.public)
+    found = visit(url, keep, cosigner)
     if as_json:
-        print_json(vars(found))
+        print_json({**vars(found), "witness": key})
     else:
         say(str(found))
+        if cosigner is not None and found.is_consistent:
+            say(f"cosigned by {key}")
+    if out is not None and found.is_consistent:
+        _put(found.note, out, force=force)
     if not found.is_consistent:
         raise typer.Exit(ANSWER_IS_NO)
 

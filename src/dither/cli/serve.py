@@ -7,14 +7,15 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
 from dither.cli.console import print_json, say
+from dither.cli.exits import ANSWER_IS_NO, record_of, words_of_failure
 from dither.cli.options import Home, Json
 from dither.curator.folder import Curator
-from dither.errors import MissingExtra, NotFound
+from dither.errors import InvalidParameter, MissingExtra, NotFound
 
 DEMO: Final = Path("dither-demo-service")
 _BUDGET: Final = 10
@@ -25,6 +26,7 @@ def serve(
     demo: Annotated[bool, typer.Option("--demo", help="Serve a generated folder.")] = False,
     host: Annotated[str | None, typer.Option(help="The address to listen at; 127.0.0.1 unless said.")] = None,
     port: Annotated[int | None, typer.Option(help="The port; 8077 unless said, 0 for any.")] = None,
+    workers: Annotated[int | None, typer.Option(help="How many processes share the work; 1 unless said.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Only print the settings in force.")] = False,
     home: Home = None,
     as_json: Json = False,
@@ -34,7 +36,12 @@ def serve(
 
     folder = demo_folder() if demo else home
     with Curator.open(folder) as curator:
-        settings = read_settings(curator.settings.service, {"host": host, "port": port})
+        try:
+            settings = read_settings(curator.settings.service, {"host": host, "port": port, "workers": workers})
+        except InvalidParameter as problem:
+            if not check:
+                raise
+            _refuse(problem, as_json=as_json)
         if check:
             _show(settings.to_dict(), as_json=as_json)
             return
@@ -82,6 +89,15 @@ def make_demo(folder: Path) -> None:
         curator.add(schema, epsilon=_BUDGET)
 
 
+def _refuse(problem: InvalidParameter, *, as_json: bool) -> NoReturn:
+    """Say what is wrong with the settings: the answer to whether a service could start is no."""
+    if as_json:
+        print_json(record_of(problem))
+    else:
+        say(words_of_failure(problem))
+    raise typer.Exit(ANSWER_IS_NO)
+
+
 def _show(settings: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(settings)
@@ -99,3 +115,5 @@ def _tell(address: str, link: str, folder: Path) -> None:
     say("  dither people add ana --role analyst && dither people grant ana visits --quota 0.5")
     say("  export DITHER_TOKEN=$(dither token new ana)")
     say(f"  {_ASKING} --server {address}")
+    # Whoever reads this through a pipe waits for it.
+    sys.stdout.flush()

@@ -83,6 +83,7 @@ ROOMS: Final[Mapping[str, Room]] = MappingProxyType(
         "dither.publish.synthetic": Room((_SPARSITY, _SEARCH), "synthetic"),
         "dither.publish.graphs": Room((_SENSITIVITY, _CORRELATED)),
         "dither.publish.graphs.synthesis": Room((_SENSITIVITY, _SPARSITY), "graphs-synthesis"),
+        "dither.publish.places": Room((_SPARSITY, _CORRELATED), "places"),
         "dither.publish.interactive": Room((_MANY,)),
         "dither.publish.retrieval": Room((_SPARSITY, _MANY)),
         "dither.publish.microdata": Room((_SENSITIVITY, _SPARSITY), "microdata"),

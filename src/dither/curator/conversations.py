@@ -18,7 +18,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,10 +193,9 @@ class Talk(Closing):
         """Return all answers so far, in the order of the questions; nothing is asked by this."""
         level = probability("confidence", confidence, open_below=True)
         asked = list(self._here().numbers(1))
-        found = [self.planned.answer_of(one) for one in self._book.answers(1)]
-        return tuple(
-            self.planned.present(one["question"], answer, level) for one, answer in zip(asked, found, strict=False)
-        )
+        planned: Any = self.planned
+        found = [planned.answer_of(one) for one in self._book.answers(1)]
+        return tuple(planned.present(one["question"], answer, level) for one, answer in zip(asked, found, strict=False))
 
     def close(self) -> None:
         """Let go of the book, so that it can be opened again, here or elsewhere."""
@@ -248,10 +247,9 @@ class Talk(Closing):
             self.begin()
             book, mechanism = self._here(), self.planned.mechanism
             records = list(book.numbers())
-            counts = self._thawed(_counts(records[0]["counts"]))
-            conversation = converse_with_key(
-                mechanism.method, counts, key=book.seal.derived("noise"), stability=mechanism.stability
-            )
+            counts, method = self._thawed(_counts(records[0]["counts"])), cast("Any", mechanism.method)
+            key = book.seal.derived("noise")
+            conversation = converse_with_key(method, counts, key=key, stability=mechanism.stability)
             stored, known = list(book.answers()), {}
             if not stored:
                 book.store([{}])

@@ -8,13 +8,17 @@ needs a key of one's own.
 from __future__ import annotations
 
 import contextlib
+import json
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Ledger, Receipt
-from dither.curator.offers import answers
+from dither.curator.offers import Offers, answers
 from dither.curator.price import Price, saying_what_is_left
 from dither.curator.request import Request
 from dither.curator.session import Session
@@ -30,7 +34,7 @@ from dither.publish.queries.sql import parse_statement
 VERBS: Final = (
     *("sql", "ask", "ask_parts", "ask_kept", "bounds", "limits", "histogram", "count", "workload"),
     *("marginals", "synthesize", "synthesize_families", "anonymize", "fit", "graph_answer", "graph_synthesis"),
-    "method",
+    *("place_counts", "place_journeys", "method"),
 )
 #: What can be priced from elsewhere: also what is opened, and goes on after it was paid for.
 QUOTED: Final = (*VERBS, "stream", "conversation")
@@ -41,6 +45,10 @@ _AUTO: Final = ("auto_share",)
 _QUESTION: Final = 32
 #: What changes nothing about the price of a query.
 _NOT_QUOTED: Final = ("confidence", "description")
+#: What was planned, by what may be offered and by words: plans depend on declarations and words alone.
+_plans: WeakKeyDictionary[Offers, OrderedDict[str, Offer[Any]]] = WeakKeyDictionary()
+_planning = threading.Lock()
+_MOST_PLANS: Final = 32
 
 
 @dataclass(frozen=True)
@@ -51,12 +59,14 @@ class Asked:
         request: as the ledger compares it.
         loss: what it would be charged.
         carry_out: debits, runs and stores it under a key, or finds what is stored for the key.
+        steps: how many answers are stored for it, one after another.
 
     """
 
     request: Request
     loss: Loss
     carry_out: Callable[[str], Receipt]
+    steps: int = 1
 
 
 def asked_of(session: Session, verb: str, written: Any) -> Asked:
@@ -75,11 +85,28 @@ def asked_of(session: Session, verb: str, written: Any) -> Asked:
             if in_turn is not None:
                 turns = in_turn(None)
                 request = _writable(session.request_in_turn(turns))
-                return Asked(request, turns.loss, lambda key: session.receipt_in_turn(in_turn(key))[0])
+                steps = len(turns.finding) + 1
+                return Asked(request, turns.loss, lambda key: session.receipt_in_turn(in_turn(key))[0], steps)
             words.pop("auto_share", None)
-        with saying_what_is_left(session.balance):
-            offer = getattr(session.offer, verb)(**words)
+        offer = _planned(session, verb, words, written)
         return Asked(_writable(session.request_of(offer)), offer.loss, lambda key: session.receipt(offer, key=key))
+
+
+def _planned(session: Session, verb: str, words: dict[str, Any], written: Any) -> Offer[Any]:
+    """Return the offer that words ask for, planned once for all who ask the same of the same declarations."""
+    plans, mark = _plans.setdefault(session.offer, OrderedDict()), json.dumps([verb, written], sort_keys=True)
+    with _planning:
+        known = plans.pop(mark, None)
+        if known is not None:
+            plans[mark] = known
+            return known
+    with saying_what_is_left(session.balance):
+        offer: Offer[Any] = getattr(session.offer, verb)(**words)
+    with _planning:
+        plans[mark] = offer
+        while len(plans) > _MOST_PLANS:
+            plans.popitem(last=False)
+    return offer
 
 
 def quoted(session: Session, verb: str, written: Any) -> Quote | Price:

@@ -18,7 +18,12 @@ class Drawing:
         self._refusal: DitherError | None = None
 
     def begin(self) -> None:
-        """Tell the ledger that noise is drawn; called before the first random bit, which is not drawn if this fails."""
+        """Tell the ledger that noise is drawn; called before the first random bit, which is not drawn if this fails.
+
+        Does nothing where it was told before.
+        """
+        if self._is_drawn:
+            return
         wait_for("draw")
         try:
             self._ledger.begin_draw(self._held)
@@ -64,3 +69,8 @@ class Drawing:
             )
         count = "1 attempt is" if left == 1 else f"{left} attempts are"
         return f"{count} left: to retry without a further charge, ask again with key={self._held.key!r}"
+
+
+def place_of(receipt: Receipt) -> str:
+    """Return where a charge is written down."""
+    return f"{receipt.ledger}:{receipt.entry}:{receipt.hash}"

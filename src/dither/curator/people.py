@@ -209,6 +209,26 @@ class People:
         rows = self._books.grants(name)
         return tuple(_grant(row) for row in rows)
 
+    def identify(self, name: str, issuer: str, subject: str) -> None:
+        """Say that whoever an issuer of OpenID Connect knows as a subject is a person who is declared.
+
+        Args:
+            name: who.
+            issuer: its address, as its tokens have it.
+            subject: whom it knows; nothing that looks like ``curator``.
+
+        """
+        self.person(name)
+        checked_person(subject)
+        checked_name("issuer", issuer)
+        self._books.keep_identity(issuer, subject, name)
+
+    def identified(self, issuer: str, subject: str) -> Person | None:
+        """Return the person whom an issuer knows as a subject, if one is declared and let in."""
+        name = self._books.identified(issuer, subject)
+        row = None if name is None else self._books.person(name)
+        return None if row is None or row.until is not None else Person(row.name, Role(row.role), row.since)
+
     def new_token(self, name: str, *, days: int = USUAL_DAYS, scopes: tuple[Scope, ...] = tuple(Scope)) -> str:
         """Return a new token of a person: shown once, and kept nowhere.
 

@@ -14,15 +14,16 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
+from dither.curator.by_kind import ByKind
 from dither.curator.card import Card, release_card
 from dither.curator.continuing import Continuing
-from dither.curator.drawing import Drawing
+from dither.curator.drawing import Drawing, place_of
 from dither.curator.for_owner import ForOwner
 from dither.curator.governing import refuse_in_turn, refuse_not_open
-from dither.curator.held_back import wait_for
+from dither.curator.held_back import draws_first, wait_for
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Account, Balance, Receipt, Stored
 from dither.curator.ledger.interface import Reservation
@@ -35,6 +36,7 @@ from dither.curator.offers import (
     graph_synthesis,
     graphs,
     models,
+    places,
     reports,
     synthetic_tables,
 )
@@ -72,7 +74,6 @@ from dither.publish.queries.sql import agreed_loss, parse_statement
 
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
-    from dither.curator.graph_answers import GraphAnswers
     from dither.lift.source import Source
     from dither.mechanisms.core.mechanism import Mechanism
     from dither.pages.frame import Chart
@@ -93,7 +94,7 @@ def _released(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Con
     return without_dataset(release, make, first_word="Release")
 
 
-class Session(Continuing, ForOwner, Closing):
+class Session(Continuing, ForOwner, ByKind, Closing):
     """Private answers about one data set, charged to the ledger of its curator. Threads that share one take turns.
 
     What it gives:
@@ -107,6 +108,7 @@ class Session(Continuing, ForOwner, Closing):
     - any number of counting questions for one price: ``conversation``;
     - questions about public parts of the rows, one after the other, for the price of one part: ``parts``;
     - graphs: ``graph``, whose edges, triangles, stars and degrees are released, and a synthetic graph;
+    - places: ``places``, of which heat maps, flows and synthetic journeys are released;
     - anything else: ``release`` takes any registered mechanism, over any declared source.
 
     ``offer`` has the same verbs and makes offers in place of releases; ``quote`` prices any of them, without opening
@@ -131,7 +133,8 @@ class Session(Continuing, ForOwner, Closing):
         self._offers = Offers(dataset)
         self.account = Account(dataset.name, analyst)
         self._frames = frames
-        self._engine: Engine | None = None
+        #: The opened tables, which a copy for another analyst shares.
+        self._tables: list[Engine] = []
         # An engine answers one statement after another: of two threads at once, one would get the other's rows. A
         # signal handler does not wait for what it interrupted, and is refused.
         self._alone = Guard("a statement of this session")
@@ -166,9 +169,8 @@ class Session(Continuing, ForOwner, Closing):
     def close(self) -> None:
         """Let go of the tables."""
         with self._alone:
-            if self._engine is not None:
-                self._engine.close()
-                self._engine = None
+            while self._tables:
+                self._tables.pop().close()
 
     ask = _released(answers.ask)
     ask_parts = _released(answers.ask_parts)
@@ -185,18 +187,8 @@ class Session(Continuing, ForOwner, Closing):
     fit = _released(models.fit)
     graph_answer = _released(graphs.graph_answer)
     graph_synthesis = _released(graph_synthesis.graph_synthesis)
-
-    def graph(self, table: str | None = None) -> GraphAnswers:
-        """Release counts and degrees of a declared graph: ``session.graph("friends").triangles(epsilon=1)``.
-
-        Args:
-            table: the table of edges; may be left out, as there is one.
-
-        """
-        from dither.curator.graph_answers import GraphAnswers
-
-        name = graphs.graph_table(self.dataset, table)
-        return GraphAnswers(partial(self.graph_answer, table=name), name, partial(self.graph_synthesis, table=name))
+    place_counts = _released(places.place_counts)
+    place_journeys = _released(places.place_journeys)
 
     def sql(
         self,
@@ -478,12 +470,12 @@ class Session(Continuing, ForOwner, Closing):
 
     def _open(self) -> Engine:
         """Open the tables and compare them with what is declared; reads names and types, never values."""
-        if self._engine is None:
+        if not self._tables:
             dataset = self.curator.as_read(self.dataset, self._frames)
             engine = connect(dataset, folder=self.curator.folder, frames=self._frames)
             engine.check()
-            self._engine = engine
-        return self._engine
+            self._tables.append(engine)
+        return self._tables[0]
 
     def _charged(self, offer: Offer[Any], key: str | None = None) -> Receipt:
         """Return the stored answer of an offer, having refused what can be refused before it costs anything."""
@@ -575,6 +567,8 @@ class Session(Continuing, ForOwner, Closing):
                 engine.at_one_moment(),
                 before_first_draw(drawing.begin),
             ):
+                if draws_first():
+                    drawing.begin()
                 answer = run(engine)
                 lost = None if spent is None else spent(answer)
             wait_for("store")
@@ -593,8 +587,3 @@ class Session(Continuing, ForOwner, Closing):
             answer = None
         # Raised outside of any handler, so that no context hangs on it.
         raise failure
-
-
-def place_of(receipt: Receipt) -> str:
-    """Return where a charge is written down."""
-    return f"{receipt.ledger}:{receipt.entry}:{receipt.hash}"

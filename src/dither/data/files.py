@@ -18,6 +18,7 @@ from dither.data.evaluation import cast
 from dither.data.expressions import LARGEST_INTEGER, Kind, Value
 from dither.data.graph_files import graph_from, graph_lines
 from dither.data.graph_nodes import with_nodes
+from dither.data.place_files import places_from, places_lines
 from dither.data.schema import ROLES, Column, DataSet, Owner, Table, person_unit
 from dither.data.tick_files import ticks_from, ticks_lines
 from dither.data.yaml_tree import LARGEST_TEXT, Node, from_plain, read
@@ -199,7 +200,7 @@ def _engine(node: Node) -> str:
 def _table(name: str, node: Node) -> Table:
     known = (
         *("source", "decimal", "privacy id", "owner", "rows per owner", "rows per person"),
-        *("public", "key", "rows", "stream", "graph", "columns"),
+        *("public", "key", "rows", "stream", "graph", "places", "columns"),
     )
     parts = node.mapping("a table", known)
     source = _need(node, parts, "source").text("a path or a table")
@@ -217,8 +218,9 @@ def _table(name: str, node: Node) -> Table:
     owner = _owner(parts)
     stream = ticks_from(parts["stream"], _value) if "stream" in parts else None
     graph = graph_from(parts["graph"], _value) if "graph" in parts else None
+    places = places_from(parts["places"], _value) if "places" in parts else None
     try:
-        return Table(name, columns, source, person, is_public, key, decimal, rows, owner, each, stream, graph)
+        return Table(name, columns, source, person, is_public, key, decimal, rows, owner, each, stream, graph, places)
     except InvalidParameter as error:
         place, _, whose = error.parameter.partition(" of ")
         if place == "source" and whose in listed:
@@ -342,7 +344,7 @@ def _placed_in_dataset(error: InvalidParameter, parts: dict[str, Node], root: No
     if what == "privacy id" and isinstance(parts["tables"].value, dict):
         node = parts["tables"].value[table]
         return node.refuse(_named(error.offender), error.rule, "privacy id")
-    if what in ("owner", "stream", "graph") and isinstance(parts["tables"].value, dict):
+    if what in ("owner", "stream", "graph", "places") and isinstance(parts["tables"].value, dict):
         return parts["tables"].value[table].refuse(_named(error.offender), error.rule, what)
     for key, name in _LIMITS.items():
         if name == error.parameter:
@@ -395,6 +397,9 @@ def _lines(dataset: DataSet) -> Iterator[str]:
         if table.graph is not None:
             yield "    graph:"
             yield from (f"      {line}" for line in graph_lines(table.graph, scalar))
+        if table.places is not None:
+            yield "    places:"
+            yield from (f"      {line}" for line in places_lines(table.places, scalar))
         yield "    columns:"
         for column in table.columns:
             yield f"      {scalar(column.name)}: {_column_text(column)}"

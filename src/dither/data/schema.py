@@ -17,6 +17,7 @@ from typing import Final
 
 from dither.data.expressions import Kind, Literal, Value, as_stored
 from dither.data.graphs import MOST_NODES, Graph
+from dither.data.place_tables import Places, check_places
 from dither.data.ticks import Ticks
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
@@ -209,6 +210,7 @@ class Table:
             beside those of the data set.
         stream: for a private table whose rows arrive over time and are published tick by tick: how they arrive.
         graph: for a private table whose rows are edges: what is public about the graph.
+        places: for a private table whose rows say where somebody was: what is public about the positions.
 
     """
 
@@ -224,6 +226,7 @@ class Table:
     rows_per_person: int | None = None
     stream: Ticks | None = None
     graph: Graph | None = None
+    places: Places | None = None
 
     def __post_init__(self) -> None:
         """Refuse columns that are named twice, and ids or keys that are not columns."""
@@ -264,6 +267,10 @@ class Table:
             self._check_stream(self.stream)
         if self.graph is not None:
             self._check_graph(self.graph)
+        if self.places is not None:
+            is_private = not self.is_public and self.graph is None
+            known = {column.name: column for column in self.columns}
+            check_places(self.name, self.places, known, is_private=is_private)
 
     def _check_stream(self, stream: Ticks) -> None:
         time = next((column for column in self.columns if column.name == stream.time), None)

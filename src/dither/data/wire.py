@@ -32,7 +32,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, Final, NoReturn
 
-from dither.data import expressions, graphs, public_rows, relations, schema, ticks
+from dither.data import expressions, graphs, place_tables, public_rows, relations, schema, ticks
 from dither.data.addresses import redact
 from dither.data.expressions import LARGEST_INTEGER
 from dither.data.places import Box, CellGrid, Region, Regions
@@ -52,7 +52,7 @@ _LATER: Final[Mapping[str, tuple[str, ...]]] = types.MappingProxyType(
         "JoinPublic": ("on", "most", "where", "condition"),
         "Rows": ("categories", "as_codes"),
         "Scan": ("owners",),
-        "Table": ("decimal", "rows", "owner", "rows_per_person", "stream", "graph"),
+        "Table": ("decimal", "rows", "owner", "rows_per_person", "stream", "graph", "places"),
         "Window": ("running", "offset", "frame"),
     }
 )
@@ -307,6 +307,6 @@ register_records(
     *(relations.JoinPublic, relations.JoinPersons),
     *(relations.PerPerson, relations.Window, relations.Keep, relations.Limits, relations.Bounded),
     *(relations.CountRows, relations.CountOf, relations.Persons, relations.Sum, relations.Smallest, relations.Largest),
-    *(relations.Aggregation, schema.Column, schema.Owner, ticks.Ticks, graphs.Graph, schema.Table, schema.DataSet),
-    *(Unit, Neighbours, Box, CellGrid, Region, Regions),
+    *(relations.Aggregation, schema.Column, schema.Owner, ticks.Ticks, graphs.Graph, place_tables.Places),
+    *(schema.Table, schema.DataSet, Unit, Neighbours, Box, CellGrid, Region, Regions),
 )

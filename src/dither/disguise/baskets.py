@@ -1,10 +1,10 @@
 """Baskets that nobody is found in by m items: items become kinds of items until each combination is frequent.
 
 Source: Terrovitis, Mamoulis, Kalnis, Privacy-preserving Anonymization of Set-valued Data (2008): Apriori anonymisation.
-Combinations of one item, then of two, up to m, are counted under the labels reached so far. As long as one of them is
-in a basket, but in fewer than k of them, one of its items goes a level up, with everything below the same node: the one
-that adds least to the penalty for the rare combinations that it is part of. Labels of larger combinations keep those
-of smaller ones, since a label is in every basket that had one of its items.
+Combinations of one item, then of two, up to m, are counted under the labels reached so far. Of each that is in a
+basket, but in fewer than k of them, one item goes a level up, with everything below the same node: the one that adds
+least to the penalty for the rare combinations that it is part of. Then they are counted again. Labels of larger
+combinations keep those of smaller ones, since a label is in every basket that had one of its items.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import json
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, ClassVar
 
 from dither.disguise.checkers import km_anonymity
@@ -162,26 +163,32 @@ class _Cut:
         return (len(items) - 1) / self._most
 
     def lift(self, rare: Sequence[tuple[str, ...]]) -> None:
-        """Let one label of a rare combination go up, by what it costs for each of those that it is in."""
+        """Let one label of each rare combination go up: the one that costs least for each of those that it is in.
+
+        A combination of which a label has gone up already is counted again before it is looked at.
+        """
         of_label: dict[str, str] = {}
         for item in self._held:
             of_label.setdefault(self.label(item), item)
         often = Counter(itertools.chain.from_iterable(rare))
-        best = None
-        for label, times in sorted(often.items()):
+        costs: dict[str, float] = {}
+        for label, times in often.items():
             above = self._above(of_label[label])
-            if not above:
+            if above:
+                now = sum(self._held[item] * self._wide(item) for item in above)
+                more = sum(self._held[item] for item in above) * self._width(above) - now
+                costs[label] = more / times
+        moved: set[str] = set()
+        for some in sorted(rare, key=lambda one: (min((costs.get(label, inf) for label in one), default=inf), one)):
+            if any(of_label[label] in moved for label in some):
                 continue
-            now = sum(
-                self._held[item] * self._width(self._below[self._level[item]][self.label(item)]) for item in above
-            )
-            cost = sum(self._held[item] for item in above) * self._width(above) - now
-            if best is None or cost / times < best[0]:
-                best = (cost / times, above, self._level[of_label[label]] + 1)
-        if best is None:
-            raise RuntimeError("a combination of one label for all items is rare")
-        for item in best[1]:
-            self._level[item] = best[2]
+            best = min(some, key=lambda label: (costs.get(label, inf), label))
+            if best not in costs:
+                raise RuntimeError("a combination of one label for all items is rare")
+            level = self._level[of_label[best]] + 1
+            for item in self._above(of_label[best]):
+                self._level[item] = level
+                moved.add(item)
 
     def penalty(self) -> float:
         total = sum(self._held.values())

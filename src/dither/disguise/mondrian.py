@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +116,9 @@ def _cut(axes: list[Axis], trial: Trial, *, relaxed: bool) -> tuple[Codes, int]:
     """Return the part of each row, and how many parts there are."""
     total = len(axes[0].codes)
     final, count = np.zeros(total, dtype=np.int64), 0
-    codes = np.stack([axis.codes for axis in axes])
+    # The codes of a row stand together, narrow: rows are picked in ever new orders.
+    narrow = np.int32 if max(len(axis.places) for axis in axes) < 1 << 31 else np.int64
+    codes = np.stack([axis.codes.astype(narrow) for axis in axes], axis=1)
     rows = np.arange(total)
     starts = np.zeros(1, dtype=np.int64)
     # What each part has tried in vain: strict cuts of every axis, then relaxed ones, which may be forbidden.
@@ -125,7 +127,8 @@ def _cut(axes: list[Axis], trial: Trial, *, relaxed: bool) -> tuple[Codes, int]:
     tried = untried[None, :].copy()
     while len(rows):
         sizes = np.diff(starts, append=len(rows))
-        chosen, can = _widest(axes, codes[:, rows], starts, tried)
+        inside = codes[rows]
+        chosen, can = _widest(axes, inside, starts, tried)
         can &= sizes >= 2 * trial.rules.k
         part = np.repeat(np.arange(len(starts)), sizes)
         if not can.all():
@@ -133,12 +136,13 @@ def _cut(axes: list[Axis], trial: Trial, *, relaxed: bool) -> tuple[Codes, int]:
             numbers = count + np.cumsum(~can) - 1
             final[rows[ended]] = numbers[part[ended]]
             count += int(np.count_nonzero(~can))
-            rows, sizes, chosen, tried = rows[~ended], sizes[can], chosen[can], tried[can]
+            rows, inside = rows[~ended], inside[~ended]
+            sizes, chosen, tried = sizes[can], chosen[can], tried[can]
             starts = np.cumsum(sizes) - sizes
             part = np.repeat(np.arange(len(sizes)), sizes)
             if not len(rows):
                 break
-        order, values = _sorted(part, codes[(chosen % len(axes))[part], rows])
+        order, values = _sorted(part, inside[np.arange(len(rows)), (chosen % len(axes))[part]].astype(np.int64))
         rows = rows[order]
         middle = np.where(chosen < len(axes), _next_to_middle(values, starts, sizes), sizes // 2)
         is_right = np.arange(len(rows)) - starts[part] >= middle[part]
@@ -157,13 +161,13 @@ def _cut(axes: list[Axis], trial: Trial, *, relaxed: bool) -> tuple[Codes, int]:
 
 
 def _widest(
-    axes: list[Axis], codes: NDArray[np.int64], starts: Codes, tried: NDArray[np.bool_]
+    axes: list[Axis], inside: NDArray[Any], starts: Codes, tried: NDArray[np.bool_]
 ) -> tuple[Codes, NDArray[np.bool_]]:
     """Return the widest cut of each part that is not tried yet, and whether there is one between two values."""
     spans = np.empty((len(starts), 2 * len(axes)))
+    lows, highs = np.minimum.reduceat(inside, starts, axis=0), np.maximum.reduceat(inside, starts, axis=0)
     for number, axis in enumerate(axes):
-        low = np.minimum.reduceat(codes[number], starts)
-        high = np.maximum.reduceat(codes[number], starts)
+        low, high = lows[:, number], highs[:, number]
         spans[:, number] = np.where(low < high, axis.places[high] - axis.places[low], -np.inf)
     # Relaxed cuts come after all strict ones: no axis is longer than 2.
     spans[:, len(axes) :] = spans[:, : len(axes)] - _AFTER

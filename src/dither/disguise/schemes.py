@@ -81,16 +81,17 @@ class _Scheme(Disguise):
         column = table[name]
         tree = self.hierarchies.get(name)
         if tree is None:
-            return self._without(column, name)
+            raise InvalidParameter("hierarchies", name, "given for every quasi-identifier; this one has none")
         lacking = [value for value in column.values if ("" if value is None else str(value)) not in tree.labels]
         if lacking:
             raise InvalidParameter(name, lacking[0], "a value that its hierarchy has a line for")
         return self.started(column, tree)
 
-    def _without(self, column: Column, name: str) -> Blocks:
-        """Return the blocks of a column without a hierarchy, which most schemes need."""
-        del column
-        raise InvalidParameter("hierarchies", name, "given for every quasi-identifier; this one has none")
+    def _no_tree(self, table: Table, name: str) -> Hierarchy:
+        """Return the hierarchy that keeps values or gives them up, where none may be given."""
+        if self.hierarchies:
+            raise InvalidParameter("hierarchies", next(iter(self.hierarchies)), f"left out with {self.name}")
+        return Hierarchy.flat(table[name].values)
 
     @abstractmethod
     def started(self, column: Column, tree: Hierarchy) -> Blocks:
@@ -234,13 +235,18 @@ class SetPartition(_Scheme):
     name: ClassVar[str] = "set-partition"
 
     def started(self, column: Column, tree: Hierarchy) -> Blocks:
-        """Return blocks that grow by any other; the hierarchy has no say."""
+        """Return blocks that grow by any other."""
         del tree
         return _Sets(column)
 
-    def _without(self, column: Column, name: str) -> Blocks:
-        del name
-        return _Sets(column)
+    def _blocks(self, table: Table, name: str) -> Blocks:
+        return self.started(table[name], self._no_tree(table, name))
+
+    @classmethod
+    def example(cls, table: Table, roles: Roles, rules: Rules) -> SetPartition:
+        """Return the method for all quasi-identifiers."""
+        del table
+        return cls(roles, rules, {}, 0.0 if rules.compares else 0.1)
 
 
 @disguise
@@ -287,10 +293,14 @@ class ValueSuppression(_Scheme):
     name: ClassVar[str] = "value-suppression"
 
     def started(self, column: Column, tree: Hierarchy) -> Blocks:
-        """Return blocks in which a value stays or is struck out; the hierarchy has no say."""
-        del tree
-        return _Siblings(column, Hierarchy.flat(column.values), ANYTHING)
+        """Return blocks in which a value stays or is struck out."""
+        return _Siblings(column, tree, ANYTHING)
 
-    def _without(self, column: Column, name: str) -> Blocks:
-        del name
-        return _Siblings(column, Hierarchy.flat(column.values), ANYTHING)
+    def _blocks(self, table: Table, name: str) -> Blocks:
+        return self.started(table[name], self._no_tree(table, name))
+
+    @classmethod
+    def example(cls, table: Table, roles: Roles, rules: Rules) -> ValueSuppression:
+        """Return the method for all quasi-identifiers."""
+        del table
+        return cls(roles, rules, {}, 0.0 if rules.compares else 0.1)

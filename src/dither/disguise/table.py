@@ -8,7 +8,9 @@ of its own: rows without one are alike in that.
 from __future__ import annotations
 
 import csv
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -21,6 +23,8 @@ from dither.errors import InvalidParameter, MissingExtra
 Codes = NDArray[np.int64]
 Origin = Literal["columns", "pandas", "polars", "arrow"]
 _DELIMITERS: Final = ",;\t|"
+#: Lines that are read or written at once.
+_LINES: Final = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +53,10 @@ class Column:
         places: dict[Any, int] = {}
         codes = []
         for cell in map(_plain, cells):
-            if not isinstance(cell, Hashable):
-                raise InvalidParameter("cell", cell, "one value, such as a number or a text")
-            codes.append(places.setdefault(cell, len(places)))
+            try:
+                codes.append(places.setdefault(cell, len(places)))
+            except TypeError:
+                raise InvalidParameter("cell", cell, "one value, such as a number or a text") from None
         return cls(tuple(places), np.array(codes, dtype=np.int64))
 
     def cells(self) -> list[Any]:
@@ -115,6 +120,10 @@ def _unique(cells: NDArray[Any]) -> tuple[list[Any], Codes]:
 
 def _plain(cell: Any) -> Any:
     """Return a cell as Python has it; what is not a number is missing, and so is an empty text."""
+    if type(cell) is str:
+        return cell or None
+    if type(cell) is int:
+        return cell
     if isinstance(cell, np.generic):
         cell = cell.item()
     # pandas has a missing value whose comparison is neither true nor false.
@@ -155,6 +164,11 @@ def _of_polars(series: Any) -> Column:
         return Column.of(series.to_arrow())
     except ImportError:
         return Column.of(series.to_list())
+
+
+def _check_names(names: Sequence[str]) -> None:
+    if not names or len(set(names)) != len(names):
+        raise InvalidParameter("file", list(names), "columns with a different name each")
 
 
 class Table:
@@ -220,14 +234,33 @@ class Table:
             with file.open(encoding="utf-8-sig", newline="") as stream:
                 first = stream.readline()
                 stream.seek(0)
-                names, *rows = csv.reader(stream, delimiter=max(_DELIMITERS, key=first.count)) if first else ([],)
+                rows = csv.reader(stream, delimiter=max(_DELIMITERS, key=first.count)) if first else iter(())
+                return cls._of_lines(next(rows, []), rows)
         except (UnicodeDecodeError, csv.Error):
             raise InvalidParameter("file", str(path), "rows of cells in UTF-8, with a line of names") from None
-        rows = [row for row in rows if row]
-        for number, row in enumerate(rows, start=1):
-            if len(row) != len(names):
-                raise InvalidParameter(f"row {number}", f"{len(row)} cells", f"{len(names)} cells wide, as the names")
-        return cls._of_rows(names, rows)
+
+    @classmethod
+    def _of_lines(cls, names: Sequence[str], rows: Iterator[list[str]]) -> Table:
+        """Return the table of lines of texts, read some at a time: each text is kept once."""
+        _check_names(names)
+        places: list[defaultdict[str, int]] = [defaultdict(itertools.count().__next__) for _ in names]
+        parts: list[list[Codes]] = [[np.zeros(0, dtype=np.int64)] for _ in names]
+        number = 0
+        while some := list(itertools.islice(rows, _LINES)):
+            full = [row for row in some if row]
+            for place, row in enumerate(full, start=number + 1):
+                if len(row) != len(names):
+                    raise InvalidParameter(
+                        f"row {place}", f"{len(row)} cells", f"{len(names)} cells wide, as the names"
+                    )
+            number += len(full)
+            for home, codes, cells in zip(places, parts, zip(*full, strict=True), strict=bool(full)):
+                codes.append(np.fromiter(map(home.__getitem__, cells), dtype=np.int64, count=len(full)))
+        columns = {}
+        for name, home, codes in zip(names, places, parts, strict=True):
+            found = _renumbered(list(home), np.concatenate(codes))
+            columns[name] = Column.of(()) if found is None else found
+        return cls(columns)
 
     @classmethod
     def _of_parquet(cls, file: Path) -> Table:
@@ -251,8 +284,7 @@ class Table:
 
     @classmethod
     def _of_rows(cls, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
-        if not names or len(set(names)) != len(names):
-            raise InvalidParameter("file", list(names), "columns with a different name each")
+        _check_names(names)
         columns = zip(*rows, strict=True) if rows else ([] for _ in names)
         return cls({name: Column.of(cells) for name, cells in zip(names, columns, strict=True)})
 
@@ -306,5 +338,7 @@ class Table:
         with file.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream)
             writer.writerow(self.names)
-            writer.writerows(zip(*self.columns().values(), strict=True))
+            for start in range(0, len(self), _LINES):
+                some = self.taken(np.arange(start, min(start + _LINES, len(self))))
+                writer.writerows(zip(*some.columns().values(), strict=True))
         return file

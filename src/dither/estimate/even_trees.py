@@ -24,6 +24,8 @@ from numpy.typing import ArrayLike, NDArray
 from dither.errors import InvalidParameter
 
 Floats = NDArray[np.float64]
+#: Estimates, their variances, and the logarithms of the evidence.
+Said = tuple[Floats, Floats, Floats]
 
 _ROUNDS: Final = 6
 #: Halves of a block that is not even differ by normal amounts of these variances, as multiples of the noise.
@@ -46,7 +48,7 @@ class _Level:
     """
 
     count: Floats
-    even: tuple[Floats, Floats, Floats]
+    even: Said
     inside: NDArray[np.intp]
 
 
@@ -91,7 +93,7 @@ def _levels(measured: dict[int, tuple[Floats, float]], cells: int, begins: Array
     runs = np.zeros(cells, dtype=np.intp) if begins is None else np.cumsum(np.asarray(begins, dtype=np.intp))
     first, variance = measured[0]
     count = np.ones(cells)
-    even = (first, np.full(cells, variance), np.zeros(cells))
+    even: Said = (first, np.full(cells, variance), np.zeros(cells))
     found = [_Level(count, even, np.zeros(cells, dtype=np.intp))]
     while count.size > 1:
         height = len(found)
@@ -105,7 +107,7 @@ def _levels(measured: dict[int, tuple[Floats, float]], cells: int, begins: Array
         logs = evidence[0] + evidence[1] + np.log(total / left) + np.log(total / right) + joined[2]
         count, even = np.append(total, count[-last:] if last else []), (joined[0], joined[1], logs)
         if last:
-            even = tuple(np.append(new, old[-1:]) for new, old in zip(even, found[-1].even, strict=True))
+            even = _with_last(even, found[-1].even)
         if height in measured:
             even = _seen(even, *measured[height])
         starts = np.arange(count.size) << height
@@ -119,7 +121,7 @@ def _round(
 ) -> tuple[Floats, Floats, Floats]:
     """Return the estimates under what is thought of evenness and differences, and what is thought next."""
     estimate, variance, _ = levels[0].even
-    total = (estimate, variance, levels[0].even[2])
+    total: Said = (estimate, variance, levels[0].even[2])
     ups = [total]
     weights, shrinks, guesses = [], [], []
     for height, level in enumerate(levels[1:], start=1):
@@ -134,11 +136,11 @@ def _round(
         guess = np.exp(logs - top)
         mass = guess.sum(axis=1)
         guess /= mass[:, None]
-        split = (left + right, noise_left + noise_right, log_left + log_right + top[:, 0] + np.log(mass))
+        split: Said = (left + right, noise_left + noise_right, log_left + log_right + top[:, 0] + np.log(mass))
         chance = evenness[height][level.inside]
         if level.count.size > pairs:
             # The last block has no second half: it is its first one.
-            split = tuple(np.append(new, old[-1:]) for new, old in zip(split, total, strict=True))
+            split = _with_last(split, total)
             chance[-1] = 0.0
         if height in measured:
             split = _seen(split, *measured[height])
@@ -160,7 +162,7 @@ def _round(
 
 def _down(
     levels: list[_Level],
-    ups: list[tuple[Floats, Floats, Floats]],
+    ups: list[Said],
     weights: list[Floats],
     shrinks: list[Floats],
     guesses: list[Floats],
@@ -197,13 +199,19 @@ def _halves(values: Floats) -> tuple[Floats, Floats]:
     return values[: 2 * pairs : 2], values[1 : 2 * pairs : 2]
 
 
+def _with_last(pairs: Said, below: Said) -> Said:
+    """Return what is said of blocks with two halves, and of the last block, which has one, what is said of that."""
+    mean, noise, mass = (np.append(new, old[-1:]) for new, old in zip(pairs, below, strict=True))
+    return mean, noise, mass
+
+
 def _product(mean: Floats, noise: Floats, other: Floats, other_noise: float | Floats) -> tuple[Floats, Floats, Floats]:
     """Return the normal density that is the product of two, and the logarithm of its mass."""
     total = noise + other_noise
     return mean + noise / total * (other - mean), noise * other_noise / total, _log_normal(other - mean, total)
 
 
-def _seen(said: tuple[Floats, Floats, Floats], released: Floats, variance: float) -> tuple[Floats, Floats, Floats]:
+def _seen(said: Said, released: Floats, variance: float) -> Said:
     """Return what is known of totals once their own noisy numbers are known as well."""
     mean, noise, mass = _product(said[0], said[1], released, variance)
     return mean, noise, said[2] + mass

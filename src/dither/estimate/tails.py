@@ -14,12 +14,19 @@ Least-squares estimates are such combinations, of hundreds of draws with differe
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
+from typing import Final
+
+import numpy as np
 
 from dither.errors import InvalidParameter
 
 # Widens bounds by far more than the error of the float functions that compute them.
 _OUTWARDS = 1 + 1e-9
+#: Numbers of equal weights for which reaches are computed, and pieces of the sum from above.
+_EQUAL: Final = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256)
+_PIECES: Final = 2000
 
 
 def laplace_combination_reach(variance: float, failure: float, terms: float = 1.0) -> float:
@@ -59,6 +66,11 @@ def many_laplace_reach(variance: float, failure: float, *, terms: float, narrowe
     independent of X and has mean 0. So |sum a_i X_i| is at most |sum a_i L_i| + |sum a_i R_i|; and Hoeffding's lemma
     for each fraction gives P[|sum a_i R_i| > r] <= 2 e^(-r^2 / sum a_i^2). The failure is divided among the three.
 
+    A second bound is less where it counts. Y = sum a_i R_i is symmetric and independent of Z = sum a_i X_i. Where
+    |Z| > x, also |Z + Y| > x - r, unless Y is of the other sign and beyond r. So P[|Z| > x] is at most
+    P[|Z + Y| > x - r] / (1 - P[|Y| > r] / 2). The first is bounded by ``mixture_reach``. A fraction of an exponential
+    variable has a variance of at most 1/12, so that P[|Y| > r] <= sum a_i^2 / (6 r^2), by Chebyshev.
+
     Args:
         variance: that of the same combination of continuous Laplace noise: sum of 2 (a_i s_i)^2.
         failure: the probability to stay below.
@@ -72,14 +84,65 @@ def many_laplace_reach(variance: float, failure: float, *, terms: float, narrowe
     _checked(variance, failure)
     if not (terms > 0 and narrowest > 0):
         raise InvalidParameter("terms", terms, "a number above 0, and scales above 0")
-    found = laplace_combination_reach(variance, failure, terms)
+    found, squares = laplace_combination_reach(variance, failure, terms), variance / (2 * narrowest**2)
     for others in (1e-3, 1e-2, 0.04, 0.1, 0.25):
         wide = _gamma_excess(max(terms, 1e-9), math.log(2 / (others * failure)))
         normal = -NormalDist().inv_cdf((1 - others) * failure / 2)
-        squares = variance / (2 * narrowest**2)
         fractions = math.sqrt(squares * math.log(4 / (others * failure)))
         found = min(found, math.sqrt(variance * (1 + wide)) * normal + fractions)
+    length = math.sqrt(squares)
+    for far in (0.0, 0.5, 0.6, 0.75, 1.0, 1.5, 2.5):
+        beyond = min(1.0, 2 * math.exp(-far * far), 1 / (6 * far * far) if far else 1.0)
+        mixed = mixture_reach((1 - beyond / 2) * failure, terms)
+        found = min(found, math.sqrt(variance) * mixed + far * length)
     return found * _OUTWARDS
+
+
+def mixture_reach(failure: float, terms: float) -> float:
+    """Return c with P[|Z| > c] <= failure for a combination Z of continuous Laplace variables, of variance 1.
+
+    Given V = sum b_i E_i, with exponential E_i and weights b_i that add up to 1, Z is normal of variance V, so that
+    P[|Z| > c] = E[g(V)] with g(v) = 2 (1 - Phi(c / sqrt(v))). g is convex up to v = c^2 / 3 and concave from there on.
+    Let h be g up to there, and its tangent afterwards: it is convex, and nowhere below g. So E[h(V)] is a convex and
+    symmetric function of the weights, and largest where they are most unequal. If none is above 1 / m, for a whole m,
+    these are m equal ones, which majorise all others: E[h(V)] is at most E[h(G)], where G is the mean of m exponential
+    variables. E[h(G)] is added up from above: g rises.
+
+    Args:
+        failure: the probability to stay below.
+        terms: no weight is above 1 over this; at least 1.
+
+    >>> round(mixture_reach(0.05, 1), 2), round(mixture_reach(0.05, 1e6), 2)
+    (2.16, 1.96)
+
+    """
+    return _mixture_reach(failure, max(many for many in _EQUAL if many <= max(terms, 1)))
+
+
+@lru_cache(maxsize=256)
+def _mixture_reach(failure: float, equal: int) -> float:
+    low, high = 0.0, 2.0
+    while _mixture_tail(high, equal) > failure:
+        high *= 2
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if _mixture_tail(middle, equal) <= failure else (middle, high)
+    return high
+
+
+def _mixture_tail(reach: float, equal: int) -> float:
+    """Return an upper bound of E[h(G)]."""
+    from scipy.special import erfc, gammaincc
+
+    turn = reach * reach / 3
+    ends = np.linspace(0, turn, _PIECES + 1)
+    above = gammaincc(equal, equal * ends)
+    tails = erfc(reach / np.sqrt(2 * ends[1:]))
+    below = float(tails @ (above[:-1] - above[1:]))
+    # The tangent at the turn, where reach / sqrt(v) is the root of 3.
+    slope = math.exp(-1.5) / math.sqrt(2 * math.pi) * math.sqrt(3) / turn
+    beyond = float(gammaincc(equal + 1, equal * turn)) - turn * float(above[-1])
+    return (below + math.erfc(math.sqrt(1.5)) * float(above[-1]) + slope * beyond) * _OUTWARDS
 
 
 def _gamma_excess(terms: float, wanted: float) -> float:

@@ -114,7 +114,7 @@ def _listed(cells: NDArray[Any] | list[Any]) -> list[Any]:
     return cells if isinstance(cells, list) else cells.tolist()
 
 
-def _columns(keys: Sequence[Any], width: int) -> tuple[list[Values], int]:
+def key_columns(keys: Sequence[Any], width: int) -> tuple[list[Values], int]:
     """Return the keys of an answer as columns; what is not a tuple of that width is left out."""
     if isinstance(keys, ColumnRows) and len(keys.columns) == width:
         return list(keys.columns), len(keys)
@@ -165,7 +165,7 @@ class Edges(GraphSource):
 
     def counted(self, answer: Aggregated) -> NDArray[np.int64]:
         """Return the edges of an answer; what is no edge is as if not there."""
-        columns, length = _columns(answer.keys, 2)
+        columns, length = key_columns(answer.keys, 2)
         ends = np.column_stack([self.numbers(column, length) for column in columns])
         return limited(canonical(ends, self.nodes, directed=self.graph.directed), self.graph.edges)
 
@@ -208,7 +208,7 @@ class EdgeDegrees(GraphSource):
 
     def read(self, engine: Engine) -> NDArray[np.int64]:
         """Return the degrees, by the number of the node; 0 for a node that does not occur."""
-        (nodes, degrees), length = _columns(engine.aggregate(self.asked).keys, 2)
+        (nodes, degrees), length = key_columns(engine.aggregate(self.asked).keys, 2)
         places = self.numbers(nodes, length)
         found = np.zeros(self.nodes, dtype=np.int64)
         is_node = places >= 0
@@ -273,7 +273,7 @@ class EdgeWeights(GraphSource):
 
     def read(self, engine: Engine) -> NDArray[np.int64]:
         """Return the edges in increasing order, with the smallest of their weights; a missing one is the largest."""
-        (*ends, given), length = _columns(engine.aggregate(self.asked).keys, 3)
+        (*ends, given), length = key_columns(engine.aggregate(self.asked).keys, 3)
         low, high = self.bounds
         cells = [None] * length if given is None else _listed(given)
         inside = (min(max(each, low), high) if type(each) is int else high for each in cells)

@@ -69,6 +69,7 @@ _EVERY: Final = (
         "hierarchical", lambda loss, shape: histograms.HierarchicalHistogram.calibrated(loss, cells=shape[0]), 1, False
     ),
     Method("pruned", lambda loss, shape: histograms.PrunedHistogram.calibrated(loss, cells=shape[0]), 1, False),
+    Method("pruned-plane", lambda loss, shape: histograms.PrunedPlane.calibrated(loss, shape=shape), 2, False),
     Method("privelet", lambda loss, shape: Privelet.calibrated(loss, sensitivity=1, shape=shape), None, False),
     Method("quad-tree", lambda loss, shape: histograms.QuadTree.calibrated(loss, shape=shape), 2, False),
     Method(

@@ -16,10 +16,11 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final, NoReturn
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route as Path
 
 import dither
@@ -33,8 +34,11 @@ from dither.service.governing import Governing, number_of
 from dither.service.jobs import Jobs
 from dither.service.limits import Limits
 from dither.service.logs import Log
-from dither.service.pace import Pace, sent_after
+from dither.service.metrics import Metrics
+from dither.service.oidc import Issuer
+from dither.service.pace import Timing, TooLate, sent_after
 from dither.service.problems import (
+    ELSEWHERE,
     FAILED,
     MEDIA_TYPE,
     NOT_ALLOWED,
@@ -50,11 +54,13 @@ from dither.service.queue import FairPool, LineFull
 from dither.service.releasing import Releasing
 from dither.service.routes import BY_NAME, ROUTES, Route, openapi
 from dither.service.settings import Settings
-from dither.service.sign_in import Link, link_page
+from dither.service.sign_in import Link
+from dither.service.signing_in import SigningIn, shown_token
 from dither.service.talking import Talking
 
 LARGEST_BODY: Final = 2**20
 LONGEST_HEADERS: Final = 2**14
+DEEPEST: Final = 200
 _DOORS: Final = 2
 _READERS: Final = 4
 _HEADERS: Final = {
@@ -66,7 +72,7 @@ _HEADERS: Final = {
 _NOBODY: Final = ""
 
 
-class Service(Releasing, Governing, Talking):
+class Service(SigningIn, Releasing, Governing, Talking):
     """A desk behind HTTP.
 
     Args:
@@ -74,25 +80,36 @@ class Service(Releasing, Governing, Talking):
         settings: how.
         log: where one line is written for every request.
         link: the one that works once, if there is one.
+        metrics: where requests are counted.
 
     """
 
-    def __init__(self, desk: Desk, settings: Settings, log: Log, link: Link | None = None) -> None:
+    def __init__(
+        self, desk: Desk, settings: Settings, log: Log, link: Link | None = None, metrics: Metrics | None = None
+    ) -> None:
         self.desk, self.settings, self.log = desk, settings, log
+        self.metrics = metrics or Metrics()
         self._link = link
         self._limits = Limits(settings.requests_per_second)
         # Whoever shows a token does not wait for what others have planned.
         self._doors = FairPool(_DOORS, "door")
         self._readers = FairPool(_READERS, "read")
-        many = settings.releasing or (os.cpu_count() or 1) + 2
+        many = -(-(settings.releasing or (os.cpu_count() or 1) + 2) // settings.workers)
+        self._timing = Timing.read(settings.timing)
         # Those that are held back do nothing meanwhile.
-        self._releasing = FairPool(many if settings.timing == "off" else 2 * many, "release")
+        self._releasing = FairPool(many if self._timing.way == "off" else 2 * many, "release")
         self._jobs = Jobs(self._releasing, desk.curator.books)
         self._stopping = threading.Event()
+        self._issuer = Issuer.of(settings)
 
     @property
     def _is_stopping(self) -> bool:
         return self._stopping.is_set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no release is under way."""
+        return self._releasing.is_idle
 
     def application(self) -> Starlette:
         """Return the ASGI application."""
@@ -131,8 +148,10 @@ class Service(Releasing, Governing, Talking):
 
         async def endpoint(request: Request) -> Response:
             begun, name, person = time.monotonic(), uuid.uuid4().hex, _NOBODY
+            request.state.facts = {}
             try:
                 _check_headers(request)
+                check_site(request)
                 bearer = None if route.roles is None else await self._admitted(route, request)
                 person = bearer.person.name if bearer else _NOBODY
                 body = None if route.body is None else await _read_body(request)
@@ -141,7 +160,7 @@ class Service(Releasing, Governing, Talking):
                 response = _told(refused.problem, refused.headers)
             except NotYours:
                 response = _told(NOT_THERE)
-            except LineFull:
+            except (LineFull, TooLate):
                 response = _told(STOPPING if self._is_stopping else TOO_MANY, {"Retry-After": "1"})
             except asyncio.CancelledError:
                 if not self._is_stopping:
@@ -154,28 +173,35 @@ class Service(Releasing, Governing, Talking):
             for header, value in _HEADERS.items():
                 response.headers.setdefault(header, value)
             response.headers["X-Request-Id"] = name
-            self.log.write(
-                request=name,
-                route=route.name,
-                person=person,
-                dataset=str(request.path_params.get("dataset", ""))[:64],
-                status=response.status_code,
-                entry=response.headers.get("Dither-Entry", ""),
-                seconds=sent_after(time.monotonic() - begun, "buckets"),
-            )
+            self._write_down(request, response, begun, {"request": name, "route": route.name, "person": person})
             return response
 
         return endpoint
+
+    def _write_down(self, request: Request, response: Response, begun: float, who: Mapping[str, str]) -> None:
+        """Write one line about a request, and count it; what names nothing that is there is not repeated."""
+        seconds, status = sent_after(time.monotonic() - begun, "buckets"), response.status_code
+        is_named = who["person"] and status != 404
+        self.log.write(
+            **who,
+            dataset=str(request.path_params.get("dataset", ""))[:64] if is_named else "",
+            status=status,
+            entry=response.headers.get("Dither-Entry", ""),
+            **request.state.facts,
+            seconds=seconds,
+        )
+        self.metrics.count(who["route"], status, seconds)
+        self.metrics.set_waiting(self._releasing.waiting)
 
     async def _admitted(self, route: Route, request: Request) -> Bearer:
         """Return who asks, or refuse: a wrong token and none are told apart by nothing."""
         if self._is_stopping:
             raise Refused(STOPPING, {"Retry-After": "5"})
         address = request.client.host if request.client else _NOBODY
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        scheme, token = shown_token(request)
         work = self._doors.submit(address, lambda: self.desk.people.authenticate(token.strip()))
         bearer = await asyncio.wrap_future(work)
-        if bearer is None or scheme.lower() != "bearer":
+        if bearer is None or scheme != "bearer":
             # Who shows a token that holds is let in whatever others at the same address do.
             if not self._limits.admits_stranger(address):
                 raise Refused(TOO_MANY, {"Retry-After": "10"})
@@ -191,10 +217,6 @@ class Service(Releasing, Governing, Talking):
     async def _read(self, person: str, work: Callable[[], Any]) -> Any:
         return await asyncio.wrap_future(self._readers.submit(person, work))
 
-    def _pace(self) -> Pace:
-        """Return when what begins now may be seen."""
-        return Pace(time.monotonic(), self.settings.timing, self._stopping)
-
     # Routes.
 
     async def _health(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
@@ -206,13 +228,6 @@ class Service(Releasing, Governing, Talking):
 
     async def _openapi(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
         return JSONResponse(openapi(dither.__version__))
-
-    async def _sign_in(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
-        link, code = self._link, str(request.path_params["code"])
-        token = None if link is None else await self._read(_NOBODY, lambda: link.token(code))
-        if token is None:
-            return _told(Problem(410, "LinkUsed", "the link was used, or its ten minutes are over; start again"))
-        return HTMLResponse(link_page(token))
 
     async def _me(self, _request: Request, bearer: Bearer, _body: Any) -> Response:
         return JSONResponse(await self._read(bearer.person.name, lambda: self.desk.me(bearer)))
@@ -293,6 +308,9 @@ class Service(Releasing, Governing, Talking):
         key = await self._read(_NOBODY, lambda: str(self.desk.receipts.public_key))
         return Response(f"{key}\n", media_type="text/plain; charset=utf-8")
 
+    async def _keys(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        return JSONResponse({"changes": await self._read(_NOBODY, lambda: self.desk.receipts.changes)})
+
     async def _checkpoint(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
         note = await self._read(_NOBODY, lambda: self.desk.receipts.checkpoint())
         return Response(note, media_type="text/plain; charset=utf-8")
@@ -311,6 +329,19 @@ def _check_headers(request: Request) -> None:
         raise Refused(Problem(431, "HeadersTooLarge", f"headers of at most {LONGEST_HEADERS} bytes together"))
 
 
+def check_site(request: Request) -> None:
+    """Refuse what a page of another site makes a browser send; programs send neither header."""
+    if request.method in ("GET", "HEAD"):
+        return
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    if site is not None:
+        is_ours = site in ("same-origin", "none")
+    else:
+        is_ours = origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    if not is_ours:
+        raise Refused(ELSEWHERE)
+
+
 async def _read_body(request: Request) -> dict[str, Any]:
     """Return the body as an object, or refuse it; encoded ones are not unpacked."""
     if request.headers.get("content-encoding", "identity") != "identity":
@@ -324,8 +355,15 @@ async def _read_body(request: Request) -> dict[str, Any]:
         if size > LARGEST_BODY:
             raise Refused(Problem(413, "TooLarge", f"a body of at most {LARGEST_BODY} bytes"))
         parts.append(part)
+    return read_object(b"".join(parts))
+
+
+def read_object(content: bytes) -> dict[str, Any]:
+    """Return the object that a body is, or refuse it; nothing in it is called, imported or opened."""
+    if _nests(content):
+        raise InvalidParameter("body", "a deep tree", f"one object in JSON, at most {DEEPEST} levels deep")
     try:
-        body = json.loads(b"".join(parts), object_pairs_hook=_pairs, parse_float=_no_float, parse_constant=_no_float)
+        body = json.loads(content, object_pairs_hook=_pairs, parse_float=_no_float, parse_constant=_no_float)
     except DitherError:
         raise
     except (ValueError, RecursionError):
@@ -333,6 +371,27 @@ async def _read_body(request: Request) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise InvalidParameter("body", type(body).__name__, "one object in JSON")
     return body
+
+
+def _nests(content: bytes) -> bool:
+    """Whether there may be more levels than anybody needs: brackets in texts count, where there are very many."""
+    if content.count(b"[") + content.count(b"{") <= DEEPEST:
+        return False
+    depth, is_text, is_quoted = 0, False, False
+    for sign in content:
+        if is_quoted:
+            is_quoted = False
+        elif is_text:
+            is_quoted, is_text = sign == 0x5C, sign != 0x22
+        elif sign == 0x22:
+            is_text = True
+        elif sign in b"[{":
+            depth += 1
+            if depth > DEEPEST:
+                return True
+        elif sign in b"]}":
+            depth -= 1
+    return False
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from dither.curator.card import Card
@@ -20,7 +20,7 @@ from dither.curator.ledger import Account, Balance, Receipt
 from dither.curator.ledger.interface import checked_name
 from dither.curator.offers import call_of
 from dither.curator.price import Room
-from dither.curator.receipts import PublicKey, read_receipt, verify_receipt
+from dither.curator.receipts import PublicKey, read_receipt, successor, verify_receipt
 from dither.curator.session import Session
 from dither.curator.words import write_words
 from dither.data import wire
@@ -37,6 +37,7 @@ from dither.errors import (
 from dither.lift.offer import Offer
 from dither.privacy import Loss
 from dither.publish.queries import QueryResult
+from dither.service.kept import configuration, kept_token
 from dither.service.problems import error_of
 from dither.service.talks import RemoteStream, RemoteTalk
 from dither.service.transport import Reply, Transport
@@ -45,6 +46,10 @@ VARIABLE: Final = "DITHER_TOKEN"
 #: For how many seconds an answer is waited for before it is asked for again.
 PATIENCE: Final = 30.0
 _ELSEWHERE: Final = "asked where the rows are: it is not offered from elsewhere"
+
+
+class KeyChanged(UserWarning):
+    """A service signs with another key than before, and the one before has signed it."""
 
 
 @dataclass(frozen=True)
@@ -345,7 +350,7 @@ class Connection(Closing):
     def key(self) -> PublicKey:
         """Return the key of the service: the first that was seen at this address, kept in the user's configuration."""
         shown = self._transport.get("v1", "key").content.decode().strip()
-        path = _configuration() / "keys.json"
+        path = configuration() / "keys.json"
         try:
             known = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -354,10 +359,23 @@ class Connection(Closing):
         if kept is None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps({**known, self._transport.url: shown}, indent=1), encoding="utf-8")
+        elif kept != shown and self._is_successor(str(kept), shown):
+            path.write_text(json.dumps({**known, self._transport.url: shown}, indent=1), encoding="utf-8")
+            warnings.warn(
+                KeyChanged(f"{self._transport.url} signs with a new key, as the old one has signed"), stacklevel=2
+            )
         elif kept != shown:
             rule = f"the one that was seen first at {self._transport.url}; if it was changed on purpose, edit {path}"
             raise InvalidParameter("key", shown, rule)
         return PublicKey.read(shown)
+
+    def _is_successor(self, kept: str, shown: str) -> bool:
+        """Whether the key that was seen first has signed the one that is shown."""
+        try:
+            changes = self._transport.get("v1", "keys").json()["changes"]
+            return str(successor(changes, PublicKey.read(kept))) == shown
+        except (DitherError, ValueError, KeyError, TypeError):
+            return False
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -372,22 +390,19 @@ def connect(url: str, token: str | None = None) -> Connection:
 
     Args:
         url: where the service is.
-        token: yours; else the variable DITHER_TOKEN, else the file ``token`` in the user's configuration.
+        token: yours; else the variable DITHER_TOKEN, else what ``dither login`` kept for this address, else the file
+            ``token`` in the user's configuration.
 
     """
-    given = token or os.environ.get(VARIABLE) or _kept_token()
+    given = token or os.environ.get(VARIABLE) or kept_token(url) or _kept_token()
     if not given:
         raise NotFound(f"no token is known for {url}: give one, or set {VARIABLE}; 'dither token new' makes one")
     return Connection(Transport(url, given))
 
 
-def _configuration() -> Path:
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "dither"
-
-
 def _kept_token() -> str | None:
     try:
-        return (_configuration() / "token").read_text(encoding="utf-8").strip()
+        return (configuration() / "token").read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return None
 

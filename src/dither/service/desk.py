@@ -6,6 +6,7 @@ has no grant for are the same to them.
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 from collections import OrderedDict
@@ -25,9 +26,9 @@ from dither.curator.delivering import (
     usual_key,
 )
 from dither.curator.folder import Curator
-from dither.curator.held_back import Wait, held_back
 from dither.curator.history import history_of
-from dither.curator.ledger import Balance, Receipt
+from dither.curator.ledger import Account, Balance, Receipt
+from dither.curator.ledger.books import Books
 from dither.curator.offers.planned_size import planned_within
 from dither.curator.people import Bearer, Grant, People, Role
 from dither.curator.receipts import Log, receipt_text
@@ -38,8 +39,10 @@ from dither.data import wire
 from dither.errors import DitherError, InvalidParameter, NotFound
 from dither.privacy import Loss
 from dither.service.deciding import PAGE, Deciding, NotYours, check_fields, paged, read_loss, terms_record
-from dither.service.going_on import TURNS, GoingOn
+from dither.service.going_on import TURNS, GoingOn, held
 from dither.service.jobs import Ticket
+from dither.service.pace import Pace, Strict
+from dither.service.settings import Settings
 
 #: How many sessions a thread keeps open.
 _KEPT: Final = 16
@@ -193,8 +196,10 @@ class Desk(Deciding, GoingOn):
         asked = json.dumps({"verb": wanted.verb, "words": wanted.words}, sort_keys=True)
         ticket = Ticket(name, bearer.person.name, key, digest, asked)
         former = () if wanted.key else (former_key(planned.request, self._here.edition),)
+        whose = None if self._shares else [bearer.person.name]
         for known in (key, *former):
-            for receipt in self.curator.ledger.find_answers(known, name):
+            # By the beginning of the key, for which there is an index.
+            for receipt in self.curator.ledger.answers_that_begin(name, known, whose):
                 is_mine = receipt.account.analyst == bearer.person.name
                 is_the_same = receipt.key == known and receipt.request_digest == digest
                 if is_the_same and (is_mine or self._is_shared(receipt)):
@@ -222,14 +227,14 @@ class Desk(Deciding, GoingOn):
         raise NotFound("no stored answer of yours is called so")
 
     def release(
-        self, bearer: Bearer, wanted: Wanted, wait: Wait | None = None, ticket: Ticket | None = None
+        self, bearer: Bearer, wanted: Wanted, pace: Pace | Strict | None = None, ticket: Ticket | None = None
     ) -> Receipt:
         """Debit, run and store a release, or find what is stored for its key.
 
         Args:
             bearer: who asks.
             wanted: what.
-            wait: holds back the steps that others could see; None for at once.
+            pace: when the steps that others could see may be seen; None for at once.
             ticket: the request as it was looked up before; refused where the rows or what is declared have changed.
 
         """
@@ -240,7 +245,7 @@ class Desk(Deciding, GoingOn):
         if ticket is not None and (ticket.key, ticket.digest) != (key, planned.request.digest):
             rule = "about the rows and what is declared as they were when it was asked: ask anew"
             raise InvalidParameter("request", ticket.name, rule)
-        with held_back(wait):
+        with held(pace, planned.steps):
             return planned.carry_out(key)
 
     def answer(self, bearer: Bearer, name: str, entry: str) -> Receipt:
@@ -297,12 +302,13 @@ class Desk(Deciding, GoingOn):
         return receipt_text(self.receipts.receipt(self.published_answer(number).entry)).encode()
 
     def ready(self) -> bool:
-        """Whether the ledger can be read."""
+        """Whether the ledger can be read and is not behind its anchor, and the key that signs receipts is there."""
+        ledger = self.curator.ledger
         try:
-            self.curator.ledger.datasets()
-        except DitherError:
+            _ = self.receipts.public_key
+            return isinstance(ledger, Books) and ledger.contradiction() is None
+        except (DitherError, OSError):
             return False
-        return True
 
     # Sessions.
 
@@ -331,14 +337,16 @@ class Desk(Deciding, GoingOn):
             self._kept.append(kept)
         # Other rows, or another declaration, need another session.
         edition, changed = self._state(grant.dataset)
-        mark = (grant.dataset, name, bearer.person.name, edition, changed)
+        mark = (grant.dataset, name, edition, changed)
         # Read before the rows are opened: an answer is never kept for an edition that came later.
         self._here.edition = edition
-        session = kept.pop(mark, None) or self.curator.session(name, analyst=bearer.person.name)
+        person = bearer.person.name
+        session = kept.pop(mark, None) or self.curator.session(name, analyst=person)
         kept[mark] = session
         while len(kept) > _KEPT:
             kept.popitem(last=False)[1].close()
-        return session
+        # Tables are opened once for all people who ask about them.
+        return session if session.account.analyst == person else _beside(session, person)
 
     def _state(self, registered: str) -> tuple[int, int]:
         """Return what changes when a data set is added anew, here or on a machine that shares the ledger."""
@@ -352,6 +360,24 @@ class Desk(Deciding, GoingOn):
 
     def _granted(self, grant: Grant) -> dict[str, Any]:
         return {"dataset": self.curator.called(grant.dataset), **terms_record(grant)}
+
+
+def desk_of(curator: Curator, settings: Settings) -> Desk:
+    """Return the desk of a folder, as the settings of its service say.
+
+    Args:
+        curator: the folder.
+        settings: of the service.
+
+    """
+    return Desk(curator, shares_answers=settings.answers == "team", largest_table=settings.largest_table)
+
+
+def _beside(session: Session, analyst: str) -> Session:
+    """Return a session of another analyst on the same tables; both take turns."""
+    other = copy.copy(session)
+    other.account = Account(session.dataset.name, analyst)
+    return other
 
 
 def balance_record(balance: Balance) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from dither.curator.conversations import Talk
-from dither.curator.held_back import Wait, held_back
+from dither.curator.held_back import held_back
 from dither.curator.offers.planned_size import planned_within
 from dither.curator.people import Bearer
 from dither.curator.session import Session
@@ -20,6 +20,7 @@ from dither.curator.streams.stream import Stream
 from dither.curator.words import read_words
 from dither.errors import InvalidParameter
 from dither.service.deciding import check_fields
+from dither.service.pace import Pace, Strict
 
 MOST_QUESTIONS: Final = 1000
 TURNS: Final = 64
@@ -45,13 +46,13 @@ class GoingOn:
             return _talk_record(talk) | {"answers": [one.to_dict() for one in talk.answers(confidence=confidence)]}
 
     def open_conversation(
-        self, bearer: Bearer, name: str, body: Mapping[str, Any], wait: Wait | None = None
+        self, bearer: Bearer, name: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
     ) -> dict[str, Any]:
         """Pay for a conversation, or find it open."""
         called, words = self._named(bearer, name, body)
         alone = self._alone(bearer, name, "conversation", called)
         limits = planned_within(self._largest)
-        with alone as session, held_back(wait), limits, session.conversation(called, **words) as talk:
+        with alone as session, held(pace), limits, session.conversation(called, **words) as talk:
             return _talk_record(talk)
 
     def converse(self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,12 +83,12 @@ class GoingOn:
             return _stream_record(stream) | {"answers": stream.answers(*ticks, confidence=confidence).to_stored()}
 
     def open_stream(
-        self, bearer: Bearer, name: str, body: Mapping[str, Any], wait: Wait | None = None
+        self, bearer: Bearer, name: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
     ) -> dict[str, Any]:
         """Pay for a query on a stream, or find it open."""
         called, words = self._named(bearer, name, body)
         alone = self._alone(bearer, name, "stream", called)
-        with alone as session, held_back(wait), session.stream(called, **words) as stream:
+        with alone as session, held(pace), session.stream(called, **words) as stream:
             return _stream_record(stream)
 
     def release_ticks(self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,6 +122,18 @@ class GoingOn:
         place = session.dataset.name, bearer.person.name, kind, called
         with self._turns[hash(place) % len(self._turns)], _naming_words(kind):
             yield session
+
+
+def held(pace: Pace | Strict | None, steps: int = 1) -> contextlib.AbstractContextManager[None]:
+    """Hold back the steps of a release whose turn has come, so that others see them at their times.
+
+    Args:
+        pace: when they may be seen; None for at once.
+        steps: how many answers it stores, one after another.
+
+    """
+    begun = None if pace is None else pace.begin(steps)
+    return held_back(None if begun is None else begun.wait, draws_first=begun is not None and begun.draws_first)
 
 
 @contextlib.contextmanager

@@ -83,6 +83,7 @@ NOT_KNOWN: Final = Problem(
     401, "NotAuthenticated", "no token was sent (Authorization: Bearer ...), or one that is unknown, revoked or expired"
 )
 NOT_ALLOWED: Final = Problem(403, "NotAllowed", "your role or your token's scope does not reach this")
+ELSEWHERE: Final = Problem(403, "OtherSite", "sent by a page of another site; pages of this one and programs may ask")
 FAILED: Final = Problem(500, "EngineFailure", _FIXED)
 TOO_MANY: Final = Problem(429, "TooManyRequests", "too many requests at once; come again in a second")
 STOPPING: Final = Problem(503, "Stopping", "the service is stopping; nothing was debited: come again in a moment")

@@ -87,6 +87,12 @@ class FairPool:
         with self._changed:
             return sum(len(line) for line in self._lines.values())
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being done."""
+        with self._changed:
+            return not self._busy
+
     def drop(self) -> None:
         """Take nothing more, and drop what waits."""
         with self._changed:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import threading
 import time
 from abc import abstractmethod
 from collections.abc import Callable
@@ -21,20 +22,31 @@ from starlette.responses import JSONResponse, Response
 from dither.curator.delivering import is_usual
 from dither.curator.ledger import Receipt
 from dither.curator.people import Bearer
-from dither.errors import ApprovalPending, InvalidParameter, RequestCancelled
+from dither.errors import (
+    ApprovalPending,
+    BudgetExceeded,
+    DataSetNotOpen,
+    InvalidParameter,
+    KeyReused,
+    NotApproved,
+    RequestCancelled,
+)
 from dither.service.desk import Desk, Wanted, wanted_of
 from dither.service.forms import check_form
 from dither.service.jobs import WAITING, Jobs, Progress, Ticket
-from dither.service.pace import Pace
+from dither.service.metrics import Metrics
+from dither.service.pace import Pace, Strict, Timing, TooLate
 from dither.service.problems import STOPPING, Problem, Refused
 from dither.service.queue import LineFull
 from dither.service.routes import BY_NAME
+from dither.service.waiting import has_ended, outcome
 
 LONGEST_KEY: Final = 200
 #: How long a client that asks how far its job has come is made to wait, at most.
 LONGEST_WAIT: Final = 60.0
 _PAUSE: Final = 0.5
 _WAIT: Final = re.compile(r"^wait=([0-9]{1,6})$")
+_NOT_DEBITED: Final = (BudgetExceeded, DataSetNotOpen, KeyReused, LineFull, NotApproved, RequestCancelled, TooLate)
 _DEBITED: Final = Problem(409, "NotCancelled", "it is debited already; its answer is stored when it is there")
 
 
@@ -43,7 +55,9 @@ class Releasing:
 
     desk: Desk
     _jobs: Jobs
-    _pace: Callable[[], Pace]
+    metrics: Metrics
+    _timing: Timing
+    _stopping: threading.Event
     _read: Callable[..., Any]
     _answered: Callable[..., Any]
 
@@ -53,36 +67,47 @@ class Releasing:
         """Whether nothing more is taken."""
 
     async def _release(self, request: Request, bearer: Bearer, body: Any) -> Response:
-        pace = self._pace()
+        came = self._timing.pace(str(body.get("verb")), self._stopping)
         # Before anything is paid for: what cannot be told in any form is not asked for.
         check_form(request.headers.get("accept", ""))
         wanted = wanted_of(str(request.path_params["dataset"]), body, _key_of(request))
-        person, patience = bearer.person.name, _patience(request)
+        person, patience, facts = bearer.person.name, _patience(request), request.state.facts
+        facts["verb"] = wanted.verb
         ticket, stored = await self._read(person, lambda: self.desk.looked_up(bearer, wanted))
+        facts["digest"] = ticket.digest
+        response: Response
         if stored is not None:
-            response: Response = await self._answered(request, bearer, wanted.dataset, stored)
+            self.metrics.count_answer(is_new=False)
+            response = await self._answered(request, bearer, wanted.dataset, stored)
             return response
         if self._is_stopping:
             raise Refused(STOPPING, {"Retry-After": "5"})
         await self._read(person, lambda: self._jobs.reopen(ticket))
         if patience == 0:
             await self._read(person, lambda: self._jobs.keep(ticket))
-        future = self._begun(bearer, wanted, ticket)
+        future = self._begun(bearer, wanted, ticket, came)
         try:
-            if not await _ended(future, patience):
+            if not await has_ended(future, came, patience):
                 if patience:
                     await self._read(person, lambda: self._jobs.keep(ticket))
                 return await self._told_later(person, wanted.dataset, ticket)
-            receipt = self._outcome(future, ticket)
+            receipt = self._outcome(future, ticket, came)
+            facts["charge"] = str(receipt.loss)
+            response = await self._answered(request, bearer, wanted.dataset, receipt)
+            self.metrics.count_answer(is_new=True)
+            return response
         except ApprovalPending:
+            came = self._at_once
             await self._read(person, lambda: self._jobs.keep(ticket))
             return await self._told_later(person, wanted.dataset, ticket)
+        except _NOT_DEBITED:
+            # Nothing was debited, and why is public.
+            came = self._at_once
+            raise
         finally:
             if future.done():
                 # Answer or failure: neither is told before its time.
-                await asyncio.sleep(pace.left())
-        found: Response = await self._answered(request, bearer, wanted.dataset, receipt)
-        return found
+                await asyncio.sleep(came.left())
 
     async def _job(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         """Tell how far a job has come; where ``Prefer: wait=S`` is sent, once it has ended."""
@@ -100,7 +125,7 @@ class Releasing:
                 await asyncio.sleep(min(_PAUSE, left))
             else:
                 with contextlib.suppress(Exception):
-                    await _ended(future, left)
+                    await has_ended(future, self._at_once, left)
 
     async def _cancel(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         dataset, name = str(request.path_params["dataset"]), str(request.path_params["job"])
@@ -110,12 +135,18 @@ class Releasing:
             raise Refused(_DEBITED)
         return await self._described(person, dataset, ticket, Progress("cancelled"), 200)
 
-    def _begun(self, bearer: Bearer, wanted: Wanted, ticket: Ticket) -> Future[Receipt]:
-        return self._jobs.begin(ticket, lambda: self.desk.release(bearer, wanted, self._pace().wait, ticket))
+    @property
+    def _at_once(self) -> Pace:
+        """The pace of what depends on public facts alone."""
+        return Pace(0.0, "off", self._stopping)
 
-    def _outcome(self, future: Future[Receipt], ticket: Ticket) -> Receipt:
+    def _begun(self, bearer: Bearer, wanted: Wanted, ticket: Ticket, came: Pace | Strict) -> Future[Receipt]:
+        return self._jobs.begin(ticket, lambda: self.desk.release(bearer, wanted, came, ticket), came.stored_by)
+
+    def _outcome(self, future: Future[Receipt], ticket: Ticket, came: Pace | Strict) -> Receipt:
         if not future.cancelled():
-            return future.result()
+            receipt: Receipt = outcome(future, came)
+            return receipt
         raise Refused(STOPPING, {"Retry-After": "5"}) if self._is_stopping else RequestCancelled(ticket.key)
 
     async def _looked_at(self, bearer: Bearer, dataset: str, name: str) -> tuple[Ticket, Progress]:
@@ -125,18 +156,28 @@ class Releasing:
 
         def look() -> Progress:
             row = self._jobs.row(ticket.dataset, person, ticket.name) or ticket.row
-            return self._jobs.progress(row)
+            return self._jobs.progress(row, self._strict(ticket))
 
         progress: Progress = await self._read(person, look)
         if progress.state == "queued" and progress.place is None and not self._is_stopping:
             # Others have agreed meanwhile, or whoever worked on it has died.
+            await self._read(person, lambda: self._jobs.keep(ticket))
+            wanted = self.desk.wanted(ticket, dataset)
             with contextlib.suppress(LineFull):
-                self._begun(bearer, self.desk.wanted(ticket, dataset), ticket)
+                self._begun(bearer, wanted, ticket, self._timing.pace(wanted.verb, self._stopping))
         return ticket, progress
 
+    def _strict(self, ticket: Ticket) -> float | None:
+        """Return after how many seconds a job has failed that has no answer, where times are strict."""
+        verb = self.desk.wanted(ticket, ticket.dataset).verb
+        return Strict(0.0, self._timing.seconds(verb)).stored_by if self._timing.way == "strict" else None
+
     async def _told_later(self, person: str, dataset: str, ticket: Ticket) -> Response:
-        row = ticket.row
-        progress = await self._read(person, lambda: self._jobs.progress(row))
+        def look() -> Progress:
+            row = self._jobs.row(ticket.dataset, person, ticket.name) or ticket.row
+            return self._jobs.progress(row, self._strict(ticket))
+
+        progress = await self._read(person, look)
         return await self._described(person, dataset, ticket, progress, 202)
 
     async def _described(self, person: str, dataset: str, ticket: Ticket, progress: Progress, status: int) -> Response:
@@ -149,18 +190,6 @@ class Releasing:
         said |= {"place": progress.place, "question": progress.question, "problem": progress.problem}
         headers = {"Location": place} if status == 202 else {}
         return JSONResponse(said, status, headers=headers)
-
-
-async def _ended(future: Future[Receipt], patience: float | None) -> bool:
-    """Wait for a release, and return whether it has ended; it goes on where it has not."""
-    if patience == 0 and not future.done():
-        return False
-    waited = asyncio.wrap_future(future)
-    # Whoever waits no longer leaves an outcome that nobody fetches.
-    waited.add_done_callback(lambda done: done.cancelled() or done.exception())
-    # Only waited for, never cancelled: what was begun ends, and is stored, even where nobody waits for it any more.
-    done, _ = await asyncio.wait({waited}, timeout=patience)
-    return bool(done)
 
 
 def _patience(request: Request) -> float | None:

@@ -44,6 +44,12 @@ _QUOTE: Final = {
     "required": ["verb", "words"],
     "additionalProperties": False,
 }
+_LOGIN: Final = {
+    "type": "object",
+    "properties": {"id_token": _TEXT},
+    "required": ["id_token"],
+    "additionalProperties": False,
+}
 _ROOM: Final = {
     "type": "object",
     "properties": {"loss": _LOSS, "counted": {"type": "boolean"}},
@@ -169,9 +175,14 @@ ROUTES: Final = (
     Route("entries", "GET", "/v1/ledger/entries", "The chain of the ledger; a page of it.", READING, Scope.READ),
     Route("verification", "GET", "/v1/ledger/verification", "Whether the books are true.", READING, Scope.READ),
     Route("key", "GET", "/v1/key", "The key with which receipts are checked."),
+    Route("keys", "GET", "/v1/keys", "The notes by which earlier keys hand over to the present one."),
     Route("checkpoint", "GET", "/v1/checkpoint", "The signed head of the ledger."),
     Route("consistency", "GET", "/v1/consistency", "That the ledger of 'size' begins with that of 'earlier' entries."),
     Route("sign_in", "GET", "/sign-in/{code}", "The link that is shown when the service starts; works once."),
+    Route("sign_in_elsewhere", "GET", "/sign-in", "Sign in with a browser, at the issuer of OpenID Connect."),
+    Route("signed_in", "GET", "/signed-in", "Where the issuer sends a browser back to."),
+    Route("issuer_told", "GET", "/v1/login", "Where programs sign in: the issuer, its endpoints and our name there."),
+    Route("login", "POST", "/v1/login", "A token for an ID token of the issuer.", body=_LOGIN),
 )
 BY_NAME: Final[Mapping[str, Route]] = MappingProxyType({route.name: route for route in ROUTES})
 

@@ -1,10 +1,10 @@
-"""The process that serves a folder: what it refuses to start with, how long it waits for slow clients, how it stops."""
+"""The process that serves a folder: how long it waits for slow clients, and how it stops."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
+import socket
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -12,17 +12,22 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dither.curator.folder import Curator
-from dither.errors import InvalidParameter, LedgerUnavailable
 from dither.service.app import LONGEST_HEADERS, Service
-from dither.service.desk import Desk
+from dither.service.desk import desk_of
 from dither.service.logs import Log
+from dither.service.metrics import MetricsServer
 from dither.service.settings import Settings
 from dither.service.sign_in import Link
+from dither.service.starting import check_start, in_use
+from dither.service.workers import Workers
 
 HEADER_SECONDS: Final = 5.0
 BODY_SECONDS: Final = 20.0
 _IDLE_SECONDS: Final = 15
 _MOST_CONNECTIONS: Final = 4000
+#: How many connections a process takes at once where several share a socket: the others want some, too.
+_TAKEN_AT_ONCE: Final = 4
+_WAITING: Final = 2048
 
 
 class Deadlined(H11Protocol):
@@ -82,25 +87,6 @@ class Deadlined(H11Protocol):
             self.transport.close()
 
 
-def check_start(curator: Curator) -> None:
-    """Refuse to start with what no service may have: each refusal names the fix.
-
-    Args:
-        curator: whose folder.
-
-    """
-    loaded = [name for name in sys.modules if name == "dither.testing" or name.startswith("dither.testing.")]
-    if loaded:
-        raise InvalidParameter("modules", loaded[0], "none of dither.testing, whose noise can be foreseen")
-    mode = os.stat(curator.folder).st_mode
-    if mode & 0o077:
-        rule = f"readable by its owner alone: chmod 700 {curator.folder}"
-        raise InvalidParameter("folder", oct(mode & 0o777), rule)
-    # Opened whole: a ledger behind its anchor, or of another version, is refused by itself.
-    if not curator.ledger.is_durable:
-        raise LedgerUnavailable(curator.ledger.place, "a service needs one that outlives it")
-
-
 def serve(
     curator: Curator,
     settings: Settings,
@@ -117,13 +103,20 @@ def serve(
         log: where one line is written for every request; standard error by default.
 
     """
-    check_start(curator)
-    desk = Desk(curator, shares_answers=settings.answers == "team", largest_table=settings.largest_table)
-    link = Link(desk.people)
-    service = Service(desk, settings, log or Log(), link)
-    config = configuration(service, settings)
-    server = Server(config, lambda port: ready(_address(settings, port), link), service.begin_stop)
-    server.run()
+    check_start(curator, settings)
+    with in_use(curator.folder):
+        if settings.workers > 1:
+            Workers(curator, settings, lambda port, link: ready(_address(settings, port), link)).run()
+            return
+        desk = desk_of(curator, settings)
+        link = Link(desk.people)
+        service = Service(desk, settings, log or Log(), link)
+        telling = MetricsServer(service.metrics, settings.metrics) if settings.metrics else None
+        try:
+            Server(service, settings, lambda port: ready(_address(settings, port), link)).run()
+        finally:
+            if telling is not None:
+                telling.close()
 
 
 def configuration(service: Service, settings: Settings) -> uvicorn.Config:
@@ -146,6 +139,7 @@ def configuration(service: Service, settings: Settings) -> uvicorn.Config:
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=settings.patience,
         limit_concurrency=_MOST_CONNECTIONS,
+        backlog=_WAITING if settings.workers == 1 else _TAKEN_AT_ONCE,
         h11_max_incomplete_event_size=LONGEST_HEADERS,
         ssl_certfile=settings.certificate or None,
         ssl_keyfile=settings.key or None,
@@ -154,34 +148,44 @@ def configuration(service: Service, settings: Settings) -> uvicorn.Config:
 
 
 class Server(uvicorn.Server):
-    """A server that says when it takes requests, and at which port, and when it is told to stop.
+    """A server that says when it takes requests, and at which port, and that goes on answering while it stops.
 
     Args:
-        config: as uvicorn has it.
+        service: what is asked.
+        settings: where and how.
         ready: told the port.
-        begin_stop: called at the first signal.
 
     """
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[int], None], begin_stop: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._ready, self._begin_stop = ready, begin_stop
+    def __init__(self, service: Service, settings: Settings, ready: Callable[[int], None]) -> None:
+        super().__init__(configuration(service, settings))
+        self._service, self._patience, self._ready = service, settings.patience, ready
+        self._stops_by: float | None = None
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Stop taking requests; what is debited ends, and a second signal ends it at once.
+        """Take nothing more; what is debited ends, and a second signal ends it at once.
 
-        The signal is not raised again afterwards: to have stopped when told is no failure.
+        Until then whoever asks is told to come again. The signal is not raised again afterwards: to have stopped when
+        told is no failure.
         """
-        self._begin_stop()
-        self.force_exit = self.should_exit
-        self.should_exit = True
+        self._service.begin_stop()
+        self.force_exit = self.should_exit = self._stops_by is not None
+        self._stops_by = time.monotonic() + self._patience
 
-    async def startup(self, sockets: Any = None) -> None:
+    async def on_tick(self, counter: int) -> bool:
+        """Go, once nothing that is debited waits for its answer."""
+        if self._stops_by is not None and (self._service.is_idle or time.monotonic() > self._stops_by):
+            self.should_exit = True
+        return await super().on_tick(counter)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Bind, and tell."""
         await super().startup(sockets)
+        for shared in sockets or ():
+            # As many may wait as on a socket of one's own, whatever one process takes at once.
+            shared.listen(_WAITING)
         if self.started:
-            port = self.servers[0].sockets[0].getsockname()[1]
-            self._ready(port)
+            self._ready(self.servers[0].sockets[0].getsockname()[1])
 
 
 def _address(settings: Settings, port: int) -> str:

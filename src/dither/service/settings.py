@@ -8,9 +8,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from dither.errors import InvalidParameter
-from dither.service.pace import WAYS
+from dither.service.pace import Timing
 
 PREFIX: Final = "DITHER_SERVICE_"
 _SECTION: Final = "service"
@@ -23,16 +24,22 @@ class Settings:
     Args:
         host: the address it listens at.
         port: and the port.
-        timing: when answers are sent: "buckets", or "off".
+        timing: when answers are sent: "buckets", "strict 2s", "strict 2s, fit 60s", or "off".
         answers: "own", or "team" where what one person was answered is given to others who ask the same.
-        releasing: how many releases run at once; 0 for the number of cores and two.
+        releasing: how many releases run at once, in all processes together; 0 for the number of cores and two.
         requests_per_second: how many requests one person may make.
         largest_table: how many cells a table of counts may have that is planned here; planning takes time before there
             is a price.
+        workers: how many processes share the address and the ledger.
+        metrics: the port at which this machine alone is told numbers for Prometheus; 0 for none.
         patience: for how many seconds a service that is stopped waits for what is debited.
         proxy: the name of what stands in front and speaks TLS; needed outside of this machine without a certificate.
         certificate: a file of a certificate, for TLS.
         key: and the file of its key.
+        address: where browsers find the service, such as https://dither.example.org; needed for sign-in at an issuer.
+        oidc_issuer: the address of an issuer of OpenID Connect at which people sign in.
+        oidc_client: what the service is called there.
+        oidc_secret: a file with the client's secret, where it has one.
 
     """
 
@@ -43,22 +50,38 @@ class Settings:
     releasing: int = 0
     requests_per_second: int = 100
     largest_table: int = 2**18
+    workers: int = 1
+    metrics: int = 0
     patience: int = 30
     proxy: str = ""
     certificate: str = ""
     key: str = ""
+    address: str = ""
+    oidc_issuer: str = ""
+    oidc_client: str = ""
+    oidc_secret: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what no service can be set up with; each refusal names the setting."""
-        _one_of("timing", self.timing, WAYS)
+        Timing.read(self.timing)
         _one_of("answers", self.answers, ("own", "team"))
         for name, least, most in (("port", 0, 65535), ("releasing", 0, 1024), ("requests_per_second", 1, 100_000)):
             _whole(name, getattr(self, name), least, most)
         _whole("patience", self.patience, 0, 3600)
         _whole("largest_table", self.largest_table, 1, 2**50)
-        for name in ("host", "proxy", "certificate", "key"):
+        _whole("workers", self.workers, 1, 64)
+        _whole("metrics", self.metrics, 0, 65535)
+        oidc = ("address", "oidc_issuer", "oidc_client", "oidc_secret")
+        for name in ("host", "proxy", "certificate", "key", *oidc):
             if not isinstance(getattr(self, name), str):
                 raise InvalidParameter(name, getattr(self, name), "a text")
+        if any(bool(getattr(self, name)) != bool(self.oidc_issuer) for name in ("address", "oidc_client")):
+            raise InvalidParameter("oidc_issuer", self.oidc_issuer, "given together with oidc_client and address")
+        for name in ("address", "oidc_issuer"):
+            place = getattr(self, name)
+            if place and not is_safe_address(place):
+                rule = "an address that begins with https, or one of this machine, without a slash at its end"
+                raise InvalidParameter(name, place, rule)
         if bool(self.certificate) != bool(self.key):
             raise InvalidParameter("certificate", self.certificate, "given together with key")
         if not self.is_local and not self.certificate and not self.proxy:
@@ -103,6 +126,18 @@ def read_settings(
     if unknown:
         raise InvalidParameter(_SECTION, unknown[0], f"made of {', '.join(fields)}")
     return Settings(**said)
+
+
+def is_safe_address(place: str) -> bool:
+    """Whether what is sent to an address is read by nobody on the way.
+
+    >>> is_safe_address("https://login.example"), is_safe_address("http://login.example")
+    (True, False)
+    """
+    parts = urlsplit(place)
+    is_local = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
+    is_plain = not (parts.query or parts.fragment or parts.username or place.endswith("/"))
+    return (parts.scheme == "https" or is_local) and bool(parts.hostname) and is_plain
 
 
 def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> None:

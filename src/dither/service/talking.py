@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +13,9 @@ from starlette.responses import JSONResponse, Response
 from dither.curator.people import Bearer
 from dither.service.desk import Desk
 from dither.service.governing import number_of
-from dither.service.pace import Pace
+from dither.service.pace import Pace, Strict, Timing
 from dither.service.queue import FairPool
+from dither.service.waiting import has_ended, outcome
 
 
 class Talking:
@@ -21,7 +23,8 @@ class Talking:
 
     desk: Desk
     _releasing: FairPool
-    _pace: Callable[[], Pace]
+    _timing: Timing
+    _stopping: threading.Event
     _about: Callable[..., Any]
 
     async def _conversations(self, request: Request, bearer: Bearer, _body: Any) -> Response:
@@ -35,11 +38,11 @@ class Talking:
 
     async def _open_conversation(self, request: Request, bearer: Bearer, body: Any) -> Response:
         name = _name(request)
-        return await self._paced(bearer, lambda: self.desk.open_conversation(bearer, name, body, self._pace().wait))
+        return await self._paced(bearer, lambda came: self.desk.open_conversation(bearer, name, body, came))
 
     async def _converse(self, request: Request, bearer: Bearer, body: Any) -> Response:
         name, called = _name(request), _called(request)
-        return await self._paced(bearer, lambda: self.desk.converse(bearer, name, called, body))
+        return await self._paced(bearer, lambda _: self.desk.converse(bearer, name, called, body))
 
     async def _streams(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         found: Response = await self._about(request, bearer, self.desk.streams)
@@ -53,25 +56,25 @@ class Talking:
 
     async def _open_stream(self, request: Request, bearer: Bearer, body: Any) -> Response:
         name = _name(request)
-        return await self._paced(bearer, lambda: self.desk.open_stream(bearer, name, body, self._pace().wait))
+        return await self._paced(bearer, lambda came: self.desk.open_stream(bearer, name, body, came))
 
     async def _release_ticks(self, request: Request, bearer: Bearer, body: Any) -> Response:
         name, called = _name(request), _called(request)
-        return await self._paced(bearer, lambda: self.desk.release_ticks(bearer, name, called, body))
+        return await self._paced(bearer, lambda _: self.desk.release_ticks(bearer, name, called, body))
 
     async def _end_stream(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         name, called = _name(request), _called(request)
-        return await self._paced(bearer, lambda: self.desk.end_stream(bearer, name, called))
+        return await self._paced(bearer, lambda _: self.desk.end_stream(bearer, name, called))
 
-    async def _paced(self, bearer: Bearer, work: Callable[[], Any]) -> Response:
+    async def _paced(self, bearer: Bearer, work: Callable[[Pace | Strict], Any]) -> Response:
         """Carry out what reads rows or draws noise; neither answer nor failure is told before its time."""
-        pace = self._pace()
+        came = self._timing.pace("", self._stopping)
         try:
-            future = self._releasing.submit(bearer.person.name, work)
-            # Shielded: what was begun ends, and is kept, even where nobody waits for it any more.
-            return JSONResponse(await asyncio.shield(asyncio.wrap_future(future)))
+            future = self._releasing.submit(bearer.person.name, lambda: work(came))
+            await has_ended(future, came, None)
+            return JSONResponse(outcome(future, came))
         finally:
-            await asyncio.sleep(pace.left())
+            await asyncio.sleep(came.left())
 
 
 def _name(request: Request) -> str:

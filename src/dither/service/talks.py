@@ -8,6 +8,7 @@ from dither.errors import InvalidParameter
 from dither.exact import Number, exact
 from dither.privacy import Loss
 from dither.publish.interactive.planning import CountAnswer
+from dither.publish.interactive.question_kinds import ChosenAnswer
 from dither.publish.queries import QueryResult
 from dither.service.transport import Transport
 
@@ -64,25 +65,30 @@ class _Elsewhere:
         return self._record
 
 
+def _answer(record: dict[str, Any]) -> CountAnswer | ChosenAnswer:
+    """Return an answer as it is told: a count, or the candidate that was chosen."""
+    return CountAnswer(**record) if "count" in record else ChosenAnswer(**record)
+
+
 class RemoteTalk(_Elsewhere):
-    """A conversation with a data set that is elsewhere: any number of counting questions, paid for as a whole."""
+    """A conversation with a data set that is elsewhere: any number of questions, paid for as a whole."""
 
     @property
     def asked(self) -> int:
         """The number of different questions so far."""
         return int(self._looked()["asked"])
 
-    def ask(self, question: str, *, confidence: Number = "0.95") -> CountAnswer:
-        """Return how many rows a question counts, at no further cost; the same question has the same answer.
+    def ask(self, question: str, *, confidence: Number = "0.95") -> Any:
+        """Return the answer to a question, at no further cost; the same question has the same answer.
 
         Args:
-            question: a condition, or ``SELECT COUNT(*) FROM table WHERE ...``.
+            question: a condition, or ``SELECT COUNT(*) FROM table WHERE ...``; of other kinds as ``Talk.ask`` says.
             confidence: the level of the interval, for one question.
 
         """
         return self.ask_all([question], confidence=confidence)[0]
 
-    def ask_all(self, questions: list[str], *, confidence: Number = "0.95") -> tuple[CountAnswer, ...]:
+    def ask_all(self, questions: list[str], *, confidence: Number = "0.95") -> tuple[CountAnswer | ChosenAnswer, ...]:
         """Return the answers to many questions at once.
 
         Args:
@@ -92,12 +98,12 @@ class RemoteTalk(_Elsewhere):
         """
         body = {"questions": list(questions), "confidence": str(exact("confidence", confidence))}
         told = self._transport.post(*self._path, "questions", body=body).json()
-        return tuple(CountAnswer(**one) for one in told["answers"])
+        return tuple(_answer(one) for one in told["answers"])
 
-    def answers(self, *, confidence: Number = "0.95") -> tuple[CountAnswer, ...]:
+    def answers(self, *, confidence: Number = "0.95") -> tuple[CountAnswer | ChosenAnswer, ...]:
         """Return all answers so far, in the order of the questions; nothing is asked by this."""
         told = self._looked(confidence=str(exact("confidence", confidence)))
-        return tuple(CountAnswer(**one) for one in told["answers"])
+        return tuple(_answer(one) for one in told["answers"])
 
 
 class RemoteStream(_Elsewhere):

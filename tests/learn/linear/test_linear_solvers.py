@@ -25,6 +25,7 @@ NAMES = {
     "newton": "newton-descent",
     "minibatch": "minibatch-descent",
     "grid": "parameter-grid",
+    "ball": "parameter-ball",
     "gene": "genetic-classifier",
 }
 

@@ -155,9 +155,9 @@ def test_usual_stops_follow_from_sizes_and_the_kind_of_loss() -> None:
     [
         (1, PureDP(1), "independent"),
         (2, PureDP(1), "aim"),
-        (32, PureDP(1), "aim"),
-        (33, PureDP(1), "mst"),
-        (33, ApproxDP(1, "1e-9"), "all-pairs"),
+        (48, PureDP(1), "aim"),
+        (49, PureDP(1), "mst"),
+        (49, ApproxDP(1, "1e-9"), "all-pairs"),
     ],
 )
 def test_auto_follows_from_public_facts(columns: int, loss: Loss, name: str) -> None:

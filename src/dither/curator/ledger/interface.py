@@ -292,7 +292,7 @@ class Ledger(Closing):
 
         Args:
             dataset: the registered name.
-            beginning: of the key, in ASCII.
+            beginning: of the key.
             analysts: whose; None for everybody's.
 
         """

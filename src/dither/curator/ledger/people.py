@@ -84,6 +84,7 @@ class PeopleBooks(GovernedBooks):
             for (dataset,) in page.rows.all("SELECT dataset FROM grants WHERE person = ?", name):
                 enter_end(page, Account(str(dataset), name))
             page.rows.do("DELETE FROM grants WHERE person = ?", name)
+            page.rows.do("DELETE FROM identities WHERE person = ?", name)
             return known is not None
 
         return self._change("people", work)
@@ -127,6 +128,25 @@ class PeopleBooks(GovernedBooks):
         else:
             rows = self._read_rows(f"{_GRANTS} WHERE person = ? ORDER BY grants.dataset", person)
         return tuple(GrantRow(*row) for row in rows)
+
+    def keep_identity(self, issuer: str, subject: str, person: str) -> None:
+        """Say whom an issuer knows as a subject; whoever was known so before is no more."""
+
+        def work(page: Page) -> None:
+            page.rows.do("DELETE FROM identities WHERE issuer = ? AND subject = ?", issuer, subject)
+            page.rows.do("INSERT INTO identities (issuer, subject, person) VALUES (?, ?, ?)", issuer, subject, person)
+
+        self._change("people", work)
+
+    def identified(self, issuer: str, subject: str) -> str | None:
+        """Return who is known to an issuer as a subject."""
+        statement = "SELECT person FROM identities WHERE issuer = ? AND subject = ?"
+        rows = self._read_rows(statement, issuer, subject)
+        return str(rows[0][0]) if rows else None
+
+    def identities(self) -> Sequence[tuple[Any, ...]]:
+        """Return all issuers, subjects and people."""
+        return self._read_rows("SELECT issuer, subject, person FROM identities ORDER BY person, issuer, subject")
 
     def keep_token(self, token: TokenRow) -> None:
         """Keep a new token."""

@@ -257,10 +257,34 @@ _POSTGRES_6 = (
     *_refusal("decisions_stay", "decisions", "UPDATE OR DELETE", _REMAIN),
 )
 
+
+# Version 7: by whom else people are known, who sign in at an issuer of OpenID Connect.
+def _identities(text: str) -> tuple[str, ...]:
+    """Return the table; ``text`` is the type of texts that are compared."""
+    return (
+        f"""CREATE TABLE identities (
+    issuer {text} NOT NULL,
+    subject {text} NOT NULL,
+    person {text} NOT NULL REFERENCES people (name),
+    PRIMARY KEY (issuer, subject))""",
+    )
+
+
+_SQLITE_7 = _identities("TEXT")
+_POSTGRES_7 = _identities('TEXT COLLATE "C"')
+
 #: The table of versions itself; it never changes.
 VERSIONS = "CREATE TABLE schema_versions (version INTEGER PRIMARY KEY, since TEXT NOT NULL)"
 
-SQLITE: dict[int, tuple[str, ...]] = {1: _SQLITE_1, 2: _SQLITE_2, 3: (), 4: (), 5: _SQLITE_5, 6: _SQLITE_6}
+SQLITE: dict[int, tuple[str, ...]] = {
+    1: _SQLITE_1,
+    2: _SQLITE_2,
+    3: (),
+    4: (),
+    5: _SQLITE_5,
+    6: _SQLITE_6,
+    7: _SQLITE_7,
+}
 POSTGRES: dict[int, tuple[str, ...]] = {
     1: _POSTGRES_1,
     2: _POSTGRES_2,
@@ -268,4 +292,5 @@ POSTGRES: dict[int, tuple[str, ...]] = {
     4: (),
     5: _POSTGRES_5,
     6: _POSTGRES_6,
+    7: _POSTGRES_7,
 }

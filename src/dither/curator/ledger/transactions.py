@@ -170,6 +170,16 @@ class TransactedLedger(Ledger):
             self._anchor.append(whole)
         return None
 
+    def contradiction(self) -> str | None:
+        """Return how the ledger, as it is now, contradicts its anchor; None where it does not."""
+        self._check_usable()
+        try:
+            # Read before the ledger, as on opening.
+            memory = Memory() if self._anchor is None else self._anchor.read()
+        except OSError as error:
+            raise LedgerUnavailable(self._where, f"its anchor in {self._folder}: {error.strerror}") from None
+        return self._look(lambda page: contradiction(page, memory))
+
     def _accept(self, memory: Memory, problem: str | None, reason: str) -> None:
         if problem is None or self._anchor is None:
             raise InvalidParameter("ledger", self._where, "behind its anchor; this one is not, and needs no acceptance")

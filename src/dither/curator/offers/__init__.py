@@ -24,6 +24,7 @@ from dither.curator.offers import (
     graphs,
     methods,
     models,
+    places,
     streams,
     synthetic_tables,
 )
@@ -99,6 +100,8 @@ class Offers:
     conversation = _offered(conversations.conversation)
     graph_answer = _offered(graphs.graph_answer)
     graph_synthesis = _offered(graph_synthesis.graph_synthesis)
+    place_counts = _offered(places.place_counts)
+    place_journeys = _offered(places.place_journeys)
     method = _offered(methods.method)
 
 

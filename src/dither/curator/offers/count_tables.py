@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dither.curator.offers.plain import digest_of
-from dither.curator.offers.planned_size import check_cells
+from dither.curator.offers.planned_size import check_bins, check_cells
 from dither.curator.offers.rows import rows_of
 from dither.data import wire
 from dither.data.schema import DataSet
@@ -78,6 +78,8 @@ def histogram(
 
     level = probability("confidence", confidence, open_below=True)
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+    if method != "sparse-histogram":
+        check_bins(bins)
     cells = _cells(dataset, table, columns, bins, outside, where)
     if method != "sparse-histogram":
         # Before it is planned, which takes long where cells are many.
@@ -215,6 +217,7 @@ def workload(
     level = probability("confidence", confidence, open_below=True)
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     checked_class("workload", workload, Workload)
+    check_bins(bins)
     cells = _cells(dataset, table, columns, bins, outside, where)
     check_cells(math.prod(cells.shape))
     check_length("workload", workload.queries, count_tables.longest_row(()), _HEAD)

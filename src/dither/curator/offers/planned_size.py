@@ -6,9 +6,11 @@ how many cells are enough; the limit is public, and so is every refusal.
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from dither.errors import InvalidParameter
 
@@ -40,3 +42,22 @@ def check_cells(cells: int) -> None:
     if _here.most is not None and cells > _here.most:
         rule = f"such that the table has at most {_here.most} cells, as this service plans; ask for fewer bins"
         raise InvalidParameter("bins", f"{cells} cells", rule)
+
+
+def check_bins(bins: Any) -> None:
+    """Refuse numbers of bins that make too large a table, before the bins themselves are made.
+
+    Args:
+        bins: a number, a list of edges, or either for each column; as a table of counts takes them.
+
+    """
+    check_cells(_stated(bins))
+
+
+def _stated(bins: Any) -> int:
+    """Return how many cells are asked for at least."""
+    if isinstance(bins, Mapping):
+        return math.prod(_stated(one) for one in bins.values())
+    if isinstance(bins, int) and not isinstance(bins, bool):
+        return max(bins, 1)
+    return max(len(bins) - 1, 1) if isinstance(bins, list | tuple) else 1

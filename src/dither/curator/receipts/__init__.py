@@ -7,16 +7,22 @@ what is debited, and when, which is the ledger's.
 from __future__ import annotations
 
 from dither.curator.receipts.checkpoint import Checkpoint, PublicKey, read_checkpoint
+from dither.curator.receipts.cosigning import WitnessKey, cosigned, cosigned_at
 from dither.curator.receipts.log import Log
 from dither.curator.receipts.receipt import Verified, read_receipt, receipt_text, verify_receipt
+from dither.curator.receipts.succession import successor
 
 __all__ = [
     "Checkpoint",
     "Log",
     "PublicKey",
     "Verified",
+    "WitnessKey",
+    "cosigned",
+    "cosigned_at",
     "read_checkpoint",
     "read_receipt",
     "receipt_text",
+    "successor",
     "verify_receipt",
 ]

@@ -43,7 +43,7 @@ class PublicKey:
         return hashlib.sha256(f"{self.name}\n".encode() + _ED25519 + self.key).digest()[:4]
 
     def __str__(self) -> str:
-        return f"{self.name}+{self.hint.hex()}+{_text(_ED25519 + self.key)}"
+        return f"{self.name}+{self.hint.hex()}+{to_base64(_ED25519 + self.key)}"
 
     @classmethod
     def read(cls, text: str) -> PublicKey:
@@ -55,7 +55,7 @@ class PublicKey:
         """
         name, _, rest = text.strip().partition("+")
         hint, _, written = rest.partition("+")
-        content = _bytes(written)
+        content = from_base64(written)
         if not name or content is None or content[:1] != _ED25519 or len(content) != 33:
             raise InvalidParameter("key", text, _KEY_RULE)
         found = cls(name, content[1:])
@@ -82,7 +82,7 @@ class Checkpoint:
     @property
     def text(self) -> str:
         """What is signed."""
-        return f"{self.origin}\n{self.size}\n{_text(self.root)}\n"
+        return f"{self.origin}\n{self.size}\n{to_base64(self.root)}\n"
 
     def signed(self, key: SigningKey) -> str:
         """Return the note.
@@ -92,7 +92,7 @@ class Checkpoint:
 
         """
         public = PublicKey(self.origin, key.public)
-        return f"{self.text}\n\u2014 {self.origin} {_text(public.hint + key.sign(self.text.encode()))}\n"
+        return f"{self.text}\n\u2014 {self.origin} {to_base64(public.hint + key.sign(self.text.encode()))}\n"
 
 
 def read_checkpoint(note: str, key: PublicKey) -> Checkpoint:
@@ -110,7 +110,7 @@ def read_checkpoint(note: str, key: PublicKey) -> Checkpoint:
     lines = text.split("\n")
     if len(lines) != 3 or lines[0] != key.name or not (lines[1].isascii() and lines[1].isdecimal()):
         raise InvalidParameter("checkpoint", "another text", _RULE)
-    root = _bytes(lines[2])
+    root = from_base64(lines[2])
     # One number has one text, so that two notes that differ are two notes.
     if root is None or len(root) != 32 or str(int(lines[1][:30])) != lines[1]:
         raise InvalidParameter("checkpoint", "another text", _RULE)
@@ -118,21 +118,22 @@ def read_checkpoint(note: str, key: PublicKey) -> Checkpoint:
     for line in signatures.split("\n"):
         dash, _, rest = line.partition(" ")
         name, _, written = rest.partition(" ")
-        content = _bytes(written)
+        content = from_base64(written)
         is_mine = dash == "\u2014" and name == key.name and content is not None and content[:4] == key.hint
         if is_mine and content is not None and is_signed(key.key, content[4:], found.text.encode()):
             return found
     raise InvalidParameter("checkpoint", "a text without its signature", f"signed by {key.name}")
 
 
-def _text(content: bytes) -> str:
+def to_base64(content: bytes) -> str:
+    """Return bytes as a text."""
     return base64.b64encode(content).decode()
 
 
-def _bytes(text: str) -> bytes | None:
+def from_base64(text: str) -> bytes | None:
     """Return what base 64 says, where it is the one way to say it."""
     try:
         content = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return None
-    return content if _text(content) == text else None
+    return content if to_base64(content) == text else None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import hmac
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from dither.curator.ledger.books import Books
 from dither.curator.ledger.chain import canonical
 from dither.curator.receipts import tree
 from dither.curator.receipts.checkpoint import Checkpoint, PublicKey
+from dither.curator.receipts.succession import key_change
 from dither.errors import InvalidParameter, NotFound
 
 _HASH: Final = 32
@@ -43,14 +45,54 @@ class Log:
             raise InvalidParameter("ledger", ledger, "a file or a database: what lives in memory has no receipts")
         self._ledger, self._folder = ledger, folder / _FOLDER
         self._folder.mkdir(mode=0o700, exist_ok=True)
-        self._key = SigningKey.kept(self._folder / "key")
-        self._salting = hmac.digest(self._key.secret, b"dither salts of leaves", "sha256")
         self.origin = f"dither/{ledger.id}"
+        self._end_change()
+        self._key = SigningKey.kept(self._folder / "key")
+        # The salts stay those of the first key, and with them the tree.
+        first = self._folder / "first-key"
+        secret = SigningKey.kept(first).secret if first.exists() else self._key.secret
+        self._salting = hmac.digest(secret, b"dither salts of leaves", "sha256")
 
     @property
     def public_key(self) -> PublicKey:
         """The key that outsiders check with."""
         return PublicKey(self.origin, self._key.public)
+
+    @property
+    def changes(self) -> list[str]:
+        """The notes by which keys took the place of others, from the oldest."""
+        try:
+            lines = (self._folder / "changes").read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return []
+        return [str(json.loads(line)) for line in lines]
+
+    def change_key(self) -> PublicKey:
+        """Sign with a new key from now on, as the old one signs; return the new one's public half.
+
+        Receipts of the old key stay true, and are checked with the old key.
+        """
+        with self._alone():
+            first, draft = self._folder / "first-key", self._folder / "next-key"
+            if not first.exists():
+                os.link(self._folder / "key", first)
+            new = SigningKey.kept(draft)
+            with open(self._folder / "changes", "a", encoding="utf-8") as file:
+                file.write(json.dumps(key_change(self.origin, self._key, new)) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self._folder / "key")
+            self._key = new
+        return self.public_key
+
+    def _end_change(self) -> None:
+        """Finish a change of keys that was written down and went no further; one that was not never was."""
+        draft = self._folder / "next-key"
+        if draft.exists():
+            with self._alone():
+                public = PublicKey(self.origin, SigningKey.kept(draft).public)
+                if self.changes and str(public) in self.changes[-1]:
+                    draft.replace(self._folder / "key")
 
     def checkpoint(self) -> str:
         """Return the head of the tree, with all entries there are, signed."""

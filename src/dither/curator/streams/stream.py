@@ -379,8 +379,9 @@ def _parts(batch: Batch) -> Iterator[bytes]:
     order = np.lexsort((batch.counts, *batch.numbers.T, batch.groups, people, batch.moments))
     for column in (batch.moments, batch.groups, batch.numbers, batch.counts):
         yield np.ascontiguousarray(column[order], dtype="<i8").tobytes()
-    for place in order.tolist() if batch.people is not None else ():
-        yield batch.people[place].encode("utf-8", "surrogatepass")
+    names = batch.people or ()
+    for place in order.tolist() if names else ():
+        yield names[place].encode("utf-8", "surrogatepass")
 
 
 def _batch(record: Mapping[str, Any]) -> tuple[Batch, NDArray[np.int64]]:

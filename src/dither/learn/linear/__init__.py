@@ -4,7 +4,6 @@ Belongs here: their mechanisms and estimators. Gradients and moments are sums of
 record, so that noise on them is exact; a minimiser that is found by floats and then perturbed is bounded.
 """
 
-from dither.learn.linear.ball_density import BallDensity
 from dither.learn.linear.choose import SOLVERS, classifier, regression
 from dither.learn.linear.compressed import CompressedClassifier
 from dither.learn.linear.descent import GradientDescent
@@ -24,7 +23,6 @@ from dither.learn.linear.parameter_grid import ParameterGrid
 
 __all__ = [
     "SOLVERS",
-    "BallDensity",
     "CompressedClassifier",
     "FunctionalMechanism",
     "GeneticClassifier",

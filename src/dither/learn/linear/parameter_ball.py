@@ -17,11 +17,10 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, Positive, positive, round_up
-from dither.learn.centred import LENGTH
 from dither.learn.declared import DeclaredBounds
-from dither.learn.linear.ball_density import LEAST_SCALE, MOST_RADIUS, MOST_WIDTH, SOURCE, BallDensity
 from dither.learn.models import LinearModel
 from dither.learn.rows import STEPS, BoundField, into_ball, labelled, records_of
+from dither.mechanisms.ball_density import LEAST_SCALE, LENGTH, MOST_RADIUS, MOST_WIDTH, SOURCE, BallDensity
 from dither.mechanisms.core.mechanism import Composed, Numerics
 from dither.mechanisms.core.public import PublicArray
 from dither.mechanisms.core.purse import Purse

@@ -97,6 +97,7 @@ _ROOMS_ABOVE = (
     "dither.learn.itemsets",
     "dither.publish.graphs",
     "dither.publish.graphs.synthesis",
+    "dither.publish.places",
     "dither.publish.places.report",
     "dither.publish.places.paths",
     "dither.publish.microdata",

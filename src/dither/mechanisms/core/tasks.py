@@ -126,9 +126,10 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
         ),
         "map": Task(
             "a map: how many points lie where",
-            "dither publish histogram with two columns, session.histogram",
+            "dither places heatmap, session.places; dither publish histogram with two columns, session.histogram",
             {
-                "adaptive-grid": "First, for points on a plane.",
+                "pruned-plane": "First, for points on a plane, many or few; every cell has an interval.",
+                "adaptive-grid": "When a map of blocks is wanted whose size follows the points.",
                 "priv-tree": "For points that are dense in few places.",
                 "quad-tree": "When errors must be known beforehand.",
                 "uniform-grid": "For a quick map; adaptive-grid is nearly always better.",
@@ -136,6 +137,17 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "gaussian-process": "For a density at many close points.",
                 "median-cuts": "As a part: boxes with about equally many points.",
                 "quartering-tree": "As a part: squares in front of a method that measures them.",
+            },
+        ),
+        "journeys": Task(
+            "from where to where people went, and which way",
+            "dither places flows, dither places synthesize, session.places",
+            {
+                "flow-table": "For how many trips lead from each zone to each other.",
+                "journey-synthesis": "For synthetic journeys on a grid.",
+                "markov-journeys": "As a yardstick: second-order steps that know no destination.",
+                "prefix-journeys": "As a yardstick, or for short sequences over few stations.",
+                "region-centres": "As a yardstick: where many people stop, part by part.",
             },
         ),
         "place": Task(

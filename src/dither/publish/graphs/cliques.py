@@ -37,13 +37,15 @@ def clique_ladder(graph: SimpleGraph, rungs: int, k: int) -> Ints:
     """Return the exact local sensitivity of the number of k-cliques, and bounds on it t edges away.
 
     One edge is in as many k-cliques as there are (k - 2)-cliques among the common neighbours of its ends. The bounds
-    are the smaller of two: that number plus what t edges can add to it, and its value if all common neighbours of the
-    richest pair were joined.
+    are the largest over pairs of the smaller of two: that number plus what t edges can add to it, and its value if all
+    common neighbours of the pair were joined. Pairs that have fewer even then matter no more than the best one.
     """
-    nodes, most = graph.nodes, largest_common(graph)
+    nodes = graph.nodes
     matrix = graph.matrix()
     matrix.sort_indices()
     inside, best = _Inside(onward(graph)), 0
+    # Of pairs with so many common neighbours, of which a node is joined to so many, the most cliques among them.
+    pairs: dict[tuple[int, int], int] = {}
 
     def value(common: Any, rows: tuple[int, int]) -> Any:
         nonlocal best
@@ -53,17 +55,36 @@ def clique_ladder(graph: SimpleGraph, rungs: int, k: int) -> Ints:
                 break
             ends = int(found.row[place]) + rows[0], int(found.col[place])
             both = np.intersect1d(*(matrix.indices[matrix.indptr[end] : matrix.indptr[end + 1]] for end in ends))
-            best = max(best, inside.cliques(both, k - 2))
+            here = inside.cliques(both, k - 2)
+            state = len(both), _joined(matrix, both, ends, here) if k == 4 else len(both)
+            pairs[state] = max(pairs.get(state, 0), here)
+            best = max(best, here)
         found.data = np.full(len(found.data), best, dtype=np.int64)
         return found
 
-    start = descend(graph, value, lambda degree: math.comb(degree, k - 2))
-    reached = np.minimum(most + np.arange(rungs), nodes - 2)
-    # Single steps may be cut to the public reach, as all rungs are; so the sums stay below 2^60.
-    steps = np.minimum(choose(reached, k - 3), clique_reach(nodes, k))
-    climbed = start + np.cumsum(steps) - steps
-    found: Ints = np.minimum(np.minimum(climbed, choose(reached, k - 2)), clique_reach(nodes, k))
-    return found
+    descend(graph, value, lambda degree: math.comb(degree, k - 2))
+    if not best:
+        pairs[largest_common(graph), largest_common(graph)] = 0
+    found = np.zeros(rungs, dtype=np.int64)
+    for (common, joined), start in pairs.items():
+        reached, added = (np.minimum(first + np.arange(rungs), nodes - 2) for first in (common, joined))
+        # Single steps may be cut to the public reach, as all rungs are; so the sums stay below 2^60.
+        steps = np.minimum(choose(added, k - 3), clique_reach(nodes, k))
+        climbed = start + np.cumsum(steps) - steps
+        np.maximum(found, np.minimum(climbed, choose(reached, k - 2)), out=found)
+    return np.minimum(found, clique_reach(nodes, k))
+
+
+def _joined(matrix: csr_matrix, common: Ints, ends: tuple[int, int], edges: int) -> int:
+    """Return to how many common neighbours of two nodes another node is joined at most, or more.
+
+    At least as many as the common neighbours that would have so many edges if all were joined, and at least 1: then one
+    edge more raises it by at most 1, and adds at most as many edges among common neighbours.
+    """
+    near = np.bincount(np.concatenate([matrix.indices[matrix.indptr[one] : matrix.indptr[one + 1]] for one in common]))
+    near[[end for end in ends if end < len(near)]] = 0
+    full = (1 + math.isqrt(1 + 8 * edges)) // 2
+    return max(int(near.max(initial=0)), full, 1)
 
 
 def clique_reach(nodes: int, k: int) -> int:

@@ -20,6 +20,7 @@ from dither.publish.histograms.partition import LeastCostPartition
 from dither.publish.histograms.php import BisectedHistogram
 from dither.publish.histograms.priv_tree import PrivTree, QuarteringTree
 from dither.publish.histograms.pruned import PrunedHistogram
+from dither.publish.histograms.pruned_plane import PrunedPlane
 from dither.publish.histograms.quad_tree import QuadTree
 from dither.publish.histograms.sorted_histogram import SortedHistogram
 from dither.publish.histograms.sparse_filter import SparseHistogram
@@ -44,6 +45,7 @@ __all__ = [
     "MostLikelyHistogram",
     "PrivTree",
     "PrunedHistogram",
+    "PrunedPlane",
     "QuadTree",
     "QuarteringTree",
     "SortedHistogram",

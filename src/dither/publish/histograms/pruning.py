@@ -13,13 +13,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.estimate.trees import TreeFit, block_sums
+from dither.estimate.trees import Branching, TreeFit, block_sums
 
 Floats = NDArray[np.float64]
 
 
 def pruned_cells(fit: TreeFit, penalty: float) -> Floats:
-    """Return counts of the cells, of one dimension, with even children where the noise hides differences.
+    """Return counts of the cells with even children where the noise hides differences.
 
     The largest children stand out. Their number minimises the squares left over, each divided by its variance, plus
     ``penalty`` for each that stands out.
@@ -35,22 +35,22 @@ def pruned_cells(fit: TreeFit, penalty: float) -> Floats:
 
     """
     known = fit.variances
-    sizes = [np.ones(fit.cells.size)]
+    sizes = [np.ones(fit.cells.shape)]
     for branching in known.branchings:
         sizes.append(block_sums(sizes[-1], branching))
     parents = np.maximum(fit.levels[-1], 0.0)
     for level in range(len(fit.levels) - 2, -1, -1):
-        parents = _divided(
-            parents, fit.levels[level], sizes[level], known.own[level], known.branchings[level][0], penalty
-        )
+        parents = _divided(parents, fit.levels[level], sizes[level], known.own[level], known.branchings[level], penalty)
     return parents
 
 
-def _divided(parents: Floats, nodes: Floats, sizes: Floats, variances: Floats, width: int, penalty: float) -> Floats:
+def _divided(
+    parents: Floats, nodes: Floats, sizes: Floats, variances: Floats, branching: Branching, penalty: float
+) -> Floats:
     """Return the counts of the nodes of one level, given those of their parents."""
-    many = parents.size
-    # The last parent may have fewer children: those that are missing weigh nothing and come last.
-    count, size, variance = (_in_rows(part, many, width) for part in (nodes, sizes, variances))
+    width = int(np.prod(branching))
+    # Parents at the far edges may have fewer children: those that are missing weigh nothing and come last.
+    count, size, variance = (_in_rows(part, parents.shape, branching) for part in (nodes, sizes, variances))
     is_there = size > 0
     weight = np.divide(1.0, variance, out=np.zeros_like(variance), where=is_there)
     density = np.divide(count, size, out=np.full_like(count, np.inf), where=is_there)
@@ -65,10 +65,10 @@ def _divided(parents: Floats, nodes: Floats, sizes: Floats, variances: Floats, w
     last = np.argmin(left_over + penalty * standing_out, axis=1)[:, None]
     even = np.take_along_axis(mixed, last, axis=1) / np.take_along_axis(square, last, axis=1)
     count = np.where(np.arange(width) <= last, even * size, count) + middle * size
-    count = _without_negatives(count, size > 0, parents)
+    count = _without_negatives(count, size > 0, parents.ravel())
     back = np.empty_like(count)
     np.put_along_axis(back, order, count, axis=1)
-    return back.ravel()[: nodes.size]
+    return _from_rows(back, parents.shape, branching)[tuple(slice(0, size) for size in nodes.shape)]
 
 
 def _without_negatives(rows: Floats, is_there: NDArray[np.bool_], totals: Floats) -> Floats:
@@ -85,7 +85,18 @@ def _without_negatives(rows: Floats, is_there: NDArray[np.bool_], totals: Floats
     return np.where(is_there, found, 0.0)
 
 
-def _in_rows(values: Floats, rows: int, width: int) -> Floats:
-    filled = np.zeros(rows * width)
-    filled[: values.size] = values
-    return filled.reshape(rows, width)
+def _in_rows(values: Floats, parents: tuple[int, ...], branching: Branching) -> Floats:
+    """Return a row for each parent, with its children; those that are missing are 0."""
+    filled = np.zeros([many * width for many, width in zip(parents, branching, strict=True)])
+    filled[tuple(slice(0, size) for size in values.shape)] = values
+    axes = len(parents)
+    split = filled.reshape([part for pair in zip(parents, branching, strict=True) for part in pair])
+    return split.transpose([*range(0, 2 * axes, 2), *range(1, 2 * axes, 2)]).reshape(-1, int(np.prod(branching)))
+
+
+def _from_rows(rows: Floats, parents: tuple[int, ...], branching: Branching) -> Floats:
+    """Return the children where they belong."""
+    axes = len(parents)
+    split = rows.reshape([*parents, *branching])
+    order = [place for axis in range(axes) for place in (axis, axes + axis)]
+    return split.transpose(order).reshape([many * width for many, width in zip(parents, branching, strict=True)])

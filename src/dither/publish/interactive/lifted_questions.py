@@ -50,11 +50,12 @@ def _examples() -> Iterator[Example]:
     few, losses = Geometric(scale=2), PublicArray([[0, 1, 2], [2, 1, 0]])
     minimiser = MinimisingConversation.calibrated(PureDP(1), cells=3, candidates=2, top=2, corrections=1, questions=2)
     disjunction = DisjunctionConversation(attributes=both.attributes, degree=1, sparse=sparse, total=few)
-    for source, method, script in (
+    asked: tuple[tuple[Cells, AskedMethod, tuple[Any, ...]], ...] = (
         (ages, DistanceConversation(metric=line, sparse=sparse, total=few), (0, 2)),
         (ages, minimiser, (losses,)),
         (both, disjunction, (("site", "age"), ("age",))),
-    ):
+    )
+    for source, method, script in asked:
         pairs = neighbours_of(source.dataset)
         moved = tuple((Dialogue(here, script), Dialogue(there, script), apart) for here, there, apart in pairs)
         data = ReferenceEngine(source.dataset, {"visits": some_visits()})
@@ -128,7 +129,7 @@ class LiftedQuestions(Interactive[Engine, Any]):
 
     @property
     def _cells(self) -> int:
-        made = self.method
+        made: Any = self.method
         return len(made.metric.values) if isinstance(made, DistanceConversation) else int(made.cells)
 
     @property
@@ -155,7 +156,8 @@ class LiftedQuestions(Interactive[Engine, Any]):
 
     def open(self, data: Engine, run: Runner) -> Any:
         """Return the conversation about what is there now."""
-        return run.converse(self.method, self.told(self.read(data)), stability=self.stability)
+        method: Any = self.method
+        return run.converse(method, self.told(self.read(data)), stability=self.stability)
 
     def read(self, data: Engine) -> Numbers:
         """Return what is read as integers, whose number is public: counts of all cells, or a bit for every pair."""

@@ -42,7 +42,7 @@ from dither.publish.synthetic.small_database import SmallDatabase
 AUTO: Final = "auto"
 _TABLE: Final = "rows"
 #: In tables of more columns the rounds of a pure loss take minutes.
-_WIDE: Final = 32
+_WIDE: Final = 48
 
 #: Every method by name; the last two are references for tiny universes.
 METHODS: Final[Mapping[str, Any]] = {

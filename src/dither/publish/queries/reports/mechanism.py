@@ -195,7 +195,8 @@ def queries_apart(report: Report) -> tuple[tuple[int, ...], ...]:
         return (tuple(range(len(report.queries))),)
     groups: list[tuple[frozenset[tuple[str, str]], tuple[int, ...]]] = []
     for place, (_, query) in enumerate(report.queries):
-        read, mine = tables_read(query.relation), (place,)
+        read = tables_read(query.relation)
+        mine: tuple[int, ...] = (place,)
         for tables, places in [group for group in groups if group[0] & read]:
             groups.remove((tables, places))
             read, mine = read | tables, (*places, *mine)

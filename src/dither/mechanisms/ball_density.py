@@ -1,4 +1,4 @@
-"""The density of the exponential mechanism over a ball of weights, drawn from directly: the draw of ``parameter_ball``.
+"""The density of the exponential mechanism over a ball of weights, drawn from directly: the draw of a parameter ball.
 
 For records of up to four integers. *Idealised*: the proof is over the reals. Cost: a pass over the records for each box
 of an envelope, of which there are tens to tens of thousands, more with columns and where records agree.
@@ -16,16 +16,18 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import Number, Positive, Whole, non_negative
-from dither.learn.centred import LENGTH
-from dither.learn.linear.tangent_envelope import Envelope
-from dither.learn.rows import Floats, into_ball
 from dither.mechanisms.core.mechanism import Numerics, Primitive
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.values import Domain, integers
+from dither.mechanisms.tangent_envelope import Envelope, Floats
 from dither.noise import Noise
 from dither.privacy import RECORDS, Loss, Metric, PureDP
 
 MOST_WIDTH: Final = 4
+#: The integers of a record of length 1 have this length.
+LENGTH: Final = 2**14
+#: Drawn weights are integer multiples of 2^-20.
+STEPS: Final = 2**20
 #: How long the weights of records of length 1 may be.
 MOST_RADIUS: Final = 2**8
 #: So that f stays where floats tell its values apart.
@@ -48,7 +50,9 @@ class WholeRecords(Domain):
         if not (is_table and value.dtype.kind in "iu"):
             raise InvalidValue("value", value, f"an array of integers, {self.width} a row")
         whole = np.clip(integers(value), -(2**20), 2**20).astype(np.float64)
-        return into_ball(whole, LENGTH, LENGTH)
+        lengths = np.sqrt(np.add.reduce(whole * whole, axis=1))
+        short: Floats = np.trunc(whole * (LENGTH / np.maximum(lengths, LENGTH))[:, None])
+        return short
 
     def __str__(self) -> str:
         return f"records of {self.width} integers"
@@ -64,6 +68,8 @@ def _density_examples() -> Iterator[Example]:
 @dataclass(frozen=True, kw_only=True)
 class BallDensity(Primitive[Any, NDArray[np.float64]]):
     """Draw weights from a ball, with density proportional to e^(-loss / scale) for the logistic loss of all records.
+
+    Weights are rounded to multiples of 2^-20.
 
     Guarantee: over the reals, data ``d_in`` records apart loses epsilon = ``d_in * radius / scale``. Idealised.
 
@@ -111,6 +117,9 @@ class BallDensity(Primitive[Any, NDArray[np.float64]]):
         return PureDP(non_negative("d_in", d_in) * self.radius / self.scale)
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[np.float64]:
-        """Return points of the ball, one a row."""
+        """Return points of the ball, one a row, each number rounded to the public grid."""
         envelope = Envelope(self.domain.admit(value) / LENGTH, float(self.radius), float(self.scale))
-        return np.array([envelope.draw(noise) for _ in range(count)]).reshape(count, self.width)
+        drawn = np.array([envelope.draw(noise) for _ in range(count)]).reshape(count, self.width)
+        # The last digits of floats tell on which of them an operation was made.
+        rounded: Floats = np.rint(drawn * STEPS) / STEPS
+        return rounded

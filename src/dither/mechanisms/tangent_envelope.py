@@ -14,8 +14,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.learn.rows import Floats
 from dither.noise import Noise
+
+Floats = NDArray[np.float64]
 
 #: The least share of the envelope that is known to be kept.
 _LEAST_KEPT: Final = 1 / 16

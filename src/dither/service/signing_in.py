@@ -1,0 +1,144 @@
+"""How people come to a token: by the link that works once, or at an issuer of OpenID Connect.
+
+A browser keeps its token in a cookie that no script reads and no other site can have sent along; each sign-in makes a
+new one. What a browser must remember while it is at the issuer is in a cookie of its own, for ten minutes: that one
+comes back from another site, and says nothing to anybody but us.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+
+from dither.curator.keys import new_secret
+from dither.curator.people import Bearer
+from dither.errors import InvalidParameter
+from dither.service.oidc import Issuer, NotSigned
+from dither.service.problems import NOT_KNOWN, TOO_MANY, Problem, Refused
+from dither.service.sign_in import Link, link_page
+
+if TYPE_CHECKING:
+    from dither.service.desk import Desk
+    from dither.service.limits import Limits
+    from dither.service.settings import Settings
+
+COOKIE: Final = "__Host-dither"
+_GOING: Final = "__Host-dither-going"
+_GOING_SECONDS: Final = 600
+_BROWSER_DAYS: Final = 1
+_PROGRAM_DAYS: Final = 30
+_NO_ISSUER: Final = Problem(404, "NotFound", "this service has no issuer at which people sign in: use a token")
+_NOT_PROVED: Final = Problem(401, "NotAuthenticated", "the issuer's word was not given for this sign-in; begin again")
+_USED: Final = Problem(410, "LinkUsed", "the link was used, or its ten minutes are over; start again")
+
+
+def shown_token(request: Request) -> tuple[str, str]:
+    """Return how a token is shown, in small letters, and the token: by a program, or by a browser that signed in."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if not scheme and COOKIE in request.cookies:
+        return "bearer", request.cookies[COOKIE]
+    return scheme.lower(), token.strip()
+
+
+class SigningIn:
+    """The routes by which people come to a token; a part of the service."""
+
+    desk: Desk
+    settings: Settings
+    _link: Link | None
+    _issuer: Issuer | None
+    _limits: Limits
+    _read: Callable[[str, Callable[[], Any]], Awaitable[Any]]
+
+    async def _sign_in(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        link, code = self._link, str(request.path_params["code"])
+        token = None if link is None else await self._read("", lambda: link.token(code))
+        if token is None:
+            raise Refused(_USED)
+        return _kept(HTMLResponse(link_page(token)), token)
+
+    async def _sign_in_elsewhere(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        issuer = self._known_issuer(request)
+        state, nonce, verifier = (new_secret() for _ in range(3))
+        where = await self._asked_of_issuer(lambda: issuer.authorization(self._return, state, nonce, verifier))
+        response = RedirectResponse(where, 302)
+        response.set_cookie(
+            # The issuer's site sends the browser back: a strict cookie would stay behind.
+            *(_GOING, f"{state}.{nonce}.{verifier}", _GOING_SECONDS),
+            path="/",
+            secure=True,
+            httponly=True,
+            samesite="lax",
+        )
+        return response
+
+    async def _signed_in(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        issuer = self._known_issuer(request)
+        parts = request.cookies.get(_GOING, "").split(".")
+        state, code = request.query_params.get("state", ""), request.query_params.get("code", "")
+        if len(parts) != 3 or not code or not hmac.compare_digest(parts[0].encode(), state.encode()):
+            raise Refused(_NOT_PROVED)
+        _, nonce, verifier = parts
+
+        def work() -> str:
+            return issuer.subject(issuer.exchanged(code, self._return, verifier), nonce)
+
+        token = await self._token_of(issuer, await self._asked_of_issuer(work), _BROWSER_DAYS)
+        response = _kept(HTMLResponse(link_page(token)), token)
+        response.delete_cookie(_GOING, path="/", secure=True, httponly=True, samesite="lax")
+        return response
+
+    async def _issuer_told(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        issuer = self._known_issuer(request)
+
+        def work() -> dict[str, str]:
+            ends = {name: issuer.endpoint(f"{name}_endpoint") for name in ("device_authorization", "token")}
+            return {"issuer": issuer.address, "client": issuer.client, "scope": "openid", **ends}
+
+        return JSONResponse(await self._asked_of_issuer(work))
+
+    async def _login(self, request: Request, _bearer: Bearer | None, body: Any) -> Response:
+        issuer, shown = self._known_issuer(request), body.get("id_token")
+        if set(body) != {"id_token"} or not isinstance(shown, str):
+            raise InvalidParameter("body", "something else", "an object of id_token, a text")
+        subject = await self._asked_of_issuer(lambda: issuer.subject(shown, None))
+        return JSONResponse({"token": await self._token_of(issuer, subject, _PROGRAM_DAYS)})
+
+    @property
+    def _return(self) -> str:
+        return f"{self.settings.address}/signed-in"
+
+    def _known_issuer(self, request: Request) -> Issuer:
+        if self._issuer is None:
+            raise Refused(_NO_ISSUER)
+        # Whoever signs in is a stranger, and each try asks the issuer something.
+        if not self._limits.admits_stranger(request.client.host if request.client else ""):
+            raise Refused(TOO_MANY, {"Retry-After": "10"})
+        return self._issuer
+
+    async def _asked_of_issuer(self, work: Callable[[], Any]) -> Any:
+        try:
+            return await self._read("", work)
+        except NotSigned:
+            raise Refused(_NOT_PROVED) from None
+
+    async def _token_of(self, issuer: Issuer, subject: str, days: int) -> str:
+        people = self.desk.people
+        person = await self._read("", lambda: people.identified(issuer.address, subject))
+        if person is None:
+            told = f"nobody is declared as {subject[:200]!r} of {issuer.address}; ask the curator"
+            raise Refused(Problem(403, NOT_KNOWN.kind, told))
+        made: str = await self._read("", lambda: people.new_token(person.name, days=days))
+        return made
+
+
+def _kept(response: Response, token: str) -> Response:
+    """Have a browser keep a token, for pages of this site alone."""
+    response.set_cookie(
+        *(COOKIE, token, _BROWSER_DAYS * 86_400), path="/", secure=True, httponly=True, samesite="strict"
+    )
+    return response

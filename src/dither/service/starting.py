@@ -1,0 +1,97 @@
+"""What a service refuses to start with; each refusal names the fix."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import dither
+from dither.curator.folder import Curator
+from dither.curator.receipts import Log
+from dither.errors import InvalidParameter, LedgerUnavailable
+from dither.service.settings import Settings
+
+_SERVING: Final = "serving"
+
+
+def check_start(curator: Curator, settings: Settings | None = None) -> None:
+    """Refuse to start with what no service may have.
+
+    Args:
+        curator: whose folder.
+        settings: how it would be served.
+
+    """
+    loaded = [name for name in sys.modules if name == "dither.testing" or name.startswith("dither.testing.")]
+    if loaded:
+        raise InvalidParameter("modules", loaded[0], "none of dither.testing, whose noise can be foreseen")
+    mode = os.stat(curator.folder).st_mode
+    if mode & 0o077:
+        rule = f"readable by its owner alone: chmod 700 {curator.folder}"
+        raise InvalidParameter("folder", oct(mode & 0o777), rule)
+    # Opened whole: a ledger behind its anchor, or of another version, is refused by itself.
+    if not curator.ledger.is_durable:
+        raise LedgerUnavailable(curator.ledger.place, "a service needs one that outlives it")
+    # Refuses a key that others can read.
+    Log(curator.ledger, curator.folder)
+    if settings is not None and settings.certificate:
+        _check_tls(settings)
+
+
+@contextmanager
+def in_use(folder: Path) -> Iterator[None]:
+    """Say that this version serves a folder; refuse one that another version serves.
+
+    Args:
+        folder: the curator's.
+
+    """
+    handle = os.open(folder / _SERVING, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            # Alone: whoever was here is gone, and what they wrote with them.
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, dither.__version__.encode(), 0)
+        except BlockingIOError:
+            other = os.pread(handle, 100, 0).decode("ascii", "replace")
+            if other != dither.__version__:
+                rule = f"not served by another version: stop the service of version {other} first"
+                raise InvalidParameter("folder", str(folder), rule) from None
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(handle)
+
+
+def is_served(folder: Path) -> bool:
+    """Whether a service of a folder runs.
+
+    Args:
+        folder: the curator's.
+
+    """
+    try:
+        handle = os.open(folder / _SERVING, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _check_tls(settings: Settings) -> None:
+    for name, place in (("certificate", settings.certificate), ("key", settings.key)):
+        if not os.access(place, os.R_OK):
+            raise InvalidParameter(name, place, "a file that can be read")
+    if os.stat(settings.key).st_mode & 0o077:
+        raise InvalidParameter("key", settings.key, f"readable by its owner alone: chmod 600 {settings.key}")

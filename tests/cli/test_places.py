@@ -1,0 +1,78 @@
+"""``dither places``: a check-in file becomes a map with contour lines, and a trip file synthetic journeys."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dither.cli.app import app
+
+SCHEMA = """
+dataset: town
+unit: person
+contribution: {rows: 4}
+tables:
+  visits:
+    source: visits.csv
+    privacy id: who
+    places:
+      at: [lat, lon]
+      box: [52.0, 13.0, 52.1, 13.1]
+      trip: who
+      time: when
+      trips per person: 1
+      points per trip: 4
+    columns:
+      who: {kind: integer}
+      when: {kind: integer}
+      lat: {kind: real}
+      lon: {kind: real}
+"""
+
+
+def test_a_town_is_mapped_and_walked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{who},{when},{52.005 + 0.01 * when},13.025" for who in range(40) for when in range(4)]
+    Path("visits.csv").write_text(
+        "\n".join(["who,when,lat,lon", *rows, "99,1,0,0", "98,1,nan,13", "97,1,13,52", "96,1,,"])
+    )
+    Path("town.yaml").write_text(SCHEMA)
+
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(app, ["--home", "home", *words])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    CliRunner().invoke(app, ["init", "home"])
+    assert "dither places town synthesize" in run("add", "town.yaml", "--budget", "1000000")
+    exactly = ("--epsilon", "100000", "--grid", "10")
+    assert "would cost epsilon = 100000" in run("places", "town", "heatmap", *exactly, "--quote")
+    run("places", "town", "heatmap", *exactly, "--levels", "10,30", "-o", "map.html", "--key", "map")
+    assert "30 in a cell" in Path("map.html").read_text()
+    run("places", "town", "heatmap", *exactly, "-o", "map.geojson", "--key", "map")
+    cells = json.loads(Path("map.geojson").read_text())["features"]
+    assert [round(cell["properties"]["count"]) for cell in cells] == [40] * 4
+    run("places", "town", "contour", *exactly, "--levels", "10", "-o", "lines.geojson", "--key", "map")
+    (line,) = json.loads(Path("lines.geojson").read_text())["features"]
+    assert line["geometry"]["type"] == "MultiLineString"
+    run("places", "town", "synthesize", *exactly, "-o", "trips.csv")
+    assert len(Path("trips.csv").read_text().splitlines()) == 161
+    refusals = (
+        (["nowhere"], "one of heatmap, contour, flows, synthesize"),
+        (["contour"], "levels must be given"),
+        (["flows"], "rows are trips"),
+        (["heatmap", "--levels", "0"], "above 0"),
+        (["heatmap", "--levels", "a"], "separated by commas"),
+        (["heatmap", "--grid", "9y"], "such as 64x48"),
+        (["heatmap", "--length", "3"], "left out for heatmap"),
+        (["synthesize", "--cell", "3"], "left out for synthesize"),
+        (["synthesize", "--levels", "3"], "left out for synthesize"),
+        (["heatmap", "-o", "map.tif"], "ending in"),
+    )
+    for words, said in refusals:
+        done = CliRunner().invoke(app, ["--home", "home", "places", "town", *words, "--epsilon", "1"])
+        assert done.exit_code != 0
+        assert said in str(done.exception), words

@@ -1,0 +1,114 @@
+"""Places through a session: heat maps, flows and synthetic journeys, priced first and charged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dither import Curator
+from dither.errors import InvalidParameter
+from dither.privacy import PureDP
+from dither.testing.city import city_trips
+
+POINTS = """
+dataset: city
+unit: person
+contribution: {rows: 30}
+tables:
+  points:
+    source: points.csv
+    privacy id: who
+    places:
+      at: [lat, lon]
+      box: [50.0, 10.0, 50.1, 10.1]
+      trip: trip
+      time: when
+      trips per person: 1
+      points per trip: 30
+    columns:
+      who: {kind: integer}
+      trip: {kind: integer}
+      when: {kind: integer}
+      lat: {kind: real}
+      lon: {kind: real}
+"""
+RIDES = """
+dataset: rides
+unit: row
+tables:
+  rides:
+    source: rides.csv
+    places: {zones: [from_zone, to_zone]}
+    columns:
+      from_zone: {kind: text, categories: [a, b, c]}
+      to_zone: {kind: text, categories: [a, b, c]}
+  moves:
+    source: moves.csv
+    places: {at: [y, x], to: [to_y, to_x], box: [0, 0, 1000, 1000], coordinates: metres}
+    columns: {y: {kind: real}, x: {kind: real}, to_y: {kind: real}, to_x: {kind: real}}
+"""
+
+
+def schema(text: str, folder: Path) -> Path:
+    (folder / "schema.yaml").write_text(text)
+    return folder / "schema.yaml"
+
+
+def test_a_map_and_journeys_of_a_city(curator: Curator, folder: Path) -> None:
+    trips = city_trips(300, side=10, longest=30)
+    lines = ["who,trip,when,lat,lon"]
+    for person, trip in enumerate(trips.tolist()):
+        for when, cell in enumerate(cell for cell in trip if cell >= 0):
+            lines.append(f"{person},1,{when},{50 + (cell // 10 + 0.5) / 100},{10 + (cell % 10 + 0.5) / 100}")
+    (folder / "points.csv").write_text("\n".join(lines))
+    curator.add(schema(POINTS, folder), budget=PureDP(10**6))
+    true = np.bincount(trips[trips >= 0], minlength=100).reshape(10, 10)
+    with curator.session("city") as session:
+        places = session.places()
+        assert "would cost epsilon = 1" in str(session.quote(session.offer.place_counts("heatmap", epsilon=1)))
+        shown = places.heatmap(epsilon=10**5, grid=10, key="map")
+        assert shown.density == pytest.approx(true, abs=0.01)
+        again = places.heatmap(epsilon=10**5, grid=10, key="map")
+        assert again.result.rows == shown.result.rows
+        assert shown.contours([float(true.max()) / 2])
+        drawn = places.synthesize(epsilon=10**5, grid=10, length=30)
+        assert len(drawn.geojson()["features"]) == 300
+        with pytest.raises(InvalidParameter, match="rows are trips"):
+            places.flows(epsilon=1)
+        with pytest.raises(InvalidParameter, match="left out where a grid"):
+            places.heatmap(epsilon=1, grid=4, cell=100)
+        # About 11.1 by 7.2 kilometres.
+        wide = session.offer.place_counts("heatmap", epsilon=1, cell=2000)
+        assert wide.mechanism.source.shape == (6, 4)
+        with pytest.raises(InvalidParameter, match="at most 48"):
+            session.offer.place_journeys(epsilon=1, grid=60)
+        with pytest.raises(InvalidParameter, match="one of auto"):
+            session.offer.place_journeys(epsilon=1, method="nothing")
+
+
+def test_flows_between_zones_and_between_cells(curator: Curator, folder: Path) -> None:
+    (folder / "rides.csv").write_text("from_zone,to_zone\n" + "a,b\n" * 30 + "c,c\n" * 5 + "a,nowhere\n" * 3)
+    (folder / "moves.csv").write_text("y,x,to_y,to_x\n" + "10,10,990,10\n" * 20 + "10,10,2000,10\n" + "5,5,,1\n")
+    curator.add(schema(RIDES, folder), budget=PureDP(10**6))
+    with curator.session("rides") as session:
+        with pytest.raises(InvalidParameter, match="named: rides, moves"):
+            session.places()
+        found = session.places("rides").flows(epsilon=10**5)
+        assert [(row[0], row[1], round(row[2])) for row in found.result.rows] == [("a", "b", 30), ("c", "c", 5)]
+        with pytest.raises(InvalidParameter, match="zones have none"):
+            found.geojson()
+        by_region = session.places("rides").flows(epsilon=10**5, regions={"a": "west", "b": "west", "c": "east"})
+        assert sum(row[2] for row in by_region.result.rows) == pytest.approx(35)
+        with pytest.raises(InvalidParameter, match="without 'c'"):
+            session.offer.place_counts("flows", "rides", epsilon=1, regions={"a": "west", "b": "west"})
+        moves = session.places("moves").flows(epsilon=10**5, grid=2)
+        assert [row[:4] for row in moves.result.rows] == [(250.0, 250.0, 750.0, 250.0)]
+        assert moves.result.rows[0][4] == pytest.approx(20)
+        line = moves.geojson()["features"][0]["geometry"]["coordinates"]
+        assert line == [[250.0, 250.0], [250.0, 750.0]]
+        assert "metres" in json.dumps(moves.geojson()["dither"])
+        with pytest.raises(InvalidParameter, match="this one has zones"):
+            session.offer.place_counts("heatmap", "rides", epsilon=1)

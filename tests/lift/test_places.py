@@ -1,0 +1,145 @@
+"""Places from an engine: cells as a slow reading has them, and journeys of which few of a person count."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dither.data import Aggregated, Column, Kind, Table, wire
+from dither.data.engines.duckdb import DuckDBEngine
+from dither.data.reference import ReferenceEngine
+from dither.data.schema import DataSet, Owner, person_unit
+from dither.errors import InvalidParameter
+from dither.lift.journeys import Journeys
+from dither.lift.places import grid_shape, heat_cells, places_table
+from dither.privacy import RECORDS
+from dither.publish.places.examples import journey_data, point, some_points
+
+
+def slow_cell(row: dict[str, Any], rows: int, columns: int, outside: str) -> int | None:
+    """Return the cell of a point in the box from (50, 10) to (53, 13), one rule after the other."""
+    lat, lon = row["lat"], row["lon"]
+    if lat is None or lon is None or math.isnan(lat) or math.isnan(lon) or (lat == 0 and lon == 0):
+        return None
+    places = []
+    for value, low, many in ((lat, 50.0, rows), (lon, 10.0, columns)):
+        if not low <= value <= low + 3:
+            if outside == "drop":
+                return None
+            value = min(max(value, low), low + 3)
+        places.append(min(math.floor((value - low) / 3 * many), many - 1))
+    return places[0] * columns + places[1]
+
+
+def many_points() -> list[dict[str, Any]]:
+    rng = np.random.default_rng()
+    found = [
+        point(int(rng.integers(0, 9)), f"t{rng.integers(0, 3)}", float(rng.integers(0, 4)), lat, lon)
+        for lat, lon in rng.uniform([49.5, 9.5], [53.5, 13.5], (120, 2))
+    ]
+    return [*some_points(), *found]
+
+
+def written(rows: list[dict[str, Any]], folder: Path) -> None:
+    with (folder / "points.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, ["who", "trip", "when", "lat", "lon"])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+@pytest.mark.parametrize("outside", ["drop", "clamp"])
+def test_positions_are_counted_where_a_slow_reading_has_them(outside: str, tmp_path: Path) -> None:
+    dataset = journey_data(person_unit("who"), outside=outside)
+    cells = heat_cells(dataset, dataset.tables[0], (4, 5))
+    rows = [row for row in many_points() if row["who"] is not None]
+    # One row a person, so that no limit decides.
+    for number, row in enumerate(rows):
+        row["who"] = number
+    wanted = np.zeros(20, dtype=np.int64)
+    for row in rows:
+        place = slow_cell(row, 4, 5, outside)
+        if place is not None:
+            wanted[place] += 1
+    assert cells.read(ReferenceEngine(dataset, {"points": rows})).ravel().tolist() == wanted.tolist()
+    written(rows, tmp_path)
+    with DuckDBEngine(dataset, folder=tmp_path) as engine:
+        assert cells.read(engine).ravel().tolist() == wanted.tolist()
+
+
+def as_sets(rows: np.ndarray) -> list[tuple[int, ...]]:
+    return sorted(tuple(row[row >= 0].tolist()) for row in rows)
+
+
+def test_journeys_are_in_the_order_of_time(tmp_path: Path) -> None:
+    dataset = journey_data(person_unit("who"))
+    source = Journeys(dataset, "points", (3, 3))
+    wanted = [(0, 3, 8), (2, 5), (4,), (8,)]
+    assert as_sets(source.read(ReferenceEngine(dataset, {"points": some_points()}))) == wanted
+    written(some_points(), tmp_path)
+    with DuckDBEngine(dataset, folder=tmp_path) as engine:
+        assert as_sets(source.read(engine)) == wanted
+    assert wire.decode(wire.encode(source)) == source
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_person_has_few_journeys_and_engines_agree_on_how_many(replaced: bool, tmp_path: Path) -> None:
+    dataset = journey_data(person_unit("who", replaced=replaced))
+    source = Journeys(dataset, "points", (3, 3))
+    long = [point(7, f"trip {trip}", step, 50.5 + step % 3, 11.5) for trip in range(5) for step in range(20)]
+    found = source.read(ReferenceEngine(dataset, {"points": long}))
+    assert found.shape == (2, 4)
+    assert (found >= 0).all()
+    written(long, tmp_path)
+    with DuckDBEngine(dataset, folder=tmp_path) as engine:
+        assert source.read(engine).shape == (2, 4)
+    assert source.moves() == {RECORDS: Fraction(4 if replaced else 2)}
+
+
+def test_odd_answers_of_an_engine_are_left_out() -> None:
+    dataset = journey_data(person_unit("who"))
+    source = Journeys(dataset, "points", (3, 3))
+    keys: list[Any] = [
+        (1, "a", 1.0, 3),
+        (1, "a", None, 4),
+        (1, "a", "x", 5),
+        (1, "a", 2.0, 99),
+        (1, "a", 2.0, -1),
+        (1, "a", 2.0, True),
+        (1, "a"),
+        "text",
+        (None, None, None, None),
+    ]
+    answer = Aggregated(tuple(keys), tuple((1,) for _ in keys))
+    assert as_sets(source.rows_of(answer)) == [(4, 5, 3)]
+    assert source.rows_of(Aggregated((), ())).shape == (0, 4)
+
+
+def test_journeys_of_an_owner_are_refused() -> None:
+    """One trip under several keys of one person would be several rows."""
+    dataset = journey_data(person_unit("who"))
+    points = dataset.tables[0]
+    cars = Table("cars", (Column("who", Kind.INTEGER), Column("car", Kind.INTEGER)), "cars.csv", person="who")
+    owned = replace(points, columns=(*points.columns, Column("car", Kind.INTEGER)), person=None)
+    owned = replace(owned, owner=Owner("cars", ("car",), ("car",)))
+    with pytest.raises(InvalidParameter, match="a privacy id of its own"):
+        Journeys(replace(dataset, tables=(cars, owned)), "points", (3, 3))
+
+
+def test_tables_and_grids_that_do_not_fit_are_refused() -> None:
+    dataset = journey_data(person_unit("who"))
+    plain = DataSet("plain", (dataset.tables[0],), dataset.unit, rows=2)
+    assert places_table(plain).name == "points"
+    for grid in (0, True, (1, 2, 3), "3x3", 2.5, (4096, 4097), 10**6):
+        with pytest.raises(InvalidParameter, match="grid"):
+            grid_shape(grid)
+    with pytest.raises(InvalidParameter, match="both coordinates"):
+        Journeys(dataset, "points", (3,))
+    with pytest.raises(InvalidParameter, match="table"):
+        Journeys(dataset, "lines", (3, 3))

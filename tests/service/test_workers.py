@@ -1,0 +1,146 @@
+"""Several processes that serve one folder: one debit for one key, whoever dies; what stops, stops cleanly."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import urlsplit
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("uvicorn", reason="the extra 'service' is not installed")
+
+from dither.cli.app import app
+from dither.curator.folder import Curator
+from dither.errors import InvalidParameter
+from dither.privacy import PureDP
+from dither.service import starting
+from dither.service.client import connect
+from dither.service.settings import Settings
+from dither.service.starting import check_start, in_use
+from tests.service.conftest import Running
+from tools.faults.service import COUNT, EACH, Served, made
+
+CALLERS = 16
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, Path, str]]:
+    if not Path("/proc/self/task").is_dir():
+        pytest.skip("the processes of a service are found in /proc")
+    folder = tmp_path_factory.mktemp("shared")
+    token = made(folder, "1")
+    running = Served(folder, workers=2)
+    running.start()
+    try:
+        yield running, folder, token
+        assert running.end() == 0
+    finally:
+        running.kill()
+
+
+def fetched(url: str) -> int:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    try:
+        connection.request("GET", urlsplit(url).path)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_callers_of_one_key_are_debited_once_over_all_workers(served: tuple[Served, Path, str]) -> None:
+    running, folder, token = served
+    answers: list[str] = []
+
+    def ask() -> None:
+        answers.append(connect(running.url, token).session("clinic").sql(COUNT, epsilon=EACH, key="one").to_stored())
+
+    threads = [threading.Thread(target=ask) for _ in range(CALLERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == CALLERS
+    assert len(set(answers)) == 1
+    with Curator.open(folder / "home", anchors=folder / "anchors") as curator:
+        balance = curator.ledger.balance("clinic", "ana")
+    assert (balance.releases, balance.sealed, balance.spent) == (1, 0, PureDP(EACH))
+
+
+def test_a_worker_that_is_killed_is_replaced_and_the_link_works_once(served: tuple[Served, Path, str]) -> None:
+    running, folder, token = served
+    first = connect(running.url, token).session("clinic").sql(COUNT, epsilon=EACH, key="two").to_stored()
+    killed = running.workers()[0]
+    os.kill(killed, 9)
+    assert connect(running.url, token).session("clinic").sql(COUNT, epsilon=EACH, key="two").to_stored() == first
+    while killed in running.workers() or len(running.workers()) < 2:
+        assert running.seconds_to_answer() < 60
+    assert sorted(fetched(running.link) for _ in range(4)) == [200, 410, 410, 410]
+    assert not (folder / "home" / "link").exists()
+
+
+def test_settings_are_printed_or_refused_by_check(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["serve", "--check", "--json", "--home", str(running.curator.folder)]
+    found = CliRunner().invoke(app, [*words, "--workers", "3"], catch_exceptions=False)
+    assert (found.exit_code, json.loads(found.stdout)["workers"]) == (0, 3)
+    monkeypatch.setenv("DITHER_SERVICE_COLOUR", "red")
+    found = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert (found.exit_code, json.loads(found.stdout)["error"]["kind"]) == (1, "InvalidParameter")
+    monkeypatch.delenv("DITHER_SERVICE_COLOUR")
+    monkeypatch.setenv("DITHER_SERVICE_WORKERS", "0")
+    assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 1
+
+
+def test_a_folder_is_served_by_one_version_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with in_use(tmp_path), in_use(tmp_path):
+        monkeypatch.setattr(starting, "dither", SimpleNamespace(__version__="another"))
+        with pytest.raises(InvalidParameter, match="stop the service"), in_use(tmp_path):
+            raise AssertionError
+    with in_use(tmp_path):
+        pass
+
+
+def test_a_service_does_not_start_with_what_others_can_read(
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(starting, "sys", SimpleNamespace(modules={}))
+    folder = running.curator.folder
+    check_start(running.curator)
+    certificate, key = tmp_path / "certificate", tmp_path / "key"
+    certificate.touch()
+    key.touch(mode=0o644)
+    tls = Settings(certificate=str(certificate), key=str(key))
+    with pytest.raises(InvalidParameter, match="chmod 600"):
+        check_start(running.curator, tls)
+    key.chmod(0o600)
+    check_start(running.curator, tls)
+    with pytest.raises(InvalidParameter, match="can be read"):
+        check_start(running.curator, Settings(certificate=str(tmp_path / "nowhere"), key=str(key)))
+    signing = folder / "receipts" / "key"
+    signing.chmod(0o644)
+    with pytest.raises(InvalidParameter, match="chmod 600"):
+        check_start(running.curator)
+    signing.chmod(0o600)
+    folder.chmod(0o750)
+    with pytest.raises(InvalidParameter, match="chmod 700"):
+        check_start(running.curator)
+    folder.chmod(0o700)
+    monkeypatch.setattr(starting, "sys", SimpleNamespace(modules={"dither.testing": None}))
+    with pytest.raises(InvalidParameter, match="foreseen"):
+        check_start(running.curator)
+
+
+def test_a_service_is_not_ready_behind_its_anchor(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = running.service.desk
+    assert desk.ready()
+    monkeypatch.setattr(running.curator.ledger, "contradiction", lambda: "entry 9 is gone")
+    assert not desk.ready()
+    monkeypatch.undo()
+    monkeypatch.setattr(running.curator.ledger._anchor, "read", lambda: (_ for _ in ()).throw(OSError(5, "broken")))
+    assert not desk.ready()

@@ -1,0 +1,179 @@
+"""``python -m tools.receipts``: change receipts and ledgers bit by bit, and count what is not found; time proofs.
+
+A receipt in which a bit was changed must prove nothing. A ledger that is shorter than it was, or of which an entry that
+was seen has changed, must be found by a witness. A proof among a million entries must be small and quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import secrets
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from dither.curator.folder import Curator
+from dither.curator.keys import SigningKey
+from dither.curator.receipts import Log, PublicKey, read_receipt, receipt_text, tree, verify_receipt
+from dither.curator.receipts.checkpoint import Checkpoint
+from dither.errors import InvalidParameter
+from dither.service.witness import compared
+from tools.faults.service import COUNT, EACH, made
+
+ORIGIN: Final = "dither/tried"
+
+
+@dataclass
+class Tally:
+    """What was tried, and what passed that must not."""
+
+    tried: int = 0
+    passed: list[str] = field(default_factory=list)
+
+
+def flips(receipts: int, each: int | None) -> Tally:
+    """Change bits of receipts, each alone.
+
+    Args:
+        receipts: how many.
+        each: how many bits of each, drawn at random; None for every bit.
+
+    """
+    tally = Tally()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        made(folder, "50")
+        with Curator.open(folder / "home", anchors=folder / "anchors") as curator:
+            with curator.session("clinic", analyst="ana") as session:
+                for number in range(receipts):
+                    session.sql(COUNT, epsilon=EACH, key=str(number))
+            log = Log(curator.ledger, curator.folder)
+            answers = [entry.number for entry in curator.ledger.entries() if entry.kind == "answer"]
+            for number in answers:
+                _flip(receipt_text(log.receipt(number)).encode(), log.public_key, each, tally)
+    return tally
+
+
+def _flip(content: bytes, key: PublicKey, each: int | None, tally: Tally) -> None:
+    verify_receipt(read_receipt(content.decode()), key)
+    bits = 8 * len(content)
+    for bit in range(bits) if each is None else {secrets.randbelow(bits) for _ in range(each)}:
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        tally.tried += 1
+        try:
+            verify_receipt(read_receipt(changed.decode("utf-8", "replace")), key)
+        except InvalidParameter:
+            continue
+        tally.passed.append(f"bit {bit} of {bytes(changed[max(0, bit // 8 - 20) : bit // 8 + 20])!r}")
+
+
+class Tree:
+    """The hashes of a tree, level by level, in memory."""
+
+    def __init__(self, leaves: Sequence[bytes]) -> None:
+        self.size, self._levels = len(leaves), [list(leaves)]
+        while len(self._levels[-1]) > 1:
+            below = self._levels[-1]
+            pairs = range(0, len(below) - 1, 2)
+            self._levels.append([tree.node_hash(below[place], below[place + 1]) for place in pairs])
+
+    def __call__(self, level: int, index: int) -> bytes:
+        """Return the hash of a whole subtree."""
+        return self._levels[level][index]
+
+    def note(self, key: SigningKey, size: int | None = None) -> str:
+        """Return the signed head of the first leaves."""
+        count = self.size if size is None else size
+        return Checkpoint(ORIGIN, count, tree.root_of(self, count)).signed(key)
+
+
+def ledgers(count: int) -> Tally:
+    """Show witnesses ledgers that are stale or forked.
+
+    Args:
+        count: how many of each.
+
+    """
+    tally, key = Tally(), SigningKey(os.urandom(32))
+    public = str(PublicKey(ORIGIN, key.public))
+    leaves = [hashlib.sha256(number.to_bytes(8, "big")).digest() for number in range(2 * count)]
+    whole = Tree(leaves)
+    for number in range(count):
+        seen = 1 + secrets.randbelow(2 * count - 1)
+        known = {"key": public, "checkpoint": whole.note(key, seen)}
+        place = secrets.randbelow(seen)
+        forked = Tree([*leaves[:place], os.urandom(32), *leaves[place + 1 : seen + secrets.randbelow(9)]])
+        stale = secrets.randbelow(seen)
+        for other, size in ((whole, stale), (forked, forked.size)):
+            tally.tried += 1
+            note = other.note(key, size)
+            honest = [one.hex() for one in tree.consistency(other, min(seen, size), size)] if size else []
+            # The proof that the service would give, that of the ledger that was shown, and none.
+            for path in (honest, [one.hex() for one in tree.consistency(whole, seen, whole.size)], []):
+                if compared(known, public, note, lambda *_, path=path: path).is_consistent:
+                    tally.passed.append(f"ledger {number} of {size} entries after {seen}")
+        good = [one.hex() for one in tree.consistency(whole, seen, whole.size)]
+        if not compared(known, public, whole.note(key), lambda *_, path=good: path).is_consistent:
+            tally.passed.append(f"a true ledger was refused after {seen}")
+    return tally
+
+
+def proofs(entries: int, folder: Path) -> tuple[float, float, int]:
+    """Return the median and the largest milliseconds of a proof from files, and the most bytes that it takes.
+
+    Args:
+        entries: of the ledger.
+        folder: where the hashes are kept, as a curator's folder keeps them.
+
+    """
+    level = [hashlib.sha256(number.to_bytes(8, "big")).digest() for number in range(entries)]
+    height = 0
+    while level:
+        (folder / f"level-{height:02}").write_bytes(b"".join(level))
+        level = [tree.node_hash(*level[place : place + 2]) for place in range(0, len(level) - 1, 2)]
+        height += 1
+    log = Log.__new__(Log)
+    log._folder = folder
+    times, most = [], 0
+    for _ in range(1000):
+        index = secrets.randbelow(entries)
+        begun = time.perf_counter()
+        path = tree.inclusion(log._node, index, entries)
+        times.append(1000 * (time.perf_counter() - begun))
+        most = max(most, len(json.dumps([one.hex() for one in path])))
+    return statistics.median(times), sorted(times)[-10], most
+
+
+def main() -> None:
+    """Try all of it; exit 1 if anything passed that must not."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--receipts", type=int, default=1000, help="how many are changed")
+    parser.add_argument("--bits", type=int, default=None, help="of each, at random; every one unless said")
+    parser.add_argument("--ledgers", type=int, default=1000, help="how many stale ones, and how many forked ones")
+    parser.add_argument("--entries", type=int, default=1_000_000, help="among which proofs are made")
+    asked = parser.parse_args()
+    changed, shown = flips(asked.receipts, asked.bits), ledgers(asked.ledgers)
+    with tempfile.TemporaryDirectory() as name:
+        median, late, most = proofs(asked.entries, Path(name))
+    print(f"{changed.tried} bits of {asked.receipts} receipts: {len(changed.passed)} not found")
+    print(f"{shown.tried} stale or forked ledgers: {len(shown.passed)} not found")
+    print(
+        f"a proof among {asked.entries} entries: {median:.2f} ms (99 of 100 within {late:.2f} ms), "
+        f"at most {most} bytes, load {os.getloadavg()[0]:.1f}"
+    )
+    for one in [*changed.passed, *shown.passed][:20]:
+        print(f"  {one}")
+    sys.exit(1 if changed.passed or shown.passed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Attacks on a service: who gets in, what a body can do, what time and connections tell."""
