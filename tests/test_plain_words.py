@@ -45,6 +45,7 @@ ELSEWHERE = {
     "Distorted": "disguise/test_matrices.py",
     "Edition": "curator/test_editions.py",
     "FamilyModel": "publish/synthetic/test_parent_child.py",
+    "FoundModel": "publish/synthetic/test_found_bins.py",
     "FamilyTable": "publish/synthetic/test_counted_families.py",
     "Model": "learn/test_bayes.py",
     "dither.bench.comparison:Outcome": "bench/test_comparison.py",

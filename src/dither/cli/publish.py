@@ -317,6 +317,8 @@ def _read_bins(table: Table, name: str, text: str) -> Any:
         return words
     if kind is Kind.BOOLEAN:
         return [word.lower() == "true" for word in words]
+    if words == ["found"]:
+        return "found"  # what synthetic tables take; others refuse it
     try:
         if len(words) == 1:
             return int(words[0])

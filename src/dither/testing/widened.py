@@ -130,6 +130,14 @@ def _diffgen(mechanism: Any, data: Any) -> Made:
     return (replace(mechanism, attributes=wide, trees=mechanism.trees * 3), data[:, places])
 
 
+def _found_bins(mechanism: Any, data: Any) -> Made:
+    """Return a column of more values, with two levels of blocks and more bins."""
+    names = mechanism.attributes.names
+    wide, binned = (type(mechanism.attributes)(names, (2, size)) for size in (_MANY * _CELLS, _STEPS))
+    method = replace(mechanism.method, attributes=binned)
+    return (replace(mechanism, attributes=wide, method=method), np.resize(data, (_ROWS, 2)) * (1, _SIDE))
+
+
 def _diffpart(mechanism: Any, data: Any) -> Made:
     """Return a tree of four groups of four items."""
     groups, items = [f"group {one}" for one in range(4)], [f"item {one}" for one in range(16)]
@@ -474,6 +482,7 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     "objective-perturbation": _objective,
     "diffgen": _diffgen,
     "diffpart": _diffpart,
+    "found-bins": _found_bins,
     "fixed-size-sample": _fixed_size,
     "function-release": _functions,
     "repeat-and-select": _candidates,

@@ -241,6 +241,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "mwem-graphical": "For columns of few values and a stated workload.",
                 "mwem": "The same for up to twenty yes-or-no columns.",
                 "independent": "As the baseline, or when the budget is too small for pairs.",
+                "found-bins": "With any of these, for columns of thousands of values with unknown heaps.",
                 "counted-families": "For two tables of a data set, parents and children.",
                 "parent-child": "The same for codes in memory.",
             },

@@ -16,6 +16,7 @@ from dither.publish.synthetic.copula import CopulaModel, GaussianCopula
 from dither.publish.synthetic.counted_families import CountedFamilies
 from dither.publish.synthetic.dual_query import DualQuery
 from dither.publish.synthetic.families import SyntheticFamilies, plan_families
+from dither.publish.synthetic.found_bins import FoundBins, FoundModel
 from dither.publish.synthetic.full_table import FullTable
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.independent import IndependentMarginals
@@ -49,6 +50,8 @@ __all__ = [
     "DualQuery",
     "Families",
     "FamilyModel",
+    "FoundBins",
+    "FoundModel",
     "FullTable",
     "GaussianCopula",
     "GraphicalModel",

@@ -80,7 +80,7 @@ class Coding:
             found: NDArray[Any] = drawn.astype(object)
         else:
             # A cell includes its lower end but not its upper one, except for the last.
-            numbers = np.array([_number(edge) for edge in edges], dtype=np.int64)
+            numbers = np.array([number_of_value(edge) for edge in edges], dtype=np.int64)
             numbers[-1] += 1
             drawn = generator.integers(numbers[cells], numbers[cells + 1])
             found = drawn.astype(object)
@@ -132,8 +132,30 @@ def codings_of(
         axis = fine_axis(column) if is_merged and wanted is None else None
         coding, value = _coded(column, wanted, relation, other or {}, axis)
         codings.append(coding)
-        axes.append(Axis(name, value, tuple(range(coding.size)), None, is_numbered=True, is_ordered=False))
+        axes.append(_numbered(coding, value))
     return Cells(dataset, relation, tuple(axes)), tuple(codings)
+
+
+def recoded(cells: Cells, axes: Mapping[str, Axis]) -> Cells:
+    """Return rows as codes, some columns by other cells of theirs; NULL stays a code of its own.
+
+    Args:
+        cells: rows as codes.
+        axes: the cells of columns of numbers or dates, by name.
+
+    """
+    declared = source_of(cells.dataset, cells.relation)[1]
+    found = [
+        _numbered(*_coded(declared(axis.name), None, cells.relation, {}, axes[axis.name]))
+        if axis.name in axes
+        else axis
+        for axis in cells.axes
+    ]
+    return Cells(cells.dataset, cells.relation, tuple(found))
+
+
+def _numbered(coding: Coding, value: Expression) -> Axis:
+    return Axis(coding.column, value, tuple(range(coding.size)), None, is_numbered=True, is_ordered=False)
 
 
 def cells_for(dataset: DataSet, table: str | Relation, codings: Sequence[Coding]) -> Cells:
@@ -229,7 +251,7 @@ def fine_axis(column: Column) -> Axis | None:
     low, high = column.lower, column.upper
     if column.kind not in (Kind.INTEGER, Kind.DATE) or low is None or high is None or column.categories is not None:
         return None
-    first, last = _number(low), _number(high)
+    first, last = number_of_value(low), number_of_value(high)
     span = last - first + 1
     if span <= FINE_BINS:
         return axis_of(column, None, ENDS)
@@ -251,7 +273,7 @@ def objects_of(values: Sequence[Any]) -> NDArray[Any]:
     return found
 
 
-def _number(value: Value) -> int:
+def number_of_value(value: Value) -> int:
     """Return an integer, the number of a day, or the number of a microsecond."""
     if isinstance(value, datetime.datetime):
         return (value - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)

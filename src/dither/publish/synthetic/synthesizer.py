@@ -17,6 +17,7 @@ from dither.data.expressions import Value
 from dither.errors import InvalidParameter, NotFitted
 from dither.exact import Number
 from dither.lift.attributes import Attributes
+from dither.lift.cells import source_of
 from dither.lift.lifted import Lifted
 from dither.lift.margins import Margins
 from dither.mechanisms.core.purse import Purse
@@ -29,6 +30,8 @@ from dither.publish.synthetic.columns import Coding, attributes_of, codings_of
 from dither.publish.synthetic.constraints import Constraint, Determined, check_constraints
 from dither.publish.synthetic.copula import GaussianCopula
 from dither.publish.synthetic.dual_query import DualQuery
+from dither.publish.synthetic.found_bins import FoundBins, FoundModel
+from dither.publish.synthetic.found_columns import FOUND, FOUND_BINS, FoundMargins, found_grid, with_edges
 from dither.publish.synthetic.independent import IndependentMarginals
 from dither.publish.synthetic.jtree import JunctionTreeSynthesis
 from dither.publish.synthetic.models import Model
@@ -97,13 +100,16 @@ class PlannedSynthesis:
     method: str
     table: str
 
-    def present(self, model: Model, receipt: str = "unledgered") -> SyntheticTable:
+    def present(self, released: Model | FoundModel, receipt: str = "unledgered") -> SyntheticTable:
         """Return a released model with the meaning of its codes."""
-        made = self.mechanism
+        made, codings = self.mechanism, self.codings
+        model = released.model if isinstance(released, FoundModel) else released
+        if isinstance(released, FoundModel) and isinstance(made.source, FoundMargins):
+            codings = with_edges(codings, made.source, released.starts)
         return SyntheticTable(
             self.table,
             model,
-            self.codings,
+            codings,
             self.columns,
             self.constraints,
             self.method,
@@ -133,7 +139,8 @@ def plan_synthesis(
         loss: what one unit of the data set may lose.
         columns: which columns; None for all except the privacy id.
         method: one of ``METHODS``, or "auto".
-        bins: for numeric columns a number of cells, or their edges.
+        bins: for numeric columns a number of cells, their edges, or "found": a tenth of the loss then finds bins that
+            follow the rows.
         other: for columns with categories, the label of rows whose value is not a category.
         constraints: public facts that every row keeps.
         name: of the table, where its rows are given.
@@ -141,25 +148,47 @@ def plan_synthesis(
     """
     # Every method of ``auto`` merges, but that for a single column.
     is_merged = method == AUTO or method in MERGING
+    found, bins = _found(dataset, table, bins or {})
     _, everything = codings_of(dataset, table, columns, bins=bins, other=other, is_merged=is_merged)
     check_constraints(constraints, {coding.column: coding for coding in everything})
     follows = {constraint.column for constraint in constraints if isinstance(constraint, Determined)}
     if unknown := follows - {coding.column for coding in everything}:
         raise InvalidParameter("constraints", sorted(unknown)[0], "on columns of the synthetic table")
+    if fixed := found & follows:
+        raise InvalidParameter("constraints", sorted(fixed)[0], "on columns whose bins are not found")
     measured = [coding.column for coding in everything if coding.column not in follows]
-    kept_bins = {column: value for column, value in (bins or {}).items() if column in measured}
+    kept_bins = {column: value for column, value in bins.items() if column in measured}
     kept_other = {column: value for column, value in (other or {}).items() if column in measured}
     cells, codings = codings_of(dataset, table, measured, bins=kept_bins, other=kept_other, is_merged=is_merged)
     attributes = attributes_of(codings)
     used = chosen(method, loss, attributes)
-    made = Lifted.calibrated(
-        loss,
-        source=Margins.of_pairs(cells),
-        build=lambda each: METHODS[used].calibrated(each, attributes=attributes),
-    )
+
+    def build(each: Loss) -> Any:
+        return METHODS[used].calibrated(each, attributes=attributes)
+
+    if found:
+        source = FoundMargins(cells, tuple(sorted(found)))
+        made = Lifted.calibrated(
+            loss,
+            source=source,
+            build=lambda each: FoundBins.calibrated(each, attributes=source.attributes, build=build),
+        )
+    else:
+        made = Lifted.calibrated(loss, source=Margins.of_pairs(cells), build=build)
     shown = tuple((coding.column, coding.kind) for coding in everything)
     label = table if isinstance(table, str) else (name or _TABLE)
     return PlannedSynthesis(made, codings, shown, tuple(constraints), used, label)
+
+
+def _found(
+    dataset: DataSet, table: str | Relation, bins: Mapping[str, Any]
+) -> tuple[frozenset[str], Mapping[str, Any]]:
+    """Return the columns whose bins are to be found, and bins with as many public ones in their place."""
+    found = frozenset(column for column, wanted in bins.items() if isinstance(wanted, str) and wanted == FOUND)
+    declared = source_of(dataset, table)[1]
+    for column in sorted(found):
+        found_grid(declared(column))
+    return found, {column: FOUND_BINS if column in found else wanted for column, wanted in bins.items()}
 
 
 class Synthesizer:
@@ -174,7 +203,8 @@ class Synthesizer:
         delta: the probability that the epsilon bound may be exceeded; with one, Gaussian noise makes errors smaller.
         rho: a loss in zero-concentrated differential privacy.
         loss: what the model may lose as a record, in place of these three.
-        bins: for numeric columns a number of cells, or their edges.
+        bins: for numeric columns a number of cells, their edges, or "found": a tenth of the loss then finds bins that
+            follow the rows.
         other: for columns with categories, the label of rows whose value is not a category.
         constraints: public facts that every row keeps: ``Impossible``, ``Determined``.
         unit: ROW or ROW_REPLACED, or "row", "row_replaced".
