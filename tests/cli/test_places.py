@@ -52,6 +52,10 @@ def test_a_town_is_mapped_and_walked(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "would cost epsilon = 100000" in run("places", "town", "heatmap", *exactly, "--quote")
     run("places", "town", "heatmap", *exactly, "--levels", "10,30", "-o", "map.html", "--key", "map")
     assert "30 in a cell" in Path("map.html").read_text()
+    told = run("places", "town", "heatmap", *exactly, "-o", "plain.html", "--key", "map").splitlines()
+    assert [round(float(line.split()[4])) for line in told[2:7]] == [40, 40, 40, 40, 0]
+    assert told[-1] == "the largest counts are first"
+    assert "and more" in Path("plain.html").read_text()  # colours are explained without lines, too
     run("places", "town", "heatmap", *exactly, "-o", "map.geojson", "--key", "map")
     cells = json.loads(Path("map.geojson").read_text())["features"]
     assert [round(cell["properties"]["count"]) for cell in cells] == [40] * 4
