@@ -49,7 +49,9 @@ def test_a_town_is_mapped_and_walked(tmp_path: Path, monkeypatch: pytest.MonkeyP
     CliRunner().invoke(app, ["init", "home"])
     assert "dither places town synthesize" in run("add", "town.yaml", "--budget", "1000000")
     exactly = ("--epsilon", "100000", "--grid", "10")
-    assert "would cost epsilon = 100000" in run("places", "town", "heatmap", *exactly, "--quote")
+    quoted = run("places", "town", "heatmap", *exactly, "--quote")
+    assert "would cost epsilon = 100000" in quoted
+    assert "the largest absolute error of any cell is at most" in quoted
     run("places", "town", "heatmap", *exactly, "--levels", "10,30", "-o", "map.html", "--key", "map")
     assert "30 in a cell" in Path("map.html").read_text()
     told = run("places", "town", "heatmap", *exactly, "-o", "plain.html", "--key", "map").splitlines()

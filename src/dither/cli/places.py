@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from dither.cli import ask
-from dither.cli.console import note
+from dither.cli.console import note, say
 from dither.cli.options import (
     Analyst,
     Charged,
@@ -105,6 +105,9 @@ def places(
             offer = session.offer.place_counts(kind, cell=cell, **asked)
         if is_quoted:
             ask.say_price(session.quote(offer), as_json=as_json)
+            bound = None if as_json or kind != HEATMAP else offer.mechanism.error("0.95")
+            if bound is not None:
+                say(f"{bound}, before negative counts are evened out")
             return
         with progress("drawing" if kind == JOURNEYS else "counting"):
             shown = PlaceMap(session.release(offer), kind, declared(found))
