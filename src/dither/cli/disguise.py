@@ -260,7 +260,7 @@ def _check_left_in(table: Table, roles: Roles, others: Sequence[str], schema: Pa
         table[name]
     silent = [name for name in left_in(table, roles) if name not in others]
     if silent and schema is None:
-        rule = f"a list with {', '.join(silent)}, where every row has another value; or --others lists it, if it names nobody"
+        rule = f"a list with {', '.join(silent)}, where every row has another value; or --others is, if it names nobody"
         raise InvalidParameter("identifiers", ",".join(roles.identifiers) or None, rule)
 
 
