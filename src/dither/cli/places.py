@@ -123,7 +123,8 @@ def _fullest_first(result: QueryResult) -> QueryResult:
     """Return the table for a screen, which has room for its first rows alone: those at the edge of a map say little."""
     counts = result.column("count")
     order = sorted(range(len(counts)), key=lambda place: -float(str(counts[place])))
-    rows, low, high = ([each[place] for place in order] for each in (result.rows, result.low, result.high))
+    rows = [result.rows[place] for place in order]
+    low, high = ([ends[place] for place in order] for ends in (result.low, result.high))
     return replace(result, rows=rows, low=low, high=high, raw=(), notes=(*result.notes, "the largest counts are first"))
 
 

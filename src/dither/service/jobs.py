@@ -189,10 +189,9 @@ class Jobs:
         if asked is None or asked.state in ("approved", "used"):
             return Progress("queued")
         said = WAITING if asked.state == "waiting" else asked.state
-        number, problem = asked.question.entry, None
-        if said == "declined":
-            problem = problem_of(ApprovalDeclined(row.dataset, number, asked.because)).to_dict()
-        return Progress(said, question=number, problem=problem)
+        number = asked.question.entry
+        why = ApprovalDeclined(row.dataset, number, asked.because) if said == "declined" else None
+        return Progress(said, question=number, problem=None if why is None else problem_of(why).to_dict())
 
     def _carried_out(self, ticket: Ticket, work: Callable[[], Receipt]) -> Receipt:
         try:
