@@ -134,7 +134,7 @@ def steps_of(cells: NDArray[Any]) -> list[float]:
     """Return where the steps of the colour begin: numbers above 0, each a like factor above the one before.
 
     >>> steps_of(np.array([[0.0, 1.0], [50.0, 1000.0]]))
-    [1.0, 5.0, 20.0, 50.0, 200.0, 500.0]
+    [1.0, 2.0, 10.0, 20.0, 100.0, 200.0]
 
     """
     above = np.asarray(cells, dtype=np.float64)
