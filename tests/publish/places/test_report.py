@@ -342,3 +342,8 @@ def test_a_number_of_any_size_is_fed() -> None:
     phone = converse(day, None, budget=Budget(epsilon=1, unit=trace("great circle")))
     for value in ((10**400, -(10**400)), (np.float16(3), np.int64(-5)), (math.inf, math.nan)):
         assert all(map(math.isfinite, phone.feed(value)))
+
+
+def test_an_optimal_report_between_cells_very_far_apart_is_made() -> None:
+    grid = CellGrid(Box.of(0, 0, 1, 100_000, plane=True), 3, 1)
+    assert optimal_report(grid, [1, 2, 3], epsilon=5).epsilon_per_metre <= 5
