@@ -35,7 +35,14 @@ from dither.publish.places.report import (
 from dither.publish.places.report.calculator import planar_channel
 from dither.publish.places.report.likely import difference_hull
 from dither.publish.places.report.metres import UNITS, unit_of, units_per_metre, whole_distances
-from dither.publish.places.report.optimal import TOTAL, OptimalReport, expected_distance, ground_distances, spanner
+from dither.publish.places.report.optimal import (
+    BETWEEN_CELLS,
+    TOTAL,
+    OptimalReport,
+    expected_distance,
+    ground_distances,
+    spanner,
+)
 from dither.publish.places.report.visits import cluster_weights
 
 _PARIS = Box.of("48.80", "2.25", "48.92", "2.42")
@@ -347,3 +354,12 @@ def test_a_number_of_any_size_is_fed() -> None:
 def test_an_optimal_report_between_cells_very_far_apart_is_made() -> None:
     grid = CellGrid(Box.of(0, 0, 1, 100_000, plane=True), 3, 1)
     assert optimal_report(grid, [1, 2, 3], epsilon=5).epsilon_per_metre <= 5
+
+
+def test_a_report_between_cells_shares_no_budget_with_reports_of_places() -> None:
+    # Places a metre apart on two sides of a border lose what the middles of their cells lose, here 500 metres' worth.
+    report = optimal_report(CellGrid(Box.of(0, 0, 1000, 1000, plane=True), 2, 1), [1, 1], epsilon="0.01")
+    assert report.distance.is_relaxed
+    with pytest.raises(IncompatibleDistance):
+        release(report, 0, budget=Budget(epsilon=1, unit=place("great circle")))
+    assert release(report, 0, budget=Budget(epsilon=1, unit=BETWEEN_CELLS)).value in (0, 1)

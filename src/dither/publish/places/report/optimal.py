@@ -28,10 +28,12 @@ from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.core.values import Category
 from dither.mechanisms.response_table import TOTAL, ResponseTable
-from dither.privacy import Plan, Unit, Use, place
+from dither.privacy import Plan, Relation, Unit, Use
 from dither.publish.places.report.planar import LEAST_EPSILON, MOST_EPSILON
 
 MOST_CELLS: Final = 100
+#: Not the unit of reports that take places as they are: places a metre apart may lie in cells far apart.
+BETWEEN_CELLS: Final = Unit("place", Relation.METRIC, "great circle, between the middles of cells")
 #: A little more than ln 2^52.
 _LARGEST_LOG: Final = 37.0
 
@@ -86,7 +88,7 @@ class OptimalReport(Composed[Any, int]):
     @property
     def distance(self) -> Unit:
         """Metres over the ground between the middles of cells: a relaxed notion of privacy."""
-        return place("great circle")
+        return BETWEEN_CELLS
 
     @cached_property
     def response(self) -> ResponseTable:
