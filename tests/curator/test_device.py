@@ -121,3 +121,10 @@ def test_a_number_beyond_a_plane_is_reported_from(tmp_path: Path) -> None:
     made = report_location(10**400, "-1e400", epsilon="0.1", book=tmp_path / "phone.json", box=plane)
     assert math.isfinite(made.latitude)
     assert math.isfinite(made.longitude)
+
+
+def test_a_refused_place_is_not_repeated(tmp_path: Path) -> None:
+    for latitude, longitude in (("48,5777", "2.5"), ("2.5", "48.5777 E"), ("148.5777", "2.5")):
+        with pytest.raises(InvalidParameter) as refused:
+            report_location(latitude, longitude, epsilon="0.01", book=tmp_path / "phone.json", box=_BOX)
+        assert "5777" not in str(refused.value)

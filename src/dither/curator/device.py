@@ -98,7 +98,7 @@ def report_location(
         limit: the most epsilon per metre that all reports may cost together; kept by the book from the first report on.
 
     """
-    north, east = exact("latitude", latitude), exact("longitude", longitude)
+    north, east = _coordinate("latitude", latitude), _coordinate("longitude", longitude)
     price = positive("epsilon", epsilon)
     path = _one(book)
     with _held(path):
@@ -128,6 +128,14 @@ def read_book(book: str | Path) -> DeviceBook:
     if not path.is_file():
         raise InvalidParameter("book", str(book), "the file of a device that has made a report")
     return _read(path)
+
+
+def _coordinate(name: str, value: Number) -> Fraction:
+    """Return a coordinate; a refusal does not repeat it, since it is where somebody is."""
+    try:
+        return exact(name, value)
+    except InvalidParameter:
+        raise InvalidParameter(name, "something else", "a finite number, such as 48.8584") from None
 
 
 def _one(book: str | Path) -> Path:
