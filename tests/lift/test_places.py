@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ import pytest
 
 from dither.data import Aggregated, Column, Kind, Table, wire
 from dither.data.engines.duckdb import DuckDBEngine
-from dither.data.place_tables import Places
 from dither.data.reference import ReferenceEngine
 from dither.data.schema import DataSet, Owner, person_unit
 from dither.errors import InvalidParameter
@@ -121,6 +121,17 @@ def test_odd_answers_of_an_engine_are_left_out() -> None:
     assert source.rows_of(Aggregated((), ())).shape == (0, 4)
 
 
+def test_journeys_of_an_owner_are_refused() -> None:
+    """One trip under several keys of one person would be several rows."""
+    dataset = journey_data(person_unit("who"))
+    points = dataset.tables[0]
+    cars = Table("cars", (Column("who", Kind.INTEGER), Column("car", Kind.INTEGER)), "cars.csv", person="who")
+    owned = replace(points, columns=(*points.columns, Column("car", Kind.INTEGER)), person=None)
+    owned = replace(owned, owner=Owner("cars", ("car",), ("car",)))
+    with pytest.raises(InvalidParameter, match="a privacy id of its own"):
+        Journeys(replace(dataset, tables=(cars, owned)), "points", (3, 3))
+
+
 def test_tables_and_grids_that_do_not_fit_are_refused() -> None:
     dataset = journey_data(person_unit("who"))
     plain = DataSet("plain", (dataset.tables[0],), dataset.unit, rows=2)
@@ -132,35 +143,3 @@ def test_tables_and_grids_that_do_not_fit_are_refused() -> None:
         Journeys(dataset, "points", (3,))
     with pytest.raises(InvalidParameter, match="table"):
         Journeys(dataset, "lines", (3, 3))
-
-
-def owned_points(trips: int, points: int) -> DataSet:
-    """Return points that belong to people through their devices."""
-    places = Places(("lat", "lon"), (50.0, 10.0, 53.0, 13.0), trip="trip", time="when", trips=trips, points=points)
-    kinds = {"device": Kind.INTEGER, "trip": Kind.TEXT, "when": Kind.REAL, "lat": Kind.REAL, "lon": Kind.REAL}
-    columns = tuple(Column(name, kind) for name, kind in kinds.items())
-    ids = (Column("device", Kind.INTEGER), Column("who", Kind.INTEGER))
-    devices = Table("devices", ids, "devices.csv", person="who")
-    owner = Owner("devices", ("device",), ("device",))
-    owned = Table("points", columns, "points.csv", owner=owner, places=places)
-    return DataSet("owned", (devices, owned), person_unit("who"), rows=99)
-
-
-def test_a_person_with_many_devices_has_few_journeys(tmp_path: Path) -> None:
-    # A reference is no privacy id: of 30 devices with one trip each, all called "a", one journey counts.
-    dataset = owned_points(trips=1, points=30)
-    source = Journeys(dataset, "points", (3, 3))
-    rows = [{"device": one, "trip": "a", "when": one, "lat": 50.5 + one % 3, "lon": 11.5} for one in range(30)]
-    devices = [{"device": one, "who": 7} for one in range(30)]
-    # Device 0 belongs to two people: each of them has a journey of their own.
-    shared = [*devices, {"device": 0, "who": 8}]
-    for owners, wanted in (([], 0), (devices, 1), (shared, 2)):
-        found = source.read(ReferenceEngine(dataset, {"devices": owners, "points": rows}))
-        assert len(found) == wanted
-        for name, table in (("devices", owners), ("points", rows)):
-            with (tmp_path / f"{name}.csv").open("w", newline="") as stream:
-                writer = csv.DictWriter(stream, list(devices[0] if name == "devices" else rows[0]))
-                writer.writeheader()
-                writer.writerows(table)
-        with DuckDBEngine(dataset, folder=tmp_path) as engine:
-            assert as_sets(source.read(engine)) == as_sets(found)

@@ -39,7 +39,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def test_bodies_that_nobody_foresaw_are_refused_and_touch_nothing(fuzzed: fuzz.Fuzz) -> None:
     seed = secrets.randbits(64)
-    bodies = [*itertools.islice(fuzz.texts(), 0, None, 53), *itertools.islice(fuzz.changed(seed), 1000)]
+    bodies = [*itertools.islice(fuzz.texts(), 0, None, 211), *itertools.islice(fuzz.changed(seed), 400)]
     tally = fuzzed.run(iter(bodies))
     assert tally.failures == [], seed
     assert tally.bodies == len(bodies)
@@ -65,8 +65,8 @@ def test_payloads_are_as_many_as_are_said() -> None:
 
 def test_neighbours_are_told_apart_by_values_alone() -> None:
     seed = secrets.randbits(64)
-    count, found = neighbours.run(2, seed)
-    assert (found, count > 50) == ([], True), seed
+    count, found = neighbours.run(1, seed)
+    assert (found, count > 30) == ([], True), seed
 
 
 def test_what_differs_beside_its_figures_is_seen() -> None:

@@ -83,11 +83,12 @@ class Served:
         folder: where its folder is.
         workers: how many processes answer.
         timing: when answers are sent.
+        releasing: how many releases run at once; 0 for as many as a service has by itself.
 
     """
 
-    def __init__(self, folder: Path, workers: int = 1, timing: str = "off") -> None:
-        self._folder, self._workers, self._timing = folder, workers, timing
+    def __init__(self, folder: Path, workers: int = 1, timing: str = "off", releasing: int = 0) -> None:
+        self._folder, self._workers, self._timing, self._releasing = folder, workers, timing, releasing
         self._port = 0
         self._process: subprocess.Popen[str] | None = None
 
@@ -104,7 +105,7 @@ class Served:
     def start(self) -> None:
         """Start it, and wait until it takes requests."""
         said = {"DITHER_ANCHORS": str(self._folder / "anchors"), "DITHER_SERVICE_TIMING": self._timing}
-        said["DITHER_SERVICE_REQUESTS_PER_SECOND"] = "10000"
+        said |= {"DITHER_SERVICE_REQUESTS_PER_SECOND": "10000", "DITHER_SERVICE_RELEASING": str(self._releasing)}
         command = [sys.executable, "-m", "dither", "serve", "--json", "--port", str(self._port)]
         self._process = subprocess.Popen(
             [*command, "--workers", str(self._workers), "--home", str(self._folder / "home")],

@@ -57,7 +57,7 @@ def _session(engine: _Witness) -> Iterator[Any]:
         try:
             curator.add(_given_in_memory(clinic(ROW)), budget=PureDP(10))
             session = curator.session("clinic")
-            session._engine = engine
+            session._tables.append(engine)
             yield session
         finally:
             curator.close()

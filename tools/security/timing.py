@@ -105,7 +105,7 @@ def made(folder: Path) -> str:
         return people.new_token("ana")
 
 
-def measured(url: str, token: str, answers: int, clients: int, label: str) -> Times:
+def measured(url: str, token: str, answers: int, clients: int, label: str, seconds: float = math.inf) -> Times:
     """Return the time and the value of answers about both data sets, asked turn by turn.
 
     Args:
@@ -114,8 +114,10 @@ def measured(url: str, token: str, answers: int, clients: int, label: str) -> Ti
         answers: about each.
         clients: how many connections ask at once.
         label: begins the keys of the requests.
+        seconds: after which nothing more is asked.
 
     """
+    until = time.monotonic() + seconds
     found: Times = {name: [] for name in SIZES}
     turns = iter([(name, number) for number in range(answers) for name in SIZES])
     guard = threading.Lock()
@@ -126,7 +128,7 @@ def measured(url: str, token: str, answers: int, clients: int, label: str) -> Ti
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         while True:
             with guard:
-                turn = next(turns, None)
+                turn = next(turns, None) if time.monotonic() < until else None
             if turn is None:
                 connection.close()
                 return
@@ -192,24 +194,26 @@ def told_apart(small: np.ndarray, large: np.ndarray) -> float:
     return float(np.mean(right if is_small_below else ~right))
 
 
-def run(timing: str, answers: int, clients: int) -> Found:
+def run(timing: str, answers: int, clients: int, seconds: float) -> Found:
     """Start a service, ask it, and attack.
 
     Args:
         timing: the setting.
         answers: about each data set.
         clients: how many connections ask at once.
+        seconds: after which nothing more is asked.
 
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         token = made(folder)
-        served = Served(folder, timing=timing)
+        # One person has half of the places: as many as there are connections.
+        served = Served(folder, timing=timing, releasing=clients)
         served.start()
         try:
             # Tables are opened and modules loaded first.
             measured(served.url, token, 2 * clients, clients, "first")
-            return attacked(measured(served.url, token, answers, clients, "then"))
+            return attacked(measured(served.url, token, answers, clients, "then", seconds))
         finally:
             served.kill()
 
@@ -220,11 +224,12 @@ def main() -> None:
     parser.add_argument("--answers", type=int, default=10_000, help="about each data set")
     parser.add_argument("--control", type=int, default=300, help="answers about each where nothing is held back")
     parser.add_argument("--timing", default="strict 500ms", help="the setting that is attacked")
-    parser.add_argument("--clients", type=int, default=8, help="connections that ask at once")
+    parser.add_argument("--clients", type=int, default=12, help="connections that ask at once")
+    parser.add_argument("--minutes", type=float, default=16, help="stop after this, however many there were")
     asked = parser.parse_args()
     problems: list[str] = []
     for timing, answers, clients in ((asked.timing, asked.answers, asked.clients), ("off", asked.control, 1)):
-        found = run(timing, answers, clients)
+        found = run(timing, answers, clients, 60 * asked.minutes)
         problems += found.problems(is_strict=timing != "off")
         print(
             f"{timing}: {found.answers} answers a side, {found.late} not in time, rank correlation with the noise "

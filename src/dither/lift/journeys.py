@@ -24,19 +24,14 @@ from dither.data import (
     DataSet,
     Expression,
     Filter,
-    JoinPersons,
     Kind,
     Limits,
     Literal,
     Name,
-    PerPerson,
-    Relation,
-    Scan,
 )
 from dither.data.columns import Values
 from dither.data.engines.protocol import Engine
 from dither.data.place_tables import Places
-from dither.data.relations import person_columns
 from dither.data.schema import Table
 from dither.data.wire import register_records
 from dither.errors import InvalidParameter
@@ -48,7 +43,6 @@ from dither.mechanisms.core.mechanism import Mechanism
 from dither.privacy import RECORDS, Distance
 
 _CELL: Final = "cell"
-_COUNTED: Final = "rows"
 
 
 @dataclass(frozen=True)
@@ -74,6 +68,9 @@ class Journeys(Source[NDArray[np.int64]]):
         if not self.dataset.protects_persons:
             rule = "a data set whose unit is a person; where each trip is one, declare the trip as the privacy id"
             raise InvalidParameter("dataset", self.dataset.name, rule)
+        if self._table.person is None:
+            # Through a reference a person may have one trip under several keys: more rows than trips are limited to.
+            raise InvalidParameter("table", self.table, "a table with a privacy id of its own, and not an owner")
         if len(self.shape) != 2 or min(self.shape) < 1:
             raise InvalidParameter("shape", self.shape, "the cells along both coordinates")
 
@@ -97,28 +94,12 @@ class Journeys(Source[NDArray[np.int64]]):
         places, table = self.places, self._table
         shape = (self.shape[0], self.shape[1])
         cell = one_axis(_CELL, axes_of(table, places.at, shape)).value
-        rows: Relation = Filter(known_rows(self.dataset, table), Call("not", (Call("is_null", (cell,)),)))
+        rows = Filter(known_rows(self.dataset, table), Call("not", (Call("is_null", (cell,)),)))
         trip, time = Name(str(places.trip)), self._moment()
-        rows, person = self._of_people(rows)
-        order = tuple(dict.fromkeys((person, str(places.trip), str(places.time), *places.at)))
+        people = tuple(Name(name) for name in table.identifying)
+        order = tuple(dict.fromkeys((*table.identifying, str(places.trip), str(places.time), *places.at)))
         limits = Limits(groups=places.trips, rows_per_group=places.points)
-        return Aggregation(Bounded(rows, (trip,), limits, order), (Name(person), trip, time, cell), (CountRows(),))
-
-    def _of_people(self, rows: Relation) -> tuple[Relation, str]:
-        """Return rows with a column that holds the privacy id: rows may belong to a person by a reference.
-
-        A reference is no privacy id. One person may have many of them, and several people one.
-        """
-        visible = person_columns(rows)
-        if visible:
-            return rows, min(visible)
-        root = self.dataset.owners(self._table)[-1]
-        person, prefix = str(root.person), "of_"
-        taken = {name.lower() for name in rows.columns}
-        while any((prefix + name).lower() in taken for name in (person, _COUNTED)):
-            prefix += "_"
-        own = PerPerson(Scan(root), ((person, Name(person)),), ((_COUNTED, CountRows()),))
-        return JoinPersons(rows, own, None, keep_unmatched=False, prefix=prefix), prefix + person
+        return Aggregation(Bounded(rows, (trip,), limits, order), (*people, trip, time, cell), (CountRows(),))
 
     def _moment(self) -> Expression:
         """Return what orders the points of a trip, as a number."""

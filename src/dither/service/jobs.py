@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -20,14 +22,15 @@ from typing import Any, Final
 from dither.curator.ledger import Account, Receipt
 from dither.curator.ledger.governed import GovernedBooks, JobRow
 from dither.curator.ledger.terms import moment_of
-from dither.errors import NotApproved, RequestCancelled, RequestUnderWay
+from dither.errors import NotApproved, ReleaseFailed, RequestCancelled, RequestUnderWay
 from dither.service.pace import TooLate
-from dither.service.problems import FAILED, problem_of
+from dither.service.problems import problem_of
 from dither.service.queue import FairPool
 
 #: How a job may end. Whatever waits for an approval is begun again by whoever asks for it once others have agreed.
 ENDED: Final = ("answered", "failed", "sealed", "cancelled", "declined", "expired")
 WAITING: Final = "waiting for approval"
+_MOST_ENDS: Final = 10_000
 _STATES: Final = {"answered": "answered", "sealed": "sealed", "reserved": "running"}
 
 
@@ -98,14 +101,17 @@ class Jobs:
     def __init__(self, pool: FairPool, books: GovernedBooks) -> None:
         self._pool, self._books = pool, books
         self._here: dict[str, Future[Receipt]] = {}
+        #: Until when those that have a strict time must be there, by ``time.monotonic``.
+        self._ends: dict[str, float] = {}
         self._alone = threading.Lock()
 
-    def begin(self, ticket: Ticket, work: Callable[[], Receipt]) -> Future[Receipt]:
+    def begin(self, ticket: Ticket, work: Callable[[], Receipt], ends: float = math.inf) -> Future[Receipt]:
         """Put a release into its person's line, or find it there.
 
         Args:
             ticket: which.
             work: debits, runs and stores it.
+            ends: when it counts as failed if it runs on, by ``time.monotonic``.
 
         """
         with self._alone:
@@ -113,7 +119,10 @@ class Jobs:
             if known is not None and not known.done():
                 return known
             future = self._pool.submit(ticket.person, lambda: self._carried_out(ticket, work))
-            self._here[ticket.name] = future
+            self._here[ticket.name], self._ends[ticket.name] = future, ends
+            if len(self._ends) > _MOST_ENDS:
+                # Of those that are over: by then the table's own time decides the same.
+                self._ends = {name: end for name, end in self._ends.items() if name in self._here}
         future.add_done_callback(lambda done: self._forget(ticket.name, done))
         return future
 
@@ -163,9 +172,14 @@ class Jobs:
         if row.state == "cancelled":
             return Progress("cancelled")
         if state is not None and strict is not None:
-            is_over = _age(row.since) >= strict
-            return Progress("failed", problem=FAILED.to_dict()) if is_over else Progress("running")
+            ends = self._ends.get(row.id)
+            is_over = _age(row.since) >= strict if ends is None else ends <= time.monotonic()
+            problem = problem_of(ReleaseFailed()).to_dict()
+            return Progress("failed", problem=problem) if is_over else Progress("running")
         if future is not None and not future.done():
+            if future.running() and self._ends.get(row.id, math.inf) <= time.monotonic():
+                # As those are told that failed in time: when it ends is nobody's business.
+                return Progress("failed", problem=problem_of(ReleaseFailed()).to_dict())
             place = self._pool.place(future)
             return Progress("running" if place is None else "queued", place)
         if row.state == "failed":
@@ -192,6 +206,8 @@ class Jobs:
         with self._alone:
             if self._here.get(name) is done:
                 del self._here[name]
+                if math.isinf(self._ends.get(name, 0.0)):
+                    del self._ends[name]
 
 
 def _age(since: str) -> float:

@@ -11,6 +11,7 @@ quotes and stored answers, is never held back.
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import time
@@ -115,6 +116,8 @@ class Pace:
     """
 
     draws_first: Final = False
+    #: When what is not stored by then never is.
+    stored_by: Final = math.inf
 
     def __init__(self, begun: float, way: str, stopping: threading.Event) -> None:
         self._begun, self._way, self._stopping = begun, way, stopping
@@ -157,6 +160,7 @@ class Strict:
 
     def __init__(self, begun: float, seconds: float) -> None:
         self._begun, self._seconds = begun, seconds
+        self.stored_by = begun + _SHARES["store"] * seconds
         self._steps, self._stored = 1, 0
 
     def begin(self, steps: int) -> Strict:
@@ -204,7 +208,5 @@ def bits(longest: float) -> float:
     4.169925001442312
 
     """
-    import math
-
     buckets = 1 + max(0, math.ceil(math.log2(longest / SMALLEST)))
     return math.log2(buckets)

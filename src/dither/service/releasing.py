@@ -141,7 +141,7 @@ class Releasing:
         return Pace(0.0, "off", self._stopping)
 
     def _begun(self, bearer: Bearer, wanted: Wanted, ticket: Ticket, came: Pace | Strict) -> Future[Receipt]:
-        return self._jobs.begin(ticket, lambda: self.desk.release(bearer, wanted, came, ticket))
+        return self._jobs.begin(ticket, lambda: self.desk.release(bearer, wanted, came, ticket), came.stored_by)
 
     def _outcome(self, future: Future[Receipt], ticket: Ticket, came: Pace | Strict) -> Receipt:
         if not future.cancelled():
@@ -170,7 +170,7 @@ class Releasing:
     def _strict(self, ticket: Ticket) -> float | None:
         """Return after how many seconds a job has failed that has no answer, where times are strict."""
         verb = self.desk.wanted(ticket, ticket.dataset).verb
-        return self._timing.seconds(verb) if self._timing.way == "strict" else None
+        return Strict(0.0, self._timing.seconds(verb)).stored_by if self._timing.way == "strict" else None
 
     async def _told_later(self, person: str, dataset: str, ticket: Ticket) -> Response:
         def look() -> Progress:

@@ -75,6 +75,21 @@ def _visits(mechanism: Any, data: Any) -> tuple[Any, ...]:
     return wide, 0, ((0, 1, 1), (0, 12, 1), (299, 5, 1))
 
 
+def _journeys(mechanism: Any, data: Any) -> tuple[Any, ...]:
+    """Return long journeys on many cells, of which one more, or many, come."""
+    rows = np.arange(_MANY * 2 * _SIDE, dtype=np.int64).reshape(_MANY, -1) * 7 % (_SIDE * _SIDE)
+    sizes = {"shape": (_SIDE, _SIDE), "length": 2 * _SIDE, "most": _MANY}
+    if hasattr(mechanism, "width"):
+        sizes["width"] = 9 * _SIDE * _SIDE
+    wide = replace(mechanism, **sizes)
+    return wide, rows, ((rows, rows[1:], 1), (rows[:0], rows[:1], 1), (rows, rows[:-3], 3))
+
+
+def _regions(mechanism: Any, data: Any) -> tuple[Any, ...]:
+    """Return a plane of many cells."""
+    return replace(mechanism, tree=replace(mechanism.tree, side=16)), np.resize(data, (16, 16))
+
+
 RULES_OF_PLACES: Final[dict[str, Callable[[Any, Any], tuple[Any, ...]]]] = {
     "reported-places": _reports,
     "chosen-place": _chosen,
@@ -83,4 +98,6 @@ RULES_OF_PLACES: Final[dict[str, Callable[[Any, Any], tuple[Any, ...]]]] = {
     "likely-places": _likely,
     "k-locations": _squares,
     "replaced-visit": _visits,
+    **dict.fromkeys(("journey-synthesis", "markov-journeys", "prefix-journeys"), _journeys),
+    "region-centres": _regions,
 }

@@ -11,7 +11,7 @@ from dither.data.reference import ReferenceEngine
 from dither.data.schema import person_unit
 from dither.lift.journeys import Journeys
 from dither.lift.lifted import Lifted
-from dither.lift.places import flow_cells, heat_cells
+from dither.lift.places import flow_cells
 from dither.mechanisms.core.registry import Example
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import ROW, Unit
@@ -88,8 +88,6 @@ def lifted_examples() -> Iterator[Example]:
         method = MarkovJourneys(shape=(3, 3), length=4, most=6, trips=Geometric(scale=4), first=weight, second=weight)
         data = _engine(dataset, some_points())
         yield Example(Lifted(source=Journeys(dataset, "points", (3, 3)), method=method), data, engines)
-        cells = heat_cells(dataset, dataset.tables[0], (3, 2))
-        yield Example(Lifted(source=cells, method=Geometric(scale=16, shape=(3, 2))), data, engines)
     yield _flows(FlowTable(shape=(4, 4), cell=Geometric(scale=2), total=Geometric(scale=4)))
 
 
