@@ -128,3 +128,27 @@ def test_a_refused_place_is_not_repeated(tmp_path: Path) -> None:
         with pytest.raises(InvalidParameter) as refused:
             report_location(latitude, longitude, epsilon="0.01", book=tmp_path / "phone.json", box=_BOX)
         assert "5777" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["48.5"], "LON must be given as well"),
+        (["48.5", "2.5"], "--epsilon-per-metre must be given as well"),
+        (["48.5", "2.5", "--epsilon-per-metre", "0.01", "--box", "47,2,48,3"], "or 48,2,49,3 as the first report said"),
+    ],
+)
+def test_the_command_names_what_is_missing_or_changed(tmp_path: Path, words: list[str], said: str) -> None:
+    book = tmp_path / "phone.json"
+    report_location(48.5, 2.5, epsilon="0.01", book=book, box=Box.of(48, 2, 49, 3))
+    done = CliRunner().invoke(app, ["report-location", *words, "--budget", str(book)])
+    assert said in str(done.exception)
+
+
+def test_somebody_at_a_screen_is_told_that_a_place_is_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr("dither.cli.report_location.note", told.append)
+    words = ["--epsilon-per-metre", "0.01", "--box", "48,2,49,3", "--budget", str(tmp_path / "phone.json")]
+    for place in (["48.5", "2.5"], ["2.5", "48.5"]):
+        assert CliRunner().invoke(app, ["report-location", *place, *words]).exit_code == 0
+    assert [text for text in told if "outside of the box" in text] == [told[-2]]

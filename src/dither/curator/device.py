@@ -172,10 +172,15 @@ def _opened(path: Path, box: Box | None, limit: Number | None) -> DeviceBook:
         return DeviceBook(box, cap)
     known = _read(path)
     if box is not None and box != known.box:
-        raise InvalidParameter("box", "another one", "that of the earlier reports; take another file for another area")
+        rule = f"left out, or {_edges(known.box)} as the first report said; take another file for another area"
+        raise InvalidParameter("box", _edges(box), rule)
     if cap is not None and known.limit is not None and cap != known.limit:
         raise InvalidParameter("limit", str(cap), f"{known.limit}, as the first report said")
     return known if known.limit is not None else replace(known, limit=cap)
+
+
+def _edges(box: Box) -> str:
+    return ",".join(f"{float(edge):g}" for edge in (box.south, box.west, box.north, box.east))
 
 
 def _write(path: Path, book: DeviceBook) -> None:

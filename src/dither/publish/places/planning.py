@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dither.data.columns import ColumnRows
 from dither.data.place_tables import DEGREES, Places
 from dither.data.places import Box, CellGrid
+from dither.data.places.grid import MOST_CELLS
 from dither.data.schema import DataSet, Table
 from dither.errors import InvalidParameter
 from dither.exact import Number, positive
@@ -185,5 +186,9 @@ def grid_of_side(places: Places, metres: Number) -> tuple[int, int]:
     if not places.box:
         raise InvalidParameter("cell", metres, "left out where zones are declared")
     box = Box.of(*places.box, plane=places.coordinates != DEGREES)
-    found = CellGrid.of_side(box, positive("cell", metres))
+    side = positive("cell", metres)
+    if box.width * box.height > MOST_CELLS * side * side:
+        rule = f"larger: the box has more than {MOST_CELLS:,} such cells"
+        raise InvalidParameter("cell", metres, rule)
+    found = CellGrid.of_side(box, side)
     return found.rows, found.columns
