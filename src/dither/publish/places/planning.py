@@ -24,6 +24,7 @@ from dither.lift.lifted import Lifted
 from dither.lift.places import declared, flow_cells, grid_shape, heat_cells
 from dither.privacy import Loss
 from dither.publish.count_tables import plan_histogram, present_histogram
+from dither.publish.histograms.sparse_filter import SparseHistogram
 from dither.publish.places.flow_table import FlowTable
 from dither.publish.queries import QueryResult, ResultColumn
 
@@ -57,6 +58,8 @@ def plan_heat(dataset: DataSet, table: Table, loss: Loss, *, grid: Any = None, m
     """
     cells = heat_cells(dataset, table, grid_shape(_USUAL_GRID if grid is None else grid))
     chosen = method
+    if method == SparseHistogram.name:
+        raise InvalidParameter("method", method, "one that has a count for every cell: a map shows them all")
     if method == AUTO:
         chosen = "identity" if math.prod(cells.shape) <= _FEW else "pruned-plane"
     return _counted(cells, loss, chosen)
