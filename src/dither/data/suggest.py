@@ -134,6 +134,7 @@ def _lines(table: str, location: str, engine: str, candidates: Sequence[str]) ->
     yield "  # decide: person (all rows of one person are protected together) or row (each row alone; only if no person"
     yield "  # has several). 'person replaced' and 'row replaced' compare data sets of the same size. If rows say who"
     yield "  # is joined to whom: edge or node, and 'graph: {ends: [COLUMN, COLUMN], nodes: [...]}' in the table."
+    yield "  # If rows say where people are: 'places: {at: [LATITUDE, LONGITUDE], box: [S, W, N, E]}' there."
     yield f"contribution: {UNDECIDED}"
     yield "  # decide, for people: how many rows of one person count in an answer, such as {rows: 10}, or"
     yield "  # {groups: 3, rows per group: 2}. More rows need more noise. For rows: remove this line."
