@@ -34,7 +34,7 @@ class Rows:
 
     def of(self, outcomes: Sequence[Any]) -> NDArray[Any]:
         """Return the outcomes, one a row: unchanged if they are arrays or numbers, otherwise the numbers in them."""
-        if self._width is None and all(_is_plain(one) for one in outcomes):
+        if self._width is None and all(_is_plain(one) for one in outcomes) and len({*map(np.shape, outcomes)}) == 1:
             rows = np.array(outcomes)
             if rows.dtype.kind in "biuf":
                 return rows
