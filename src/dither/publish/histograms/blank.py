@@ -177,7 +177,7 @@ def _is_none(total: float, piece: Piece, variance: float, known: TreeVariances) 
     if size < _LARGE * weights.size:
         return True
     weights[top:bottom, west:east] = 1.0
-    return total <= _NONE * known.of_query(weights) ** 0.5
+    return bool(total <= _NONE * known.of_query(weights) ** 0.5)
 
 
 def _is_lopsided(fit: TreeFit, is_blank: NDArray[np.bool_]) -> bool:

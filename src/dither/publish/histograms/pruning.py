@@ -10,12 +10,15 @@ Post-processing only: what is handed over has been released.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.estimate.trees import Branching, TreeFit, block_sums
 
 Floats = NDArray[np.float64]
+_FOUR: Final = (2, 2)
 
 
 def pruned_cells(fit: TreeFit, penalty: float) -> Floats:
@@ -42,6 +45,31 @@ def pruned_cells(fit: TreeFit, penalty: float) -> Floats:
     for level in range(len(fit.levels) - 2, -1, -1):
         parents = _divided(parents, fit.levels[level], sizes[level], known.own[level], known.branchings[level], penalty)
     return parents
+
+
+def squares_without_negatives(counts: Floats) -> Floats:
+    """Return counts of two axes without negative ones whose sums over rectangles stay near the given ones.
+
+    From the total down, the squares in a square are moved to the nearest without negative ones that add up to it. The
+    nearest counts with the same total would take what many empty cells have in excess from the few large ones, and
+    miss sums over rectangles by all of that.
+
+    Args:
+        counts: a table of two axes.
+
+    >>> squares_without_negatives(np.array([[2.0, -2.0, 6.0, 6.0]])).tolist()
+    [[0.0, 0.0, 6.0, 6.0]]
+
+    """
+    levels = [counts]
+    while levels[-1].size > 1:
+        levels.append(block_sums(levels[-1], _FOUR))
+    found = np.maximum(levels.pop(), 0.0)
+    for nodes in reversed(levels):
+        rows, is_there = (in_rows(part, found.shape, _FOUR) for part in (nodes, np.ones(nodes.shape)))
+        kept = from_rows(without_negatives(rows, is_there > 0, found.ravel()), found.shape, _FOUR)
+        found = kept[tuple(slice(0, size) for size in nodes.shape)]
+    return found
 
 
 def _divided(
