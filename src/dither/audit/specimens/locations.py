@@ -66,7 +66,7 @@ def steps_without_bounds(journeys: Sequence[Sequence[str]], other_journeys: Sequ
     more = here - there
     premise(here == there + more, "one person is added")
     half = Fraction(1, 2 ** len(more))
-    return Odds("all steps of one person counted in full", half, half * exp_up(-more.total()))
+    return Odds("all steps of one person counted in full", half, half * exp_up(Fraction(-more.total())))
 
 
 SPECIMENS = (
