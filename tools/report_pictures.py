@@ -24,7 +24,7 @@ def pictures() -> Iterator[tuple[str, Chart]]:
     """Draw them."""
     yield "reports", reports()
     yield "geocast", region()
-    yield "drawn-path", drawing()
+    yield "drawing", drawing()
 
 
 def reports() -> Chart:

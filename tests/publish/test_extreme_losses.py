@@ -34,6 +34,7 @@ BESIDES: dict[str, dict[str, Any]] = {
     "kernel-machine": {"classes": 2},
     "noise-reduction": {"levels": 2},
     "planar-laplace": {"radius": 1},
+    "planar-noise": {"radius": 1},
     "stability-selection": {"fresh": True},
 }
 #: What is made of a method that is built for the rest of a loss: the method is tried by itself.

@@ -131,7 +131,7 @@ def replaced(epsilon: float, clusters: int, visits: int = 400) -> tuple[float, f
     box = Box.of(0, 0, 20_000, 20_000, plane=True)
     middles = dice.uniform(2000, 18_000, (40, 2))
     places = np.clip(np.concatenate([dice.normal(middle, 500, (10, 2)) for middle in middles]), 0, 20_000)
-    method = ReplacedVisit.calibrated(box, places, public_clusters(box, places, clusters), epsilon=epsilon)
+    method = ReplacedVisit.for_epsilon(box, places, public_clusters(box, places, clusters), epsilon=epsilon)
     true = dice.integers(0, len(places), visits)
     told = [perform(method, int(one)) for one in true]
     return place_error(box, places, true, told), place_error(box, places, true, dice.integers(0, len(places), visits))

@@ -6,9 +6,9 @@ import csv
 import importlib
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -52,9 +52,6 @@ from dither.errors import InvalidParameter, LossNotStated, NotDelivered
 from dither.publish.queries import QueryResult
 from dither.publish.queries.pictures import answer_page
 
-if TYPE_CHECKING:
-    from dither.service.client import Connection
-
 _SUFFIXES = (".csv", ".parquet", ".json", ".html")
 
 
@@ -84,20 +81,28 @@ def session(
 
     """
     check_outputs(outputs)
-    curator: Curator | Connection
-    asked = connection()
-    if asked is None:
-        curator = here = Curator.open(home)
-        keep_sources(outputs, here)
-        keep_files(outputs, force=force)
-        opened = here.session(dataset, analyst=analyst)
-    else:
-        # The token says who asks.
-        curator = asked
-        keep_files(outputs, force=force)
-        opened = asked.session(dataset)
+    with ExitStack() as held:
+        asked = connection()
+        if asked is None:
+            here = held.enter_context(Curator.open(home))
+            keep_sources(outputs, here)
+            keep_files(outputs, force=force)
+            opened = held.enter_context(here.session(dataset, analyst=analyst))
+        else:
+            # The token says who asks.
+            held.callback(asked.close)
+            keep_files(outputs, force=force)
+            opened = asked.session(dataset)
+            held.callback(opened.close)
+        with _told(opened, outputs, key, how_on):
+            yield opened
+
+
+@contextmanager
+def _told(opened: Session, outputs: Sequence[Output], key: str | None, how_on: str) -> Iterator[None]:
+    """Say what became of a request that was interrupted, and of an answer that was not delivered."""
     try:
-        yield opened
+        yield
     except KeyboardInterrupt:
         tell(what_became(opened, key, has_files=any(output.path.exists() for output in outputs)) + how_on)
         raise
@@ -106,9 +111,6 @@ def session(
         raise NotDelivered(lost.key, lost.reason, has_files=has_files) from None
     except LossNotStated as refusal:
         raise LossNotStated(refusal.parameter, opened.balance().left) from None
-    finally:
-        opened.close()
-        curator.close()
 
 
 def charged_session(charged: Charged, dataset: str, outputs: Sequence[Output] = ()) -> AbstractContextManager[Session]:

@@ -273,12 +273,12 @@ def test_k_cells_of_a_square_lose_epsilon() -> None:
 
 def test_visits_lose_the_same_whatever_the_map() -> None:
     places = [[100, 100], [110, 100], [900, 900]]
-    visit = ReplacedVisit.calibrated(_PLANE, places, [0, 0, 1], epsilon=2)
+    visit = ReplacedVisit.for_epsilon(_PLANE, places, [0, 0, 1], epsilon=2)
     assert visit.loss(1).epsilon == 2
     with pytest.raises(InvalidParameter, match="clusters"):
-        ReplacedVisit.calibrated(_PLANE, places, [0, 0, 0], epsilon=2)
+        ReplacedVisit.for_epsilon(_PLANE, places, [0, 0, 0], epsilon=2)
     with pytest.raises(InvalidParameter, match="inside the box"):
-        ReplacedVisit.calibrated(_PLANE, [[100, 100], [110, 9000]], [0, 1], epsilon=2)
+        ReplacedVisit.for_epsilon(_PLANE, [[100, 100], [110, 9000]], [0, 1], epsilon=2)
     with pytest.raises(InvalidParameter, match="inside the box"):
         ChosenPlace(box=_PLANE, epsilon=1, places=[[5000, 5000]])
 

@@ -145,9 +145,6 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
             {
                 "flow-table": "For how many trips lead from each zone to each other.",
                 "journey-synthesis": "For synthetic journeys on a grid.",
-                "markov-journeys": "As a yardstick: second-order steps that know no destination.",
-                "prefix-journeys": "As a yardstick, or for short sequences over few stations.",
-                "region-centres": "As a yardstick: where many people stop, part by part.",
             },
         ),
         "place": Task(

@@ -95,7 +95,7 @@ class ReplacedVisit(Composed[Any, int]):
             raise InvalidParameter("clusters", self.clusters, "a cluster for each place, two or more, all from 0 on")
 
     @classmethod
-    def calibrated(
+    def for_epsilon(
         cls, box: Box, places: Any, clusters: Any, *, epsilon: Number, share: Number = "1/2"
     ) -> ReplacedVisit:
         """Return the replacement of a visit for ``epsilon``, of which the cluster gets ``share``."""
