@@ -177,6 +177,7 @@ class People:
         usual: Loss | None = None,
         allowance: Allowance | None = None,
         approval: Approval | None = None,
+        by: str | None = None,
     ) -> Grant:
         """Let a person ask of a data set, within a quota of its budget.
 
@@ -188,6 +189,7 @@ class People:
             usual: what a release loses where nothing is stated.
             allowance: how fast the quota may be spent, such as ``Allowance.of("0.1", days=7)``; what is not used stays.
             approval: which releases others must agree to.
+            by: who decides it, where that is a person: others must agree to what they ask, and to asking without that.
 
         """
         person = self.person(name)
@@ -195,6 +197,8 @@ class People:
             raise InvalidParameter("name", name, "an analyst or a curator: an auditor spends nothing")
         terms = Terms(most, usual, allowance, approval)
         registered = self._curator.dataset(dataset).name
+        if by == name and self._books.terms(registered, name).approval is not None:
+            raise InvalidParameter("person", name, "another than whoever decides, where others must agree to releases")
         self._books.set_quota(registered, name, quota, terms=terms)
         self._books.keep_grant(name, registered)
         return next(grant for grant in self.grants(name) if grant.dataset == registered)

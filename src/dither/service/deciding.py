@@ -37,7 +37,7 @@ class Deciding:
         found = [grant for grant in self.people.grants() if grant.dataset == registered]
         return {"grants": [self._grant_record(grant) for grant in found]}
 
-    def grant(self, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def grant(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Let a person ask of a data set, on terms."""
         self._registered(name)
         check_fields(body, _GRANT)
@@ -51,6 +51,7 @@ class Deciding:
             read_loss(body.get("quota")),
             allowance=_allowance(body.get("allowance")),
             approval=_approval(body.get("approval")),
+            by=bearer.person.name,
             **losses,
         )
         return self._grant_record(grant)
