@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from dither.cli.app import app
 from dither.curator.folder import Curator
 from dither.curator.session import Session
-from dither.errors import BudgetExceeded, DitherError, InvalidParameter, LossNotStated, NotFound
+from dither.errors import BudgetExceeded, DitherError, EngineFailure, InvalidParameter, LossNotStated, NotFound
 from dither.privacy import PureDP
 from dither.publish.streams.examples import clinic_stream
 from dither.service.settings import Settings
@@ -81,11 +81,14 @@ def test_words_that_no_conversation_has_are_refused(running: Running) -> None:
         {"name": 3, "words": {}},
         {"name": "x", "words": {"table": "visits", "columns": ["ward"], "epsilon": 1, "colour": 1}},
         {"name": "x", "words": {"only_read": True}},
+        {"name": "x", "words": {"table": True, "columns": ["ward"], "epsilon": {"number": "1"}}},
+        {"name": "x", "words": {"table": "visits", "columns": ["ward"], "epsilon": {"number": "1"}, "bins": "x"}},
         {"name": "../x", "words": {"table": "visits", "columns": ["ward"], "epsilon": 1}},
         {"name": "x"},
     ):
-        with pytest.raises(DitherError):
+        with pytest.raises(DitherError) as refused:
             transport.post("v1", "datasets", "clinic", "conversations", body=body)
+        assert not isinstance(refused.value, EngineFailure)
     for questions in ([], "ward = 'heart'", [3], ["x"] * 1001):
         with pytest.raises(InvalidParameter):
             transport.post("v1", "datasets", "clinic", "conversations", "x", "questions", body={"questions": questions})

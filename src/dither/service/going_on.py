@@ -18,13 +18,15 @@ from dither.curator.people import Bearer
 from dither.curator.session import Session
 from dither.curator.streams.stream import Stream
 from dither.curator.words import read_words
-from dither.errors import InvalidParameter
+from dither.errors import DitherError, InvalidParameter
 from dither.service.deciding import check_fields
 from dither.service.pace import Pace, Strict
 
 MOST_QUESTIONS: Final = 1000
 TURNS: Final = 64
 _NOT_SAID: Final = ("name", "only_read", "key")
+#: What planning raises at words of wrong kinds; what reads rows raises an error of this package whatever happens.
+_NOT_PLANNED: Final = (AttributeError, ValueError, LookupError, ArithmeticError)
 
 
 class GoingOn:
@@ -52,7 +54,8 @@ class GoingOn:
         called, words = self._named(bearer, name, body)
         alone = self._alone(bearer, name, "conversation", called)
         limits = planned_within(self._largest)
-        with alone as session, held(pace), limits, session.conversation(called, **words) as talk:
+        net = _naming_words("conversation", *_NOT_PLANNED)
+        with alone as session, net, held(pace), limits, session.conversation(called, **words) as talk:
             return _talk_record(talk)
 
     def converse(self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +91,8 @@ class GoingOn:
         """Pay for a query on a stream, or find it open."""
         called, words = self._named(bearer, name, body)
         alone = self._alone(bearer, name, "stream", called)
-        with alone as session, held(pace), session.stream(called, **words) as stream:
+        net = _naming_words("stream", *_NOT_PLANNED)
+        with alone as session, net, held(pace), session.stream(called, **words) as stream:
             return _stream_record(stream)
 
     def release_ticks(self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,12 +141,14 @@ def held(pace: Pace | Strict | None, steps: int = 1) -> contextlib.AbstractConte
 
 
 @contextlib.contextmanager
-def _naming_words(kind: str) -> Iterator[None]:
+def _naming_words(kind: str, *more: type[Exception]) -> Iterator[None]:
     """Refuse words of a kind that a verb does not take, before anything is debited."""
     try:
         yield
         return
-    except TypeError:
+    except DitherError:
+        raise
+    except (TypeError, *more):
         pass
     raise InvalidParameter("words", "others", f"words that a {kind} has, each of a kind that it takes")
 
