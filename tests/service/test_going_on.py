@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from dither.curator.session import Session
 from dither.errors import BudgetExceeded, DitherError, EngineFailure, InvalidParameter, LossNotStated, NotFound
 from dither.privacy import PureDP
 from dither.publish.streams.examples import clinic_stream
+from dither.service.pace import Timing
 from dither.service.settings import Settings
 from tests.service.conftest import Running, serving
 
@@ -92,6 +95,26 @@ def test_words_that_no_conversation_has_are_refused(running: Running) -> None:
     for questions in ([], "ward = 'heart'", [3], ["x"] * 1001):
         with pytest.raises(InvalidParameter):
             transport.post("v1", "datasets", "clinic", "conversations", "x", "questions", body={"questions": questions})
+
+
+def test_what_a_conversation_was_told_is_not_seen_before_its_time(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader of the book sees an answer when it is stored: after 0.8 of the time that was set, whatever it took."""
+    transport = running.connect("peeping")._transport
+    place = ("v1", "datasets", "clinic", "conversations")
+    words = {"table": "visits", "columns": ["ward"], "epsilon": {"number": "1"}}
+    transport.post(*place, body={"name": "early", "words": words})
+    transport.post(*place, "early", "questions", body={"questions": ["ward = 'skin'"]})
+    monkeypatch.setattr(running.service, "_timing", Timing.read("strict 2s"))
+    with ThreadPoolExecutor(1) as pool:
+        begun = time.monotonic()
+        asking = pool.submit(transport.post, *place, "early", "questions", body={"questions": ["ward = 'heart'"] * 2})
+        while len(transport.get(*place, "early").json()["answers"]) < 2:
+            assert time.monotonic() - begun < 30
+        assert time.monotonic() - begun >= 1.6
+        assert len(asking.result(timeout=30).json()["answers"]) == 2
+    assert time.monotonic() - begun >= 2
 
 
 def test_what_goes_on_is_priced_elsewhere(running: Running) -> None:

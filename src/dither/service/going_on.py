@@ -26,7 +26,7 @@ MOST_QUESTIONS: Final = 1000
 TURNS: Final = 64
 _NOT_SAID: Final = ("name", "only_read", "key")
 #: What planning raises at words of wrong kinds; what reads rows raises an error of this package whatever happens.
-_NOT_PLANNED: Final = (AttributeError, ValueError, LookupError, ArithmeticError)
+_NOT_PLANNED: Final = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
 
 
 class GoingOn:
@@ -54,11 +54,13 @@ class GoingOn:
         called, words = self._named(bearer, name, body)
         alone = self._alone(bearer, name, "conversation", called)
         limits = planned_within(self._largest)
-        net = _naming_words("conversation", *_NOT_PLANNED)
+        net = _naming_words("conversation", _NOT_PLANNED)
         with alone as session, net, held(pace), limits, session.conversation(called, **words) as talk:
             return _talk_record(talk)
 
-    def converse(self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def converse(
+        self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
+    ) -> dict[str, Any]:
         """Answer questions of a conversation, at no further cost."""
         self._session(bearer, name)
         check_fields(body, ("questions", "confidence"))
@@ -70,8 +72,8 @@ class GoingOn:
         if not isinstance(confidence, str):
             raise InvalidParameter("confidence", type(confidence).__name__, 'a text such as "0.95"')
         alone = self._alone(bearer, name, "conversation", called)
-        with alone as session, session.conversation(called) as talk:
-            return {"answers": [talk.ask(one, confidence=confidence).to_dict() for one in questions or ()]}
+        with alone as session, held(pace), session.conversation(called) as talk:
+            return {"answers": [one.to_dict() for one in talk.ask_all(questions or (), confidence=confidence)]}
 
     def streams(self, bearer: Bearer, name: str) -> dict[str, Any]:
         """Return the names of a person's streams of a data set."""
@@ -91,15 +93,18 @@ class GoingOn:
         """Pay for a query on a stream, or find it open."""
         called, words = self._named(bearer, name, body)
         alone = self._alone(bearer, name, "stream", called)
-        net = _naming_words("stream", *_NOT_PLANNED)
+        net = _naming_words("stream", _NOT_PLANNED)
         with alone as session, net, held(pace), session.stream(called, **words) as stream:
             return _stream_record(stream)
 
-    def release_ticks(self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def release_ticks(
+        self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
+    ) -> dict[str, Any]:
         """Release the ticks of a stream that have ended."""
         self._session(bearer, name)
         check_fields(body, ("until",))
-        with self._alone(bearer, name, "stream", called) as session, session.stream(called) as stream:
+        alone = self._alone(bearer, name, "stream", called)
+        with alone as session, held(pace), session.stream(called) as stream:
             found = stream.release(body.get("until"))
             return _stream_record(stream) | {"answers": found.to_stored()}
 
@@ -141,14 +146,14 @@ def held(pace: Pace | Strict | None, steps: int = 1) -> contextlib.AbstractConte
 
 
 @contextlib.contextmanager
-def _naming_words(kind: str, *more: type[Exception]) -> Iterator[None]:
+def _naming_words(kind: str, wrong: tuple[type[Exception], ...] = (TypeError,)) -> Iterator[None]:
     """Refuse words of a kind that a verb does not take, before anything is debited."""
     try:
         yield
         return
     except DitherError:
         raise
-    except (TypeError, *more):
+    except wrong:
         pass
     raise InvalidParameter("words", "others", f"words that a {kind} has, each of a kind that it takes")
 
