@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import time
 from collections.abc import Iterator
@@ -115,6 +116,24 @@ def test_what_a_conversation_was_told_is_not_seen_before_its_time(
         assert time.monotonic() - begun >= 1.6
         assert len(asking.result(timeout=30).json()["answers"]) == 2
     assert time.monotonic() - begun >= 2
+
+
+def test_a_grant_of_before_bounds_what_goes_on_as_well(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one release may lose stood beside the ledger once, which then does not know of it."""
+    transport = running.connect("of old")._transport
+    place = ("v1", "datasets", "clinic", "conversations")
+    granted = running.service.desk._grant
+    monkeypatch.setattr(
+        running.service.desk, "_grant", lambda *words: dataclasses.replace(granted(*words), most=PureDP("0.1"))
+    )
+    words: dict[str, Any] = {"table": "visits", "columns": ["ward"], "epsilon": {"number": "1"}}
+    with pytest.raises(InvalidParameter, match="for one release"):
+        transport.post(*place, body={"name": "dear", "words": words})
+    assert running.curator.ledger.balance("clinic", "of old").releases == 0
+    words["epsilon"] = {"number": "1/10"}
+    transport.post(*place, body={"name": "cheap", "words": words})
+    transport.post(*place, body={"name": "cheap", "words": {}})
+    assert running.curator.ledger.balance("clinic", "of old").releases == 1
 
 
 def test_what_goes_on_is_priced_elsewhere(running: Running) -> None:

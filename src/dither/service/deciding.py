@@ -169,6 +169,12 @@ def check_fields(body: Mapping[str, Any], known: tuple[str, ...]) -> None:
         raise InvalidParameter("body", unknown[0][:80], f"an object of {', '.join(known)}")
 
 
+def check_most(grant: Grant, loss: Loss) -> None:
+    """Refuse a loss that is more than a grant allows for one release; those of before keep that beside the ledger."""
+    if grant.most is not None and not loss <= grant.most:
+        raise InvalidParameter("loss", str(loss), f"at most {grant.most} for one release, as your grant says")
+
+
 def read_loss(record: Any) -> Loss:
     """Return a loss as it is written on the wire."""
     if not isinstance(record, dict):

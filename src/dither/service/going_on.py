@@ -14,12 +14,12 @@ from typing import Any, Final
 from dither.curator.conversations import Talk
 from dither.curator.held_back import held_back
 from dither.curator.offers.planned_size import planned_within
-from dither.curator.people import Bearer
+from dither.curator.people import Bearer, Grant
 from dither.curator.session import Session
 from dither.curator.streams.stream import Stream
 from dither.curator.words import read_words
 from dither.errors import DitherError, InvalidParameter
-from dither.service.deciding import check_fields
+from dither.service.deciding import check_fields, check_most
 from dither.service.pace import Pace, Strict
 
 MOST_QUESTIONS: Final = 1000
@@ -33,6 +33,7 @@ class GoingOn:
     """The part of a desk at which streams and conversations go on; what else it uses is the desk's."""
 
     _session: Callable[[Bearer, str], Session]
+    _grant: Callable[[Bearer, str], Grant]
     _largest: int | None
     #: One at a time of one book: another would be told that it is in use. Books share these, many to one.
     _turns: tuple[threading.Lock, ...]
@@ -55,8 +56,10 @@ class GoingOn:
         alone = self._alone(bearer, name, "conversation", called)
         limits = planned_within(self._largest)
         net = _naming_words("conversation", _NOT_PLANNED)
-        with alone as session, net, held(pace), limits, session.conversation(called, **words) as talk:
-            return _talk_record(talk)
+        with alone as session, net, held(pace), limits:
+            self._check_most(bearer, name, words, session.offer.conversation)
+            with session.conversation(called, **words) as talk:
+                return _talk_record(talk)
 
     def converse(
         self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
@@ -94,8 +97,10 @@ class GoingOn:
         called, words = self._named(bearer, name, body)
         alone = self._alone(bearer, name, "stream", called)
         net = _naming_words("stream", _NOT_PLANNED)
-        with alone as session, net, held(pace), session.stream(called, **words) as stream:
-            return _stream_record(stream)
+        with alone as session, net, held(pace):
+            self._check_most(bearer, name, words, session.offer.stream)
+            with session.stream(called, **words) as stream:
+                return _stream_record(stream)
 
     def release_ticks(
         self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
@@ -113,6 +118,12 @@ class GoingOn:
         with self._alone(bearer, name, "stream", called) as session, session.stream(called) as stream:
             stream.end()
             return _stream_record(stream)
+
+    def _check_most(self, bearer: Bearer, name: str, words: Mapping[str, Any], offer: Callable[..., Any]) -> None:
+        """Refuse what loses more than a grant allows for one release; without words nothing is paid for."""
+        grant = self._grant(bearer, name)
+        if grant.most is not None and words:
+            check_most(grant, offer(**words).loss)
 
     def _named(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         dataset = self._session(bearer, name).dataset
