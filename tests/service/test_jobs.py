@@ -114,6 +114,20 @@ def test_what_is_cancelled_stays_so_where_somebody_else_still_waits(running: Run
     assert running.curator.ledger.balance("clinic", "of two minds").releases == 0
 
 
+def test_what_stands_in_line_is_not_debited_once_its_token_is_revoked(running: Running, gate: Gate) -> None:
+    token = running.token("robbed")
+    client = Transport(running.url, token)
+    job = client.post(*PATH, "releases", body=BODY, wait=0).headers["location"]
+    assert gate.reached.acquire(timeout=30)
+    running.people.revoke_token(token.split("_")[1])
+    gate.opened.set()
+    mine = Transport(running.url, running.people.new_token("robbed"))
+    assert mine.told(job, wait=30).json()["state"] == "failed"
+    assert running.curator.ledger.balance("clinic", "robbed").releases == 0
+    # Asked anew by the one whose quota it is.
+    assert mine.post(*PATH, "releases", body=BODY).status == 200
+
+
 def test_a_client_that_goes_away_changes_nothing(running: Running, gate: Gate) -> None:
     client = transport(running, "leaving")
     with ThreadPoolExecutor(1) as pool:

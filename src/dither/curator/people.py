@@ -200,7 +200,8 @@ class People:
         if by == name and self._books.terms(registered, name).approval is not None:
             raise InvalidParameter("person", name, "another than whoever decides, where others must agree to releases")
         self._books.set_quota(registered, name, quota, terms=terms)
-        self._books.keep_grant(name, registered)
+        if not self._books.keep_grant(name, registered):
+            self.person(name)
         return next(grant for grant in self.grants(name) if grant.dataset == registered)
 
     def withdraw(self, name: str, dataset: str) -> None:
@@ -291,6 +292,17 @@ class People:
             self._books.use_token(public, today)
         declared = Person(person.name, Role(person.role), person.since)
         return Bearer(declared, _token(row).scopes, public)
+
+    def is_let_in(self, bearer: Bearer) -> bool:
+        """Whether somebody who was let in before would be now: with the same token, and in the same role.
+
+        Args:
+            bearer: as ``authenticate`` returned it.
+
+        """
+        row, person = self._books.token(bearer.token), self._books.person(bearer.person.name)
+        is_token = row is not None and row.revoked is None
+        return is_token and person is not None and person.until is None and person.role == bearer.person.role.value
 
 
 def checked_person(name: Any) -> str:

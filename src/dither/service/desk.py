@@ -246,6 +246,9 @@ class Desk(Deciding, GoingOn):
             ticket: the request as it was looked up before; refused where the rows or what is declared have changed.
 
         """
+        if not self.people.is_let_in(bearer):
+            # A token that was revoked while its requests stood in line pays for none of them.
+            raise NotYours(wanted.dataset)
         session, grant = self._session(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
         planned = self._asked(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
         check_most(grant, planned.loss)
