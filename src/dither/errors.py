@@ -178,9 +178,10 @@ class ApprovalPending(NotApproved):
 class ApprovalDeclined(NotApproved):
     """Others do not agree to a release; nothing was spent."""
 
-    def __init__(self, dataset: str, entry: int) -> None:
-        self.dataset, self.entry = dataset, entry
-        super().__init__(f"this release from {dataset} was declined (question {entry}); nothing was debited")
+    def __init__(self, dataset: str, entry: int, because: str = "") -> None:
+        self.dataset, self.entry, self.because = dataset, entry, because
+        why = f": {_shorten(because)}" if because else ""
+        super().__init__(f"this release from {dataset} was declined (question {entry}{why}); nothing was debited")
 
 
 class DataSetNotOpen(DitherError):

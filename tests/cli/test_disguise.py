@@ -89,7 +89,7 @@ def test_other_methods_are_reached_by_name(here: Path, method: str, quasi: str) 
         ),
         ("disguise t.csv --quasi age --k 2 -o out.csv --suppression 0.1 --identifiers name", "left out with mondrian"),
         ("disguise t.csv --quasi age --k 99 -o out.csv --identifiers name", "number of rows"),
-        ("disguise t.csv --quasi age --k 2 -o out.csv", "another value in each row"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv", "a list with name, where every row has another value"),
         ("disguise t.csv --quasi age --k 2 -o out.csv --others town", "one of name"),
         ("disguise none.csv --quasi age --k 2 -o out.csv", "is there"),
         ("disguise t.csv --quasi age --k 2 -o out.csv --map 2,4", "given with --report"),

@@ -170,7 +170,7 @@ def test_the_wizard_asks_and_registers(home: Path) -> None:
         "y", "", "100, 220",  # Größe: integer from the data; bounds from the data are not taken by Enter
         "", "maybe", "y",  # a cell of it is missing: that too is confirmed
         "1.5",  # budget
-        "y",  # register
+        "?", "y",  # register: what is neither yes nor no is asked again
     )  # fmt: skip
     shown = run("add", "clinic.csv", text=typed(*answers))
     for words in (

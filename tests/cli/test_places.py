@@ -49,9 +49,15 @@ def test_a_town_is_mapped_and_walked(tmp_path: Path, monkeypatch: pytest.MonkeyP
     CliRunner().invoke(app, ["init", "home"])
     assert "dither places town synthesize" in run("add", "town.yaml", "--budget", "1000000")
     exactly = ("--epsilon", "100000", "--grid", "10")
-    assert "would cost epsilon = 100000" in run("places", "town", "heatmap", *exactly, "--quote")
+    quoted = run("places", "town", "heatmap", *exactly, "--quote")
+    assert "would cost epsilon = 100000" in quoted
+    assert "the largest absolute error of any cell is at most" in quoted
     run("places", "town", "heatmap", *exactly, "--levels", "10,30", "-o", "map.html", "--key", "map")
     assert "30 in a cell" in Path("map.html").read_text()
+    told = run("places", "town", "heatmap", *exactly, "-o", "plain.html", "--key", "map").splitlines()
+    assert [round(float(line.split()[4])) for line in told[2:7]] == [40, 40, 40, 40, 0]
+    assert told[-1] == "the largest counts are first"
+    assert "and more" in Path("plain.html").read_text()  # colours are explained without lines, too
     run("places", "town", "heatmap", *exactly, "-o", "map.geojson", "--key", "map")
     cells = json.loads(Path("map.geojson").read_text())["features"]
     assert [round(cell["properties"]["count"]) for cell in cells] == [40] * 4
@@ -68,6 +74,7 @@ def test_a_town_is_mapped_and_walked(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["heatmap", "--levels", "a"], "separated by commas"),
         (["heatmap", "--grid", "9y"], "such as 64x48"),
         (["heatmap", "--length", "3"], "left out for heatmap"),
+        (["heatmap", "--cell", "1"], "cell must be larger"),
         (["synthesize", "--cell", "3"], "left out for synthesize"),
         (["synthesize", "--levels", "3"], "left out for synthesize"),
         (["heatmap", "-o", "map.tif"], "ending in"),

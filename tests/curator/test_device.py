@@ -55,7 +55,7 @@ def test_a_report_that_fails_stays_paid_for(tmp_path: Path, monkeypatch: pytest.
     assert read_book(book).last is None
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"dither": 1}', "null", "[1]"])
+@pytest.mark.parametrize("text", ["", "{}", '{"dither": 1}', "null", "[1]", "[" * 100_000])
 def test_a_damaged_book_reports_nothing(tmp_path: Path, text: str) -> None:
     book = tmp_path / "phone.json"
     book.write_text(text)
@@ -98,3 +98,57 @@ def test_the_command_reports_counts_and_repeats(tmp_path: Path) -> None:
     assert (told["reports"], told["spent_per_metre"]) == (2, "1/100")
     again = json.loads(run.invoke(app, ["report-location", "--again", "--budget", book, "--json"]).output)
     assert (again["latitude"], again["reports"]) == (told["latitude"], 2)
+
+
+def test_a_book_has_one_name(tmp_path: Path) -> None:
+    book, link = tmp_path / "phone.json", tmp_path / "folder" / "link.json"
+    link.parent.mkdir()
+    link.symlink_to(book)
+    for path in (link, book):
+        report_location(48.5, 2.5, epsilon="0.01", book=path, box=_BOX, limit="0.02")
+    for path in (link, book):
+        assert read_book(path).reports == 2
+        with pytest.raises(BudgetExceeded):
+            report_location(48.5, 2.5, epsilon="0.01", book=path)
+    assert link.is_symlink()
+    (tmp_path / "second.json").hardlink_to(book)
+    with pytest.raises(InvalidParameter, match="one name"):
+        report_location(48.5, 2.5, epsilon="0.001", book=book)
+
+
+def test_a_number_beyond_a_plane_is_reported_from(tmp_path: Path) -> None:
+    plane = Box.of(0, 0, 1000, 1000, plane=True)
+    made = report_location(10**400, "-1e400", epsilon="0.1", book=tmp_path / "phone.json", box=plane)
+    assert math.isfinite(made.latitude)
+    assert math.isfinite(made.longitude)
+
+
+def test_a_refused_place_is_not_repeated(tmp_path: Path) -> None:
+    for latitude, longitude in (("48,5777", "2.5"), ("2.5", "48.5777 E"), ("148.5777", "2.5")):
+        with pytest.raises(InvalidParameter) as refused:
+            report_location(latitude, longitude, epsilon="0.01", book=tmp_path / "phone.json", box=_BOX)
+        assert "5777" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["48.5"], "LON must be given as well"),
+        (["48.5", "2.5"], "--epsilon-per-metre must be given as well"),
+        (["48.5", "2.5", "--epsilon-per-metre", "0.01", "--box", "47,2,48,3"], "or 48,2,49,3 as the first report said"),
+    ],
+)
+def test_the_command_names_what_is_missing_or_changed(tmp_path: Path, words: list[str], said: str) -> None:
+    book = tmp_path / "phone.json"
+    report_location(48.5, 2.5, epsilon="0.01", book=book, box=Box.of(48, 2, 49, 3))
+    done = CliRunner().invoke(app, ["report-location", *words, "--budget", str(book)])
+    assert said in str(done.exception)
+
+
+def test_somebody_at_a_screen_is_told_that_a_place_is_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr("dither.cli.report_location.note", told.append)
+    words = ["--epsilon-per-metre", "0.01", "--box", "48,2,49,3", "--budget", str(tmp_path / "phone.json")]
+    for place in (["48.5", "2.5"], ["2.5", "48.5"]):
+        assert CliRunner().invoke(app, ["report-location", *place, *words]).exit_code == 0
+    assert [text for text in told if "outside of the box" in text] == [told[-2]]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dither.curator.ledger.terms import Allowance
-from dither.errors import AllowanceExceeded, AnalystUnknown, DataSetNotOpen, InvalidParameter
+from dither.errors import AllowanceExceeded, AnalystUnknown, BudgetExceeded, DataSetNotOpen, InvalidParameter
 from dither.privacy import PureDP
 from dither.service.forms import wanted_form
 from dither.service.problems import Refused
@@ -74,6 +74,8 @@ def test_an_allowance_is_told_with_the_moment_from_which_there_is_more(running: 
     with pytest.raises(AllowanceExceeded, match="more from 20") as early:
         session.sql(COUNT, epsilon="0.1", key="fresh")
     assert early.value.more_from is not None
+    with pytest.raises(BudgetExceeded, match=r"epsilon = 0 is left by now$"):
+        session.conversation("wards", "visits", ["ward"], epsilon="0.05")
     assert session.sql(COUNT, epsilon="0.1") is not None
 
 

@@ -188,9 +188,9 @@ def test_what_others_decline_is_not_debited(running: Running) -> None:
     assert job.progress(wait=30)["state"] == "waiting for approval"
     running.curator.decline(asked_for(running, "refused"), by="boss", because="too fine")
     assert job.state == "declined"
-    with pytest.raises(ApprovalDeclined):
+    with pytest.raises(ApprovalDeclined, match="too fine"):
         job.result()
-    with pytest.raises(ApprovalDeclined):
+    with pytest.raises(ApprovalDeclined, match="too fine"):
         session.sql(COUNT, epsilon="0.1")
     assert session.balance().releases == 0
 

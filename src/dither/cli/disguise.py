@@ -260,8 +260,8 @@ def _check_left_in(table: Table, roles: Roles, others: Sequence[str], schema: Pa
         table[name]
     silent = [name for name in left_in(table, roles) if name not in others]
     if silent and schema is None:
-        rule = "told of every column that has another value in each row, or --others, if it names nobody"
-        raise InvalidParameter("identifiers", silent[0], rule)
+        rule = f"a list with {', '.join(silent)}, where every row has another value; or --others is, if it names nobody"
+        raise InvalidParameter("identifiers", ",".join(roles.identifiers) or None, rule)
 
 
 def _sizes(text: str) -> list[int]:

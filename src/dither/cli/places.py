@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from dither.cli import ask
+from dither.cli.console import note, say
 from dither.cli.options import (
     Analyst,
     Charged,
@@ -29,6 +31,7 @@ from dither.lift.places import declared, places_table
 from dither.publish.places.contours import checked_levels
 from dither.publish.places.planning import FLOWS, HEATMAP
 from dither.publish.places.shown import ENDINGS, JOURNEYS, PlaceMap
+from dither.publish.queries import QueryResult
 
 _TABLES = (".csv", ".parquet", ".json")
 _CONTOUR = "contour"
@@ -102,13 +105,27 @@ def places(
             offer = session.offer.place_counts(kind, cell=cell, **asked)
         if is_quoted:
             ask.say_price(session.quote(offer), as_json=as_json)
+            bound = None if as_json or kind != HEATMAP else offer.mechanism.error("0.95")
+            if bound is not None:
+                say(f"{bound}, before negative counts are evened out")
             return
         with progress("drawing" if kind == JOURNEYS else "counting"):
             shown = PlaceMap(session.release(offer), kind, declared(found))
         with delivering(charged.name):
             if out is not None:
                 _save(shown, out, wanted, only_lines=what == _CONTOUR)
-            ask.show(shown.result, as_json=as_json)
+                note(f"wrote {out}")
+            is_sorted = kind != JOURNEYS and not as_json
+            ask.show(_fullest_first(shown.result) if is_sorted else shown.result, as_json=as_json)
+
+
+def _fullest_first(result: QueryResult) -> QueryResult:
+    """Return the table for a screen, which has room for its first rows alone: those at the edge of a map say little."""
+    counts = result.column("count")
+    order = sorted(range(len(counts)), key=lambda place: -float(str(counts[place])))
+    rows = [result.rows[place] for place in order]
+    low, high = ([ends[place] for place in order] for ends in (result.low, result.high))
+    return replace(result, rows=rows, low=low, high=high, raw=(), notes=(*result.notes, "the largest counts are first"))
 
 
 def _files(out: Path | None) -> list[Output]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,11 +46,16 @@ def report(
         north, east, price, reach = *known.last, None, None
     else:
         if latitude is None or longitude is None or epsilon is None:
-            raise InvalidParameter("LAT LON --epsilon-per-metre", "not all given", "all three given")
+            rule = "given as well: a report needs LAT, LON and --epsilon-per-metre, such as 48.8584 2.2945 and 0.005"
+            given = {"LAT": latitude, "LON": longitude, "--epsilon-per-metre": epsilon}
+            raise InvalidParameter(next(name for name, value in given.items() if value is None), None, rule)
         made = report_location(
             latitude, longitude, epsilon=epsilon, book=book, box=None if box is None else _box(box), limit=limit
         )
         north, east, price, reach, known = made.latitude, made.longitude, made.epsilon, made.reach, made.book
+        area = known.box
+        if not (area.south <= Fraction(latitude) <= area.north and area.west <= Fraction(longitude) <= area.east):
+            note("The place is outside of the box, and was taken for the nearest place inside.")
     if as_json:
         print_json(
             {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 import sys
@@ -103,11 +102,11 @@ def _show(settings: dict[str, Any], *, as_json: bool) -> None:
         print_json(settings)
         return
     for name, value in settings.items():
-        say(f"{name}: {value}")
+        say(f"{name.replace('_', ' ')}: {value}".rstrip())
 
 
 def _tell(address: str, link: str, folder: Path) -> None:
-    home = shlex.quote(os.path.relpath(folder))
+    home = shlex.quote(str(folder))
     say(f"serving {folder} at {address}")
     say(f"sign in once, within ten minutes: {link}")
     say("let somebody ask, in another terminal:")

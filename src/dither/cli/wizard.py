@@ -296,6 +296,8 @@ def options_of(loss: Loss) -> str:
 def is_agreed(text: str) -> bool:
     """Ask whether to go on."""
     line = _line(f"{text} [y/n]\n> ")
+    while line is not None and line.strip() and line.strip().lower() not in (*YES, *NO):
+        line = _line("type y or n\n> ")
     return line is not None and line.strip().lower() in YES
 
 

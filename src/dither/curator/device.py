@@ -22,6 +22,7 @@ import numpy as np
 
 from dither.curator.adding import write_whole
 from dither.data import wire
+from dither.data.importing.conversion import keep_on_disk
 from dither.data.places import Box
 from dither.errors import BudgetExceeded, InvalidParameter
 from dither.exact import Number, exact, positive
@@ -31,6 +32,7 @@ from dither.publish.places.report import ReportedPlaces
 
 _KIND: Final = "places reported by one device"
 _VERSION: Final = 1
+_BEYOND: Final = Fraction(10**300)
 
 
 @dataclass(frozen=True)
@@ -96,9 +98,9 @@ def report_location(
         limit: the most epsilon per metre that all reports may cost together; kept by the book from the first report on.
 
     """
-    north, east = exact("latitude", latitude), exact("longitude", longitude)
+    north, east = _coordinate("latitude", latitude), _coordinate("longitude", longitude)
     price = positive("epsilon", epsilon)
-    path = Path(book)
+    path = _one(book)
     with _held(path):
         known = _opened(path, box, limit)
         if not known.box.plane and not (abs(north) <= 90 and abs(east) <= 180):
@@ -110,7 +112,8 @@ def report_location(
             raise BudgetExceeded(*said)
         paid = replace(known, reports=known.reports + 1, spent=known.spent + price)
         _write(path, paid)
-        place_of = np.array([[float(north), float(east)]])
+        # Numbers of a plane have no limit of their own; those beyond it are no place, however large they are.
+        place_of = np.array([[float(max(min(end, _BEYOND), -_BEYOND)) for end in (north, east)]])
         drawn = release(method, place_of, budget=Budget(epsilon=price, unit=place("great circle"))).value
         shown = (round(float(drawn[0, 0]), 7), round(float(drawn[0, 1]), 7))
         done = replace(paid, last=shown)
@@ -121,10 +124,30 @@ def report_location(
 
 def read_book(book: str | Path) -> DeviceBook:
     """Return what a device has reported so far; nothing is drawn."""
-    path = Path(book)
+    path = _one(book)
     if not path.is_file():
         raise InvalidParameter("book", str(book), "the file of a device that has made a report")
     return _read(path)
+
+
+def _coordinate(name: str, value: Number) -> Fraction:
+    """Return a coordinate; a refusal does not repeat it, since it is where somebody is."""
+    try:
+        return exact(name, value)
+    except InvalidParameter:
+        raise InvalidParameter(name, "something else", "a finite number, such as 48.8584") from None
+
+
+def _one(book: str | Path) -> Path:
+    """Return where the file itself is: a book that is written through a link would become two books."""
+    try:
+        path = Path(book).resolve()
+        links = path.stat().st_nlink if path.is_file() else 1
+    except (OSError, RuntimeError, ValueError):
+        raise InvalidParameter("book", str(book), "a path to a file") from None
+    if links > 1:
+        raise InvalidParameter("book", str(book), "a file with one name: under another one it would be another book")
+    return path
 
 
 @contextmanager
@@ -149,10 +172,15 @@ def _opened(path: Path, box: Box | None, limit: Number | None) -> DeviceBook:
         return DeviceBook(box, cap)
     known = _read(path)
     if box is not None and box != known.box:
-        raise InvalidParameter("box", "another one", "that of the earlier reports; take another file for another area")
+        rule = f"left out, or {_edges(known.box)} as the first report said; take another file for another area"
+        raise InvalidParameter("box", _edges(box), rule)
     if cap is not None and known.limit is not None and cap != known.limit:
         raise InvalidParameter("limit", str(cap), f"{known.limit}, as the first report said")
     return known if known.limit is not None else replace(known, limit=cap)
+
+
+def _edges(box: Box) -> str:
+    return ",".join(f"{float(edge):g}" for edge in (box.south, box.west, box.north, box.east))
 
 
 def _write(path: Path, book: DeviceBook) -> None:
@@ -166,6 +194,8 @@ def _write(path: Path, book: DeviceBook) -> None:
         "last": book.last,
     }
     write_whole(path, json.dumps(record, indent=1) + "\n")
+    # That the file has its new content is a fact about the folder.
+    keep_on_disk(path.parent)
 
 
 def _read(path: Path) -> DeviceBook:
@@ -182,6 +212,6 @@ def _read(path: Path) -> DeviceBook:
         if not isinstance(box, Box):
             raise ValueError
         return DeviceBook(box, None if limit is None else positive("limit", limit), reports, spent, shown)
-    except (OSError, ValueError, KeyError, TypeError, IndexError):
+    except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError):
         rule = "a file that 'dither report-location' wrote, unchanged: nothing is reported on a damaged one"
         raise InvalidParameter("book", str(path), rule) from None

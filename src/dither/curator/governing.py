@@ -243,5 +243,5 @@ class GoverningVerbs:
             state=asked.state,
             agreed=tuple(sorted(one.agreed)),
             approvers=asked.approvers,
-            because=one.declined[2] if one.declined else "",
+            because=asked.because,
         )

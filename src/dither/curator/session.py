@@ -293,7 +293,9 @@ class Session(Continuing, ForOwner, ByKind, Closing):
             balance = self.balance()
             counted = Filter(balance.budget)
             counted.spent = balance.spent
-            more = f"; {balance.left} is left{counted.shortage(offer.loss)}"
+            # Where the quota has room, something else has none: the budget of all, or an allowance.
+            why = " by now" if counted.admits(offer.loss) else counted.shortage(offer.loss)
+            more = f"; {balance.left} is left{why}"
             raise BudgetExceeded(offer.loss, balance.spent, balance.budget, more)
 
     @contextlib.contextmanager

@@ -12,11 +12,16 @@ Post-processing only: what is handed over has been released.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidParameter
 from dither.estimate.isotonic import finite_vector
+
+#: Beside the largest number, smaller ones than this are what floats err.
+_LAST_DIGITS: Final = 1e-12
 
 
 def non_negative_with_total(
@@ -52,6 +57,8 @@ def non_negative_with_total(
     projected = np.maximum(given - shifts[staying[-1] if staying.size else 0] / factors, 0.0)
     if not projected.any():
         projected[order[0]] = wanted
+    # Of numbers that equal the shift nothing but its rounding error is left: they are 0, and not 1e-14.
+    projected[projected < _LAST_DIGITS * projected.max()] = 0.0
     # Rounding errors of the sums are shared out, so that the total is kept to the last digits.
     kept_total: NDArray[np.float64] = projected * (wanted / projected.sum())
     return kept_total.reshape(array.shape)

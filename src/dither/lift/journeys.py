@@ -94,8 +94,10 @@ class Journeys(Source[NDArray[np.int64]]):
         places, table = self.places, self._table
         shape = (self.shape[0], self.shape[1])
         cell = one_axis(_CELL, axes_of(table, places.at, shape)).value
-        rows = Filter(known_rows(self.dataset, table), Call("not", (Call("is_null", (cell,)),)))
         trip, time = Name(str(places.trip)), self._moment()
+        # A point without a time has no place in a trip.
+        known = (Call("not", (Call("is_null", (value,)),)) for value in (cell, time))
+        rows = Filter(known_rows(self.dataset, table), Call("and", tuple(known)))
         people = tuple(Name(name) for name in table.identifying)
         order = tuple(dict.fromkeys((*table.identifying, str(places.trip), str(places.time), *places.at)))
         limits = Limits(groups=places.trips, rows_per_group=places.points)

@@ -49,12 +49,13 @@ class Axis:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the legend: what something is called, its colour, and how it is drawn."""
+    """A line of the legend: what something is called, its colour, how it is drawn, and whether it stands alone, too."""
 
     name: str
     colour: str
     drawn: Literal["box", "line", "dot", "dashes"] = "box"
     dashes: str | None = None
+    is_needed: bool = False
 
 
 @dataclass(frozen=True)
@@ -270,7 +271,7 @@ class Frame:
 
     def _legend(self, entries: Sequence[Entry], y: float) -> float:
         """Draw the legend, and return how high it is."""
-        if len(entries) < 2 and not any(entry.drawn == "dashes" for entry in entries):
+        if len(entries) < 2 and not any(entry.drawn == "dashes" or entry.is_needed for entry in entries):
             return 0.0
         x, first = 8.0, y
         for entry in entries:

@@ -89,10 +89,10 @@ def ground_map(
     """
     steps = [] if cells is None else steps_of(cells)
     axis = shown or Axis("count")
-    entries = [
-        Entry(f"{axis.heading} from {told(low, axis)} (pale) to {told(steps[-1], axis)} and more", "warm")
-        for low in steps[:1]
-    ]
+    entries = []
+    if steps:
+        colours = f"{axis.heading} from {told(steps[0], axis)} (pale) to {told(steps[-1], axis)} and more"
+        entries = [Entry(colours, "warm", is_needed=True)]
     entries += [Entry(layer.name, colour_of(place + 1), "line") for place, layer in enumerate(lines)]
     frame = Frame(
         title,
@@ -123,7 +123,7 @@ def ground_map(
     for word, y in ((f"{ground.north:g}", frame.top + 12), (f"{ground.south:g}", frame.top + ground.height - 4)):
         frame.parts.append(words_at(word, frame.left + 4, y))
     frame.under(Axis("longitude" if ground.is_degrees else "x"), frame.bottom + 24)
-    said = [f"{layer.name}: {len(layer.paths)} lines" for layer in lines]
+    said = [f"{layer.name}: {len(layer.paths)} {'line' if len(layer.paths) == 1 else 'lines'}" for layer in lines]
     if cells is not None:
         found = np.asarray(cells)
         said.insert(0, f"{found.size:,} cells, the largest {told(float(found.max()), axis)}")
@@ -134,7 +134,7 @@ def steps_of(cells: NDArray[Any]) -> list[float]:
     """Return where the steps of the colour begin: numbers above 0, each a like factor above the one before.
 
     >>> steps_of(np.array([[0.0, 1.0], [50.0, 1000.0]]))
-    [1.0, 5.0, 20.0, 50.0, 200.0, 500.0]
+    [1.0, 2.0, 10.0, 20.0, 100.0, 200.0]
 
     """
     above = np.asarray(cells, dtype=np.float64)

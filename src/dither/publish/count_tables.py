@@ -253,7 +253,7 @@ def present_histogram(planned: Planned, out: Any, *, confidence: Fraction, non_n
     shown = without_negatives(flat, is_ordered=cells.axes[0].is_ordered) if non_negative else flat
     notes = [] if planned.choice is None else [f"method {planned.choice.method}: {planned.choice.because}"]
     if non_negative:
-        notes.append("counts are the nearest without negative ones; intervals are those of the plain estimates, from 0")
+        notes.append("negative counts were evened out; intervals are those of the counts before that, cut at 0")
     return _result(release, keys, labels, shown, flat, confidence, notes, least=0.0 if non_negative else -math.inf)
 
 

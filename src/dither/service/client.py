@@ -139,7 +139,7 @@ def _why_not(said: Mapping[str, Any]) -> DitherError:
         case "cancelled":
             return RequestCancelled(str(said["job"]))
         case "declined":
-            return ApprovalDeclined(dataset, number)
+            return ApprovalDeclined(dataset, number, str((said["problem"] or {}).get("because", "")))
         case _:
             return ApprovalPending(dataset, number)
 

@@ -22,7 +22,7 @@ from typing import Any, Final
 from dither.curator.ledger import Account, Receipt
 from dither.curator.ledger.governed import GovernedBooks, JobRow
 from dither.curator.ledger.terms import moment_of
-from dither.errors import NotApproved, ReleaseFailed, RequestCancelled, RequestUnderWay
+from dither.errors import ApprovalDeclined, NotApproved, ReleaseFailed, RequestCancelled, RequestUnderWay
 from dither.service.pace import TooLate
 from dither.service.problems import problem_of
 from dither.service.queue import FairPool
@@ -74,7 +74,7 @@ class Progress:
         state: queued, waiting for approval, running, answered, failed, sealed, cancelled, declined or expired.
         place: how many stand before it, where it is queued here.
         question: the number of the question that others have to agree to.
-        problem: what is told of it, where it failed.
+        problem: what is told of it, where it failed or was declined.
 
     """
 
@@ -189,7 +189,9 @@ class Jobs:
         if asked is None or asked.state in ("approved", "used"):
             return Progress("queued")
         said = WAITING if asked.state == "waiting" else asked.state
-        return Progress(said, question=asked.question.entry)
+        number = asked.question.entry
+        why = ApprovalDeclined(row.dataset, number, asked.because) if said == "declined" else None
+        return Progress(said, question=number, problem=None if why is None else problem_of(why).to_dict())
 
     def _carried_out(self, ticket: Ticket, work: Callable[[], Receipt]) -> Receipt:
         try:

@@ -43,7 +43,7 @@ _STATUSES: Final[tuple[tuple[type[DitherError], int, str | None], ...]] = (
     (errors.MissingExtra, 501, None),
 )
 #: What an error carries beside its words, where that is a text or a number.
-_CARRIED: Final = ("parameter", "rule", "key", "analyst", "dataset", "entry", "stage", "more_from")
+_CARRIED: Final = ("parameter", "rule", "key", "analyst", "dataset", "entry", "because", "stage", "more_from")
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 from dither.data.place_tables import Places
+from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
 from dither.privacy import PureDP
 from dither.publish.places.contours import checked_levels, contour_lines
+from dither.publish.places.examples import journey_data
+from dither.publish.places.planning import plan_heat
 from dither.publish.places.recommending import recommended
 from dither.publish.places.shown import HEATMAP, JOURNEYS, PlaceMap
 from dither.publish.queries import QueryResult, ResultColumn
@@ -117,3 +120,9 @@ def test_advice_is_the_nearest_of_the_crowded_cells() -> None:
     assert [advice.count for advice in recommended(heat_map(counts), (52.55, 13.55), within=10**5, most=1)] == [100]
     with pytest.raises(InvalidParameter, match="finite coordinates"):
         recommended(heat_map(counts), (float("nan"), 13.0), within=1)
+
+
+def test_a_heat_map_has_a_count_for_every_cell() -> None:
+    dataset = journey_data(person_unit("who"))
+    with pytest.raises(InvalidParameter, match="every cell"):
+        plan_heat(dataset, dataset.tables[0], PureDP(1), grid=8, method="sparse-histogram")

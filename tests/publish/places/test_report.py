@@ -35,7 +35,14 @@ from dither.publish.places.report import (
 from dither.publish.places.report.calculator import planar_channel
 from dither.publish.places.report.likely import difference_hull
 from dither.publish.places.report.metres import UNITS, unit_of, units_per_metre, whole_distances
-from dither.publish.places.report.optimal import TOTAL, OptimalReport, expected_distance, ground_distances, spanner
+from dither.publish.places.report.optimal import (
+    BETWEEN_CELLS,
+    TOTAL,
+    OptimalReport,
+    expected_distance,
+    ground_distances,
+    spanner,
+)
 from dither.publish.places.report.visits import cluster_weights
 
 _PARIS = Box.of("48.80", "2.25", "48.92", "2.42")
@@ -323,3 +330,36 @@ def test_budgets_of_places_run_out() -> None:
     release(method, np.array([[48.85, 2.3]]), budget=budget)
     with pytest.raises(BudgetExceeded):
         release(method, np.array([[48.85, 2.3]]), budget=budget)
+
+
+@pytest.mark.parametrize("metres", [1e9, 3e11, 1e14, 1e19])
+def test_distances_to_reports_far_away_move_no_faster_than_the_place(metres: float) -> None:
+    # Noise may be wider than a double tells steps apart at, and than 64 bits hold in units: the promise must not care.
+    rng = np.random.default_rng()
+    plane = Box.of(0, 0, 1000, 1000, plane=True)
+    for far in np.round(rng.normal(size=(400, 2)) * metres / 2**10) * 2**10:
+        steps = rng.integers(0, 2**20, 2)
+        here, there = plane.projection.metres(np.stack([steps, steps + rng.integers(-1, 2, 2)]))
+        moved = abs(int(whole_distances(here, far, plane)) - int(whole_distances(there, far, plane)))
+        assert moved <= units_per_metre(plane) * Fraction(math.hypot(*(here - there)))
+
+
+def test_a_number_of_any_size_is_fed() -> None:
+    day = PredictiveReports(box=_PLANE, epsilon=1, steps=3, fresh=2, reach=1)
+    phone = converse(day, None, budget=Budget(epsilon=1, unit=trace("great circle")))
+    for value in ((10**400, -(10**400)), (np.float16(3), np.int64(-5)), (math.inf, math.nan)):
+        assert all(map(math.isfinite, phone.feed(value)))
+
+
+def test_an_optimal_report_between_cells_very_far_apart_is_made() -> None:
+    grid = CellGrid(Box.of(0, 0, 1, 100_000, plane=True), 3, 1)
+    assert optimal_report(grid, [1, 2, 3], epsilon=5).epsilon_per_metre <= 5
+
+
+def test_a_report_between_cells_shares_no_budget_with_reports_of_places() -> None:
+    # Places a metre apart on two sides of a border lose what the middles of their cells lose, here 500 metres' worth.
+    report = optimal_report(CellGrid(Box.of(0, 0, 1000, 1000, plane=True), 2, 1), [1, 1], epsilon="0.01")
+    assert report.distance.is_relaxed
+    with pytest.raises(IncompatibleDistance):
+        release(report, 0, budget=Budget(epsilon=1, unit=place("great circle")))
+    assert release(report, 0, budget=Budget(epsilon=1, unit=BETWEEN_CELLS)).value in (0, 1)

@@ -161,7 +161,7 @@ class Books(PeopleBooks):
             case "waiting":
                 return ApprovalPending(account.dataset, decision.entry)
             case "declined":
-                return ApprovalDeclined(account.dataset, decision.entry)
+                return ApprovalDeclined(account.dataset, decision.entry, self.question(decision.entry).because)
             case "crowded":
                 rule = f"one of at most {MOST_WAITING} that wait for an approval: wait until some are decided"
                 return InvalidParameter("request", key, rule)

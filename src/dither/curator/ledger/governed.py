@@ -33,6 +33,11 @@ class Asked:
     state: str
     approvers: int
 
+    @property
+    def because(self) -> str:
+        """Why it was declined, as whoever declined it said."""
+        return "" if self.question.declined is None else self.question.declined[2]
+
 
 class JobRow(NamedTuple):
     """A request that somebody waits for elsewhere, as the table has it."""

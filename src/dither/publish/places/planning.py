@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dither.data.columns import ColumnRows
 from dither.data.place_tables import DEGREES, Places
 from dither.data.places import Box, CellGrid
+from dither.data.places.grid import MOST_CELLS
 from dither.data.schema import DataSet, Table
 from dither.errors import InvalidParameter
 from dither.exact import Number, positive
@@ -23,6 +24,7 @@ from dither.lift.lifted import Lifted
 from dither.lift.places import declared, flow_cells, grid_shape, heat_cells
 from dither.privacy import Loss
 from dither.publish.count_tables import plan_histogram, present_histogram
+from dither.publish.histograms.sparse_filter import SparseHistogram
 from dither.publish.places.flow_table import FlowTable
 from dither.publish.queries import QueryResult, ResultColumn
 
@@ -56,6 +58,8 @@ def plan_heat(dataset: DataSet, table: Table, loss: Loss, *, grid: Any = None, m
     """
     cells = heat_cells(dataset, table, grid_shape(_USUAL_GRID if grid is None else grid))
     chosen = method
+    if method == SparseHistogram.name:
+        raise InvalidParameter("method", method, "one that has a count for every cell: a map shows them all")
     if method == AUTO:
         chosen = "identity" if math.prod(cells.shape) <= _FEW else "pruned-plane"
     return _counted(cells, loss, chosen)
@@ -182,5 +186,9 @@ def grid_of_side(places: Places, metres: Number) -> tuple[int, int]:
     if not places.box:
         raise InvalidParameter("cell", metres, "left out where zones are declared")
     box = Box.of(*places.box, plane=places.coordinates != DEGREES)
-    found = CellGrid.of_side(box, positive("cell", metres))
+    side = positive("cell", metres)
+    if box.width * box.height > MOST_CELLS * side * side:
+        rule = f"larger: the box has more than {MOST_CELLS:,} such cells"
+        raise InvalidParameter("cell", metres, rule)
+    found = CellGrid.of_side(box, side)
     return found.rows, found.columns

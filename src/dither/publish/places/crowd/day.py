@@ -24,7 +24,7 @@ from dither.publish.places.crowd.geocast import Geocast, Notified, notify
 
 @dataclass(frozen=True)
 class Day:
-    """What a day cost and how its tasks went.
+    """What a day cost and how its tasks went with the true workers: as secret as their positions, but for the cost.
 
     Args:
         spent: the loss of all publications together, for one worker.

@@ -21,6 +21,9 @@ from dither.mechanisms.core.spec import Codec, register_codec
 
 #: Units in the shorter step of a box.
 UNITS: Final = 256
+#: Fixed points farther from the centre of the box, in metres along an axis, count as this far: a double then tells all
+#: distances to a small part of a unit.
+_FARTHEST: Final = 2.0**26
 register_codec("box", Codec(Box, wire.encode, wire.decode))
 register_codec("cells", Codec(CellGrid, wire.encode, wire.decode))
 
@@ -47,6 +50,7 @@ def units_per_metre(box: Box) -> Fraction:
 
 
 def whole_distances(here: NDArray[np.float64], there: NDArray[np.float64], box: Box) -> NDArray[np.int64]:
-    """Return distances in the plane in whole units, rounded down, from one point to others."""
-    away = np.hypot(there[..., 0] - here[..., 0], there[..., 1] - here[..., 1])
+    """Return distances in the plane in whole units, rounded down, from one point of the box to fixed others."""
+    fixed = np.clip(there, -_FARTHEST, _FARTHEST)
+    away = np.hypot(fixed[..., 0] - here[..., 0], fixed[..., 1] - here[..., 1])
     return np.floor(away / float(unit_of(box))).astype(np.int64)

@@ -28,10 +28,14 @@ from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.core.values import Category
 from dither.mechanisms.response_table import TOTAL, ResponseTable
-from dither.privacy import Plan, Unit, Use, place
+from dither.privacy import Plan, Relation, Unit, Use
 from dither.publish.places.report.planar import LEAST_EPSILON, MOST_EPSILON
 
 MOST_CELLS: Final = 100
+#: Not the unit of reports that take places as they are: places a metre apart may lie in cells far apart.
+BETWEEN_CELLS: Final = Unit("place", Relation.METRIC, "great circle, between the middles of cells")
+#: A little more than ln 2^52.
+_LARGEST_LOG: Final = 37.0
 
 
 def _examples() -> Iterator[Example]:
@@ -86,7 +90,7 @@ class OptimalReport(Composed[Any, int]):
     @property
     def distance(self) -> Unit:
         """Metres over the ground between the middles of cells: a relaxed notion of privacy."""
-        return place("great circle")
+        return BETWEEN_CELLS
 
     @cached_property
     def response(self) -> ResponseTable:
@@ -141,7 +145,7 @@ def optimal_report(cells: CellGrid, prior: Any, *, epsilon: Number, stretch: Num
         # A little below the target, so that mixing and rounding stay within it.
         solved = _solve(apart, weights / weights.sum(), 0.999 * target, float(longer)) if share < 1 else safe
         made = OptimalReport(cells=cells, weights=_integers((1 - share) * solved + share * safe))
-        if made.epsilon_per_metre <= target:
+        if made.epsilon_per_metre <= wanted:
             return made
     raise InvalidParameter("epsilon", float(wanted), "such that the weights of the farthest cells are above 2^-52")
 
@@ -180,7 +184,8 @@ def _solve(
     count = len(apart)
     edges = spanner(apart, stretch)
     pairs = np.array([*edges, *((b, a) for a, b in edges)])
-    factor = np.exp(epsilon / stretch * apart[pairs[:, 0], pairs[:, 1]])
+    # Weights are whole, so that no ratio of two is above 2^52: a smaller factor than that of far cells costs nothing.
+    factor = np.exp(np.minimum(epsilon / stretch * apart[pairs[:, 0], pairs[:, 1]], _LARGEST_LOG))
     # For each ordered edge (a, b) and column z: K[a, z] - e^(epsilon d) K[b, z] <= 0.
     many = len(pairs) * count
     rows = np.arange(many)

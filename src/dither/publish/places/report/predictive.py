@@ -128,7 +128,7 @@ def _row(value: Any) -> Any:
     numbers = list(value) if is_pair else []
     if not is_pair or any(isinstance(one, bool) or not isinstance(one, _NUMBERS) for one in numbers):
         raise InvalidValue("value", value, "latitude and longitude, two numbers")
-    return np.array([[max(min(float(one), _FAR), -_FAR) if one == one else float("nan") for one in numbers]])
+    return np.array([[float(max(min(one, _FAR), -_FAR)) if one == one else float("nan") for one in numbers]])
 
 
 class Reporting:
