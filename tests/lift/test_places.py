@@ -88,6 +88,13 @@ def test_journeys_are_in_the_order_of_time(tmp_path: Path) -> None:
     assert wire.decode(wire.encode(source)) == source
 
 
+def test_a_point_without_a_time_is_on_no_journey() -> None:
+    dataset = journey_data(person_unit("who"))
+    rows = [point(1, "t", None, 50.5, 10.5), point(1, "t", 2.0, 51.5, 11.5), point(2, "t", None, 50.5, 10.5)]
+    found = Journeys(dataset, "points", (3, 3)).read(ReferenceEngine(dataset, {"points": rows}))
+    assert [[cell for cell in row if cell >= 0] for row in found.tolist()] == [[4]]
+
+
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_person_has_few_journeys_and_engines_agree_on_how_many(replaced: bool, tmp_path: Path) -> None:
     dataset = journey_data(person_unit("who", replaced=replaced))
