@@ -142,3 +142,18 @@ def test_the_audit_page_lists_the_reasons() -> None:
     page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
     for name, reason in REASONS.items():
         assert f"| `{name}` | {reason} |" in page, name
+
+
+def test_outcomes_of_different_lengths_become_rows() -> None:
+    rows = Rows()
+    ragged = rows.of([np.array([[1, 2]]), np.array([[3, 4], [5, 6]])])
+    assert ragged[:, 0].tolist() == [2, 4]
+    assert ragged[1, 1:5].tolist() == [3, 4, 5, 6]
+    later = rows.of([np.array([[7, 8]])])
+    assert later.shape[1] == ragged.shape[1]
+
+
+def test_later_outcomes_take_the_shape_of_the_first() -> None:
+    rows = Rows()
+    assert rows.of([np.array([1, 2]), np.array([3, 4])]).tolist() == [[1, 2], [3, 4]]
+    assert rows.of([np.array([5, 6, 7]), np.array([8])])[:, 0].tolist() == [5, 8]

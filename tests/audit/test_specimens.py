@@ -38,7 +38,7 @@ from dither.audit.specimens import (
 )
 from dither.audit.specimens.correlated import correlated_sensitivity, squared_degree
 from dither.audit.specimens.laws import HALF, claimed
-from dither.audit.specimens.locations import best_centres, grid_from_worker_counts
+from dither.audit.specimens.locations import best_centres, grid_from_worker_counts, steps_without_bounds
 from dither.cli.app import app
 from dither.errors import InvalidParameter
 from dither.exact import exp_up, log_up
@@ -410,3 +410,10 @@ def test_a_grid_of_a_declared_size_says_nothing() -> None:
     """The twin: with as many cells on both sides the claim withstands."""
     assert grid_from_worker_counts(20, 21).most == 0
     assert grid_from_worker_counts(21, 22).most == 1
+
+
+def test_steps_lose_as_much_as_there_are() -> None:
+    for journey, wanted in (("AB", 1), ("ABC", 2), ("ABABAB", 5)):
+        odds = steps_without_bounds(("AB", journey), ("AB",))
+        assert odds.epsilon_lower(Fraction(0)) == pytest.approx(wanted)
+        assert odds.refutes(PureDP(1)) == (wanted > 1)

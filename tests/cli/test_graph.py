@@ -59,8 +59,19 @@ def test_a_graph_is_quoted_asked_and_drawn(tmp_path: Path, monkeypatch: pytest.M
     refusals = (
         (["stars"], "k must be given for stars, such as 2, got None"),
         (["synthesize", "--k", "2"], "k must be left out"),
+        (["degree-sum", "--worth", "1,x"], "worth must be whole numbers, separated by commas"),
+        (["degree-sum", "--worth", "1,2"], "what must be left out where edges are protected"),
         (["loops"], "edges-between, or synthesize; with the unit weight, spanning-tree or path, got 'loops'"),
     )
+    rows = [f"{node},{(node + step) % 30}" for node in range(30) for step in (1, 3)]
+    Path("people.csv").write_text("\n".join(["one,other", *rows]))
+    Path("people.yaml").write_text(
+        SCHEMA.replace("ring", "people").replace("unit: edge", "unit: node").replace("other]}", "other], degree: 8}")
+    )
+    run("--home", "home", "add", "people.yaml", "--budget", "100000")
+    capped = ("graph", "people", "degree-sum", "--worth", "1,2,3", "--epsilon", "1000")
+    assert "would cost epsilon = 1000" in run("--home", "home", *capped, "--quote")
+    assert "90" in run("--home", "home", *capped)
     for wrong, words in refusals:
         refused = CliRunner().invoke(app, ["--home", "home", "graph", "ring", *wrong, "--epsilon", "1"])
         assert words in str(refused.exception)

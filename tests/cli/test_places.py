@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -31,6 +32,20 @@ tables:
       lat: {kind: real}
       lon: {kind: real}
 """
+
+
+def area(name: str, south: float, north: float) -> dict[str, Any]:
+    """Return a band of the town."""
+    ring = [[13.0, south], [13.1, south], [13.1, north], [13.0, north], [13.0, south]]
+    return {
+        "type": "Feature",
+        "properties": {"name": name},
+        "geometry": {"type": "Polygon", "coordinates": [ring]},
+    }
+
+
+#: Two of ten rows of cells and, a row left out in the north, seven more.
+HALVES = {"type": "FeatureCollection", "features": [area("south", 52.0, 52.02), area("north", 52.02, 52.09)]}
 
 
 def test_a_town_is_mapped_and_walked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,6 +79,14 @@ def test_a_town_is_mapped_and_walked(tmp_path: Path, monkeypatch: pytest.MonkeyP
     run("places", "town", "contour", *exactly, "--levels", "10", "-o", "lines.geojson", "--key", "map")
     (line,) = json.loads(Path("lines.geojson").read_text())["features"]
     assert line["geometry"]["type"] == "MultiLineString"
+    Path("halves.geojson").write_text(json.dumps(HALVES))
+    halves = (*exactly, "--key", "map", "--regions", "halves.geojson")
+    run("places", "town", "heatmap", *halves, "-o", "filled.geojson")
+    filled = json.loads(Path("filled.geojson").read_text())
+    assert [round(area["properties"]["count"]) for area in filled["features"]] == [80, 80]
+    assert [area["properties"]["cells"] for area in filled["features"]] == [20, 70]
+    run("places", "town", "heatmap", *halves, "-o", "halves.csv")
+    assert Path("halves.csv").read_text().splitlines()[1].startswith("south,20,")
     run("places", "town", "synthesize", *exactly, "-o", "trips.csv")
     assert len(Path("trips.csv").read_text().splitlines()) == 161
     refusals = (
@@ -78,6 +101,11 @@ def test_a_town_is_mapped_and_walked(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["synthesize", "--cell", "3"], "left out for synthesize"),
         (["synthesize", "--levels", "3"], "left out for synthesize"),
         (["heatmap", "-o", "map.tif"], "ending in"),
+        (["heatmap", "--regions", "none.geojson"], "can be read"),
+        (["heatmap", "--regions", "town.yaml"], "GeoJSON"),
+        (["heatmap", "--regions", "halves.geojson", "-o", "other.html"], "with regions"),
+        (["heatmap", "--regions", "halves.geojson", "--levels", "3"], "where regions are given"),
+        (["synthesize", "--regions", "halves.geojson"], "left out for synthesize"),
     )
     for words, said in refusals:
         done = CliRunner().invoke(app, ["--home", "home", "places", "town", *words, "--epsilon", "1"])

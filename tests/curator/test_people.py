@@ -88,3 +88,23 @@ def test_what_makes_no_sense_is_refused_by_name(curator: Curator) -> None:
     ):
         with pytest.raises(InvalidParameter, match=word):
             ask()
+
+
+def test_a_grant_that_meets_a_removal_leaves_nothing_to_whoever_comes_later(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people = People(curator)
+    people.add("cyd", "analyst")
+    keep = people._books.keep_grant
+
+    def meanwhile(person: str, dataset: str) -> bool:
+        people.remove("cyd")
+        return keep(person, dataset)
+
+    monkeypatch.setattr(people._books, "keep_grant", meanwhile)
+    with pytest.raises(NotFound):
+        people.grant("cyd", "clinic", PureDP(1))
+    people.add("cyd", "analyst")
+    assert people.grants("cyd") == ()
+    assert people._books.terms("clinic", "cyd").is_ended
+    assert curator.ledger.verify().is_intact

@@ -56,6 +56,8 @@ _QUERIES: dict[str, Any] = {"workload": ASKED, "sensitivity": 1}
 #: What each method is made for, at distance 1.
 METHODS: dict[type[Method], dict[str, Any]] = {
     PrefixSums: {"steps": 9, "sensitivity": 1},
+    graphs.ChosenCopies: {"nodes": 6, "bounds": (1, 2)},
+    graphs.ChosenDegreeSum: {"nodes": 6, "worth": (1, 2), "bounds": (1, 2)},
     graphs.ChosenDegrees: {"nodes": 6, "bounds": (1, 2)},
     graphs.ChosenEdges: {"nodes": 6, "bounds": (1, 2)},
     graphs.ChosenStars: {"nodes": 6, "k": 2, "bounds": (2, 3)},

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,9 +15,10 @@ from typer.testing import CliRunner
 from dither.cli.app import app
 from dither.curator.folder import Curator
 from dither.curator.session import Session
-from dither.errors import BudgetExceeded, DitherError, InvalidParameter, LossNotStated, NotFound
+from dither.errors import BudgetExceeded, DitherError, EngineFailure, InvalidParameter, LossNotStated, NotFound
 from dither.privacy import PureDP
 from dither.publish.streams.examples import clinic_stream
+from dither.service.pace import Timing
 from dither.service.settings import Settings
 from tests.service.conftest import Running, serving
 
@@ -81,14 +85,55 @@ def test_words_that_no_conversation_has_are_refused(running: Running) -> None:
         {"name": 3, "words": {}},
         {"name": "x", "words": {"table": "visits", "columns": ["ward"], "epsilon": 1, "colour": 1}},
         {"name": "x", "words": {"only_read": True}},
+        {"name": "x", "words": {"table": True, "columns": ["ward"], "epsilon": {"number": "1"}}},
+        {"name": "x", "words": {"table": "visits", "columns": ["ward"], "epsilon": {"number": "1"}, "bins": "x"}},
         {"name": "../x", "words": {"table": "visits", "columns": ["ward"], "epsilon": 1}},
         {"name": "x"},
     ):
-        with pytest.raises(DitherError):
+        with pytest.raises(DitherError) as refused:
             transport.post("v1", "datasets", "clinic", "conversations", body=body)
+        assert not isinstance(refused.value, EngineFailure)
     for questions in ([], "ward = 'heart'", [3], ["x"] * 1001):
         with pytest.raises(InvalidParameter):
             transport.post("v1", "datasets", "clinic", "conversations", "x", "questions", body={"questions": questions})
+
+
+def test_what_a_conversation_was_told_is_not_seen_before_its_time(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader of the book sees an answer when it is stored: after 0.8 of the time that was set, whatever it took."""
+    transport = running.connect("peeping")._transport
+    place = ("v1", "datasets", "clinic", "conversations")
+    words = {"table": "visits", "columns": ["ward"], "epsilon": {"number": "1"}}
+    transport.post(*place, body={"name": "early", "words": words})
+    transport.post(*place, "early", "questions", body={"questions": ["ward = 'skin'"]})
+    monkeypatch.setattr(running.service, "_timing", Timing.read("strict 2s"))
+    with ThreadPoolExecutor(1) as pool:
+        begun = time.monotonic()
+        asking = pool.submit(transport.post, *place, "early", "questions", body={"questions": ["ward = 'heart'"] * 2})
+        while len(transport.get(*place, "early").json()["answers"]) < 2:
+            assert time.monotonic() - begun < 30
+        assert time.monotonic() - begun >= 1.6
+        assert len(asking.result(timeout=30).json()["answers"]) == 2
+    assert time.monotonic() - begun >= 2
+
+
+def test_a_grant_of_before_bounds_what_goes_on_as_well(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one release may lose stood beside the ledger once, which then does not know of it."""
+    transport = running.connect("of old")._transport
+    place = ("v1", "datasets", "clinic", "conversations")
+    granted = running.service.desk._grant
+    monkeypatch.setattr(
+        running.service.desk, "_grant", lambda *words: dataclasses.replace(granted(*words), most=PureDP("0.1"))
+    )
+    words: dict[str, Any] = {"table": "visits", "columns": ["ward"], "epsilon": {"number": "1"}}
+    with pytest.raises(InvalidParameter, match="for one release"):
+        transport.post(*place, body={"name": "dear", "words": words})
+    assert running.curator.ledger.balance("clinic", "of old").releases == 0
+    words["epsilon"] = {"number": "1/10"}
+    transport.post(*place, body={"name": "cheap", "words": words})
+    transport.post(*place, body={"name": "cheap", "words": {}})
+    assert running.curator.ledger.balance("clinic", "of old").releases == 1
 
 
 def test_what_goes_on_is_priced_elsewhere(running: Running) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -96,6 +97,35 @@ def test_what_is_cancelled_is_never_debited_until_it_is_asked_again(running: Run
     with pytest.raises(DitherError, match="debited already"):
         job.cancel()
     assert job.result().to_json() == session.sql(COUNT, epsilon="0.1").to_json()
+
+
+def test_what_is_cancelled_stays_so_where_somebody_else_still_waits(running: Running, gate: Gate) -> None:
+    client = transport(running, "of two minds")
+    with ThreadPoolExecutor(1) as pool:
+        waits = pool.submit(client.post, *PATH, "releases", body=BODY, wait=1)
+        assert gate.reached.acquire(timeout=30)
+        job = client.post(*PATH, "releases", body=BODY, wait=0).headers["location"]
+        client.delete(job)
+        # The one that waits gives up, and is told where to come back: that is no second thought.
+        assert waits.result(timeout=30).status == 202
+    gate.opened.set()
+    assert client.told(job, wait=30).json()["state"] == "cancelled"
+    time.sleep(0.2)
+    assert running.curator.ledger.balance("clinic", "of two minds").releases == 0
+
+
+def test_what_stands_in_line_is_not_debited_once_its_token_is_revoked(running: Running, gate: Gate) -> None:
+    token = running.token("robbed")
+    client = Transport(running.url, token)
+    job = client.post(*PATH, "releases", body=BODY, wait=0).headers["location"]
+    assert gate.reached.acquire(timeout=30)
+    running.people.revoke_token(token.split("_")[1])
+    gate.opened.set()
+    mine = Transport(running.url, running.people.new_token("robbed"))
+    assert mine.told(job, wait=30).json()["state"] == "failed"
+    assert running.curator.ledger.balance("clinic", "robbed").releases == 0
+    # Asked anew by the one whose quota it is.
+    assert mine.post(*PATH, "releases", body=BODY).status == 200
 
 
 def test_a_client_that_goes_away_changes_nothing(running: Running, gate: Gate) -> None:

@@ -31,13 +31,15 @@ class Rows:
 
     def __init__(self) -> None:
         self._width: int | None = None
+        self._shape: tuple[int, ...] | None = None
 
     def of(self, outcomes: Sequence[Any]) -> NDArray[Any]:
         """Return the outcomes, one a row: unchanged if they are arrays or numbers, otherwise the numbers in them."""
-        if self._width is None and all(_is_plain(one) for one in outcomes):
-            rows = np.array(outcomes)
+        if self._width is None and all(_is_plain(one) for one in outcomes) and self._are_alike(outcomes):
+            rows = np.array([_of_shape(one, self._shape) for one in outcomes])
             if rows.dtype.kind in "biuf":
                 return rows
+            self._shape = None
         listed = [list(numbers_in(one)) for one in outcomes]
         if self._width is None:
             self._width = min(_MOST_NUMBERS, max(map(len, listed), default=0) + _SPARE)
@@ -47,6 +49,13 @@ class Rows:
             kept = numbers[: self._width]
             row[1 : len(kept) + 1] = kept
         return rows
+
+    def _are_alike(self, outcomes: Sequence[Any]) -> bool:
+        """Return whether all outcomes have one shape, or the first ones had."""
+        shapes = {np.shape(one) for one in outcomes}
+        if self._shape is None and len(shapes) == 1:
+            self._shape = next(iter(shapes))
+        return self._shape is not None
 
 
 def numbers_in(outcome: Any) -> Iterator[float]:
@@ -104,6 +113,16 @@ def _number(number: Any) -> float:
         return float(number)
     except (TypeError, ValueError, OverflowError):
         return _ABSENT
+
+
+def _of_shape(outcome: Any, shape: tuple[int, ...] | None) -> Any:
+    """Return an outcome of that shape; one of another shape is cut off or filled up."""
+    if shape is None or np.shape(outcome) == shape:
+        return outcome
+    filled = np.full(shape, _ABSENT)
+    kept = np.ravel(outcome)[: filled.size]
+    filled.ravel()[: kept.size] = kept
+    return filled
 
 
 def _is_plain(outcome: Any) -> bool:

@@ -39,7 +39,8 @@ def graph(
         typer.Argument(
             metavar="WHAT",
             help="edges, triangles, stars, k-triangles, cliques, clustering, assortativity, degrees, degrees-by-node, "
-            "degree-histogram, edges-between, or synthesize; where the unit is a weight, spanning-tree or path.",
+            "degree-histogram, edges-between, or synthesize; where nodes are protected, degree-sum; where the unit is "
+            "a weight, spanning-tree or path.",
         ),
     ],
     k: Annotated[
@@ -50,13 +51,17 @@ def graph(
         str,
         typer.Option(
             help="Of a count: auto, ladder, smooth, laplace; with --delta also noisy-local, truncated; where nodes are "
-            "protected projection, flow, race, recursive of edges, programmes, quick, race, recursive of triangles. Of "
-            "a synthetic graph auto, clustered, top-edges, joint-degrees, communities, degrees, densities, kronecker "
-            "or hierarchy."
+            "protected projection, flow, race, recursive of edges, programmes, quick, race, recursive of triangles, "
+            "programmes of stars. Of a synthetic graph auto, clustered, top-edges, joint-degrees, communities, "
+            "degrees, densities, kronecker or hierarchy."
         ),
     ] = "auto",
     error: Annotated[
         str | None, typer.Option(help="In place of a loss: the largest error, kept in 95 of 100 releases; for counts.")
+    ] = None,
+    worth: Annotated[
+        str | None,
+        typer.Option(help="Of degree-sum: what a node of degree 1, 2, 3, ... counts, such as 1,2,3; never falling."),
     ] = None,
     start: Annotated[str | None, typer.Option(help="Of a path: the node where it begins.")] = None,
     end: Annotated[str | None, typer.Option(help="Of a path: the node where it ends.")] = None,
@@ -86,7 +91,7 @@ def graph(
     with ask.charged_session(charged, dataset, files) as session:
         is_drawn = what == _SYNTHESIZE
         about: dict[str, Any] = {"k": k, "error": error, "start": start, "end": end, "group": group}
-        about |= {"since": since, "until": until}
+        about |= {"since": since, "until": until, "worth": None if worth is None else _numbers(worth)}
         asked: dict[str, Any] = {"method": method, "epsilon": epsilon, "delta": delta, "rho": rho, "key": charged.key}
         if is_drawn and (given := [name for name, value in about.items() if value is not None]):
             raise InvalidParameter(given[0], about[given[0]], "left out: a synthetic graph has none")
@@ -106,3 +111,11 @@ def graph(
                 elif plot:
                     ask.save(result, out.with_suffix(".html"))
             ask.show(result, as_json=as_json)
+
+
+def _numbers(text: str) -> list[int]:
+    """Return whole numbers that are separated by commas."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        raise InvalidParameter("worth", text, "whole numbers, separated by commas, such as 1,2,3")
+    return [int(part) for part in parts]

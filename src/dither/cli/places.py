@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,8 +27,10 @@ from dither.cli.options import (
 )
 from dither.cli.outputs import Output, delivering, table_output, write_whole
 from dither.cli.progress import progress
+from dither.data.place_tables import Places
 from dither.errors import InvalidParameter
 from dither.lift.places import declared, places_table
+from dither.publish.places.by_region import RegionFile
 from dither.publish.places.contours import checked_levels
 from dither.publish.places.planning import FLOWS, HEATMAP
 from dither.publish.places.shown import ENDINGS, JOURNEYS, PlaceMap
@@ -53,6 +56,10 @@ def places(
     ] = None,
     levels: Annotated[
         str | None, typer.Option(help="Of a heat map: contour lines at these counts in a cell, such as 10,50,200.")
+    ] = None,
+    regions: Annotated[
+        Path | None,
+        typer.Option(help="Of a heat map: add its cells up by the areas of this GeoJSON file, each with a name."),
     ] = None,
     length: Annotated[
         int | None, typer.Option(help="Of synthetic journeys: how many cells of a journey count.")
@@ -97,6 +104,9 @@ def places(
             "table": found.name,
         }
         asked |= {"method": method, "grid": _grid(grid)}
+        if regions is not None and wanted:
+            raise InvalidParameter("levels", levels, "left out where regions are given")
+        areas = _areas(what, regions, declared(found), out)
         kind = {FLOWS: FLOWS, _SYNTHESIZE: JOURNEYS}.get(what, HEATMAP)
         _left_out(what, kind == JOURNEYS, {"length": length, "most": most}, {"cell": cell})
         if kind == JOURNEYS:
@@ -112,6 +122,9 @@ def places(
         with progress("drawing" if kind == JOURNEYS else "counting"):
             shown = PlaceMap(session.release(offer), kind, declared(found))
         with delivering(charged.name):
+            if areas is not None:
+                _deliver_regions(areas, shown, out, as_json=as_json)
+                return
             if out is not None:
                 _save(shown, out, wanted, only_lines=what == _CONTOUR)
                 note(f"wrote {out}")
@@ -144,6 +157,29 @@ def _levels(what: str, given: str | None) -> tuple[float, ...]:
     except ValueError:
         raise InvalidParameter("levels", given, "numbers separated by commas, such as 10,50,200") from None
     return checked_levels(numbers)
+
+
+def _areas(what: str, given: Path | None, places: Places, out: Path | None) -> RegionFile | None:
+    """Return the regions by which a heat map is added up, read before anything is charged."""
+    if given is None:
+        return None
+    if what != HEATMAP:
+        raise InvalidParameter("regions", str(given), f"left out for {what}")
+    if out is not None and out.suffix.lower() not in (".geojson", *_TABLES):
+        raise InvalidParameter("out", str(out), "with regions: .geojson, or a table (.csv, .parquet, .json)")
+    return RegionFile.read(given, places)
+
+
+def _deliver_regions(areas: RegionFile, shown: PlaceMap, out: Path | None, *, as_json: bool) -> None:
+    counted = areas.counts(shown)
+    if out is not None and out.suffix.lower() == ".geojson":
+        text = json.dumps(areas.geojson(counted), allow_nan=False)
+        write_whole(out, lambda draft: draft.write_text(text, encoding="utf-8") and None)
+    elif out is not None:
+        ask.save(counted, out)
+    if out is not None:
+        note(f"wrote {out}")
+    ask.show(counted, as_json=as_json)
 
 
 def _left_out(what: str, is_drawn: bool, of_journeys: dict[str, Any], of_counts: dict[str, Any]) -> None:

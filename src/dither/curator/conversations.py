@@ -15,7 +15,7 @@ import base64
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar, cast
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.curator.held_back import wait_for
 from dither.curator.ledger import Receipt
 from dither.curator.offers.answers import read_query
 from dither.curator.offers.conversations import planned_from, planned_of
@@ -168,13 +169,25 @@ class Talk(Closing):
             confidence: the level of the interval, for one question.
 
         """
+        return self.ask_all([question], confidence=confidence)[0]
+
+    def ask_all(self, questions: Sequence[str], *, confidence: Number = "0.95") -> tuple[Any, ...]:
+        """Return the answers to questions, as ``ask`` does each; whoever reads the book sees all of them at once.
+
+        Args:
+            questions: as for ``ask``; refused together where one is.
+            confidence: the level of the intervals, each for one question.
+
+        """
         if self._here().only_read:
             raise HandleMisuse(f"the conversation {self.name} was opened to be read only")
         level = probability("confidence", confidence, open_below=True)
-        asked = self._asked(question)
-        conversation = self._resumed()
-        if question not in self._known:
-            with self._torn_ends():
+        wanted = [(question, self._asked(question)) for question in questions]
+        conversation, found = self._resumed(), []
+        with self._torn_ends():
+            for question, asked in wanted:
+                if question in self._known:
+                    continue
                 if self._read != self._book.frozen:
                     raise _unavailable(self.name, "its noise is at another question than its book; open it again")
                 record = {"question": question}
@@ -184,10 +197,13 @@ class Talk(Closing):
                     record["truth"] = _written(np.array([truth]))
                 self._book.freeze([(record, {})], first=self._read)
                 answer = conversation.ask(asked)
-                self._book.store([_plain(answer)])
+                found.append(_plain(answer))
                 self._read += 1
                 self._known[question] = answer
-        return self.planned.present(question, self._known[question], level)
+            if found:
+                wait_for("store")
+                self._book.store(found)
+        return tuple(self.planned.present(question, self._known[question], level) for question, _ in wanted)
 
     def answers(self, *, confidence: Number = "0.95") -> tuple[Any, ...]:
         """Return all answers so far, in the order of the questions; nothing is asked by this."""
@@ -261,6 +277,7 @@ class Talk(Closing):
                 answer = conversation.ask(asked)
                 if place >= len(stored):
                     # It was written down, and nobody has seen its answer.
+                    wait_for("store")
                     book.store([_plain(answer)])
                 elif _plain(answer) != stored[place]:
                     rule = "its noise is not what it was: another version computed the answers, which can be read"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dither.publish.queries import QueryResult
@@ -13,8 +13,8 @@ class GraphAnswers:
 
     All take what a release may lose (``epsilon``, with or without ``delta``, ``rho`` or ``loss``), ``key``,
     ``confidence``, ``since`` and ``until`` where the graph has a time, and counts also ``method``: "auto", "ladder",
-    "smooth", "laplace", "noisy-local" or "truncated"; where nodes are protected "auto", "projection", "flow", "race" or
-    "recursive".
+    "smooth", "laplace", "noisy-local" or "truncated"; where nodes are protected "auto", "projection", "flow",
+    "race", "recursive", "programmes" or "quick".
     """
 
     def __init__(self, release: Callable[..., QueryResult], table: str, synthesize: Callable[..., QueryResult]) -> None:
@@ -68,6 +68,13 @@ class GraphAnswers:
         """Release how many nodes have which degree."""
         return self._release("degrees", **options)
 
+    def degree_sum(self, worth: Sequence[int], **options: Any) -> QueryResult:
+        """Release what the degrees of all nodes are worth: a number for degree 1, 2, 3, ...; where nodes are protected.
+
+        ``degree_sum((1,))`` counts the nodes that have an edge; ``degree_sum((1, 2, 3))`` at most three edges of each.
+        """
+        return self._release("degree-sum", worth=worth, **options)
+
     def degrees_by_node(self, **options: Any) -> QueryResult:
         """Release the degree of every node."""
         return self._release("degrees-by-node", **options)
@@ -82,5 +89,5 @@ class GraphAnswers:
 
     def __repr__(self) -> str:
         counts = "edges, triangles, stars, k_triangles, cliques, clustering, assortativity, edges_between"
-        degrees = "degrees, degrees_by_node, degree_histogram"
+        degrees = "degrees, degrees_by_node, degree_histogram, degree_sum"
         return f"<graph {self.table}: {counts}, {degrees}, spanning_tree, path, synthesize>"

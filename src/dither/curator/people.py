@@ -177,6 +177,7 @@ class People:
         usual: Loss | None = None,
         allowance: Allowance | None = None,
         approval: Approval | None = None,
+        by: str | None = None,
     ) -> Grant:
         """Let a person ask of a data set, within a quota of its budget.
 
@@ -188,6 +189,7 @@ class People:
             usual: what a release loses where nothing is stated.
             allowance: how fast the quota may be spent, such as ``Allowance.of("0.1", days=7)``; what is not used stays.
             approval: which releases others must agree to.
+            by: who decides it, where that is a person: others must agree to what they ask, and to asking without that.
 
         """
         person = self.person(name)
@@ -195,8 +197,11 @@ class People:
             raise InvalidParameter("name", name, "an analyst or a curator: an auditor spends nothing")
         terms = Terms(most, usual, allowance, approval)
         registered = self._curator.dataset(dataset).name
+        if by == name and self._books.terms(registered, name).approval is not None:
+            raise InvalidParameter("person", name, "another than whoever decides, where others must agree to releases")
         self._books.set_quota(registered, name, quota, terms=terms)
-        self._books.keep_grant(name, registered)
+        if not self._books.keep_grant(name, registered):
+            self.person(name)
         return next(grant for grant in self.grants(name) if grant.dataset == registered)
 
     def withdraw(self, name: str, dataset: str) -> None:
@@ -287,6 +292,17 @@ class People:
             self._books.use_token(public, today)
         declared = Person(person.name, Role(person.role), person.since)
         return Bearer(declared, _token(row).scopes, public)
+
+    def is_let_in(self, bearer: Bearer) -> bool:
+        """Whether somebody who was let in before would be now: with the same token, and in the same role.
+
+        Args:
+            bearer: as ``authenticate`` returned it.
+
+        """
+        row, person = self._books.token(bearer.token), self._books.person(bearer.person.name)
+        is_token = row is not None and row.revoked is None
+        return is_token and person is not None and person.until is None and person.role == bearer.person.role.value
 
 
 def checked_person(name: Any) -> str:

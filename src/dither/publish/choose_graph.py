@@ -12,9 +12,10 @@ from dither.exact import Number, whole
 from dither.mechanisms.core.purse import Purse
 from dither.privacy import EDGE, NODE, Loss, Unit, stated_loss
 from dither.publish.graphs.choosing import GraphChoice, choose_count
+from dither.publish.graphs.chosen_copies import check_listed
 from dither.publish.graphs.node_planning import check_node_wish, triangle_bounds
 from dither.publish.graphs.node_planning import is_quick as is_one_programme
-from dither.publish.graphs.patterns import PATTERNS, TRIANGLES
+from dither.publish.graphs.patterns import CLIQUES, K_TRIANGLES, PATTERNS, TRIANGLES
 from dither.publish.graphs.synthesis.planning import clearest
 
 DEGREES, SYNTHESIS = "degrees", "synthesize"
@@ -22,6 +23,9 @@ _BY_NODE: Final = {
     "edges": ("chosen-edges", "a maximum flow with a bound on degrees that is chosen privately"),
     DEGREES: ("chosen-degrees", "a convex programme with a bound on degrees that is chosen privately"),
     "stars": ("chosen-stars", "a projection to a bound on degrees that is chosen privately"),
+    K_TRIANGLES: ("chosen-copies", "linear programmes with a bound that is chosen privately"),
+    CLIQUES: ("chosen-copies", "linear programmes with a bound that is chosen privately"),
+    "degree-sum": ("chosen-degree-sum", "a convex programme with a bound on degrees that is chosen privately"),
 }
 
 
@@ -42,7 +46,7 @@ def choose_graph(
     """Return the method for a release of a graph, by what is public.
 
     Args:
-        what: edges, triangles, stars, k-triangles, cliques, degrees or synthesize.
+        what: edges, triangles, stars, k-triangles, cliques, degrees or synthesize; with the unit ``NODE`` degree-sum.
         nodes: their number.
         epsilon: what the release may lose; with ``delta``, or ``rho`` in place of both.
         delta: the probability that the epsilon bound may be exceeded.
@@ -65,7 +69,7 @@ def choose_graph(
     """
     stated, nodes = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss), whole("nodes", nodes, least=2)
     if unit == NODE:
-        return _by_node(what, nodes, degree)
+        return _by_node(what, nodes, degree, k)
     if unit != EDGE:
         raise InvalidParameter("unit", unit, "EDGE or NODE")
     if what == DEGREES:
@@ -81,8 +85,10 @@ def choose_graph(
     return choose_count(stated, nodes=nodes, pattern=what, k=k, moves=moves)
 
 
-def _by_node(what: str, nodes: int, degree: int | None) -> GraphChoice:
+def _by_node(what: str, nodes: int, degree: int | None, k: int) -> GraphChoice:
     check_node_wish(what, "auto")
+    if what in (K_TRIANGLES, CLIQUES):
+        check_listed(nodes, what, k)
     if what == TRIANGLES:
         most = whole("degree", 0 if degree is None else degree, least=1)
         if is_one_programme(nodes, triangle_bounds(nodes, most)):

@@ -250,7 +250,8 @@ def present_histogram(planned: Planned, out: Any, *, confidence: Fraction, non_n
         return _present_sparse(planned, out, confidence)
     cells, flat = planned.cells, np.asarray(out, dtype=np.float64)
     keys, labels = _labels(cells.axes)
-    shown = without_negatives(flat, is_ordered=cells.axes[0].is_ordered) if non_negative else flat
+    is_ordered = all(axis.is_ordered for axis in cells.axes)
+    shown = without_negatives(flat, is_ordered=is_ordered) if non_negative else flat
     notes = [] if planned.choice is None else [f"method {planned.choice.method}: {planned.choice.because}"]
     if non_negative:
         notes.append("negative counts were evened out; intervals are those of the counts before that, cut at 0")

@@ -19,6 +19,7 @@ from dither.estimate.isotonic import isotonic
 from dither.estimate.projections import non_negative_with_total
 from dither.privacy import Loss
 from dither.publish import histograms
+from dither.publish.histograms.pruning import squares_without_negatives
 from dither.publish.workloads import Hdmm, Privelet, Workload
 
 Shape = tuple[Any, ...]
@@ -118,11 +119,14 @@ def without_negatives(counts: NDArray[np.float64], *, is_ordered: bool) -> NDArr
     """Return estimates without negative counts, at no cost: computed from released numbers only.
 
     Along one ordered axis the cumulated counts become the nearest that never fall: a projection on a convex set that
-    holds the truth, so that they come no farther from it. Otherwise the nearest counts with the same total.
+    holds the truth, so that they come no farther from it. On two ordered axes the nearest counts are taken square by
+    square, so that sums over rectangles stay good. Otherwise the nearest counts with the same total.
 
     >>> without_negatives(np.array([3.0, -1.0, 2.0]), is_ordered=True).tolist()
     [2.5, 0.0, 1.5]
     """
     if counts.ndim == 1 and is_ordered:
         return np.diff(np.maximum(isotonic(np.cumsum(counts)), 0.0), prepend=0.0)
+    if counts.ndim == 2 and is_ordered:
+        return squares_without_negatives(counts)
     return non_negative_with_total(counts)

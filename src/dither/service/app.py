@@ -70,6 +70,8 @@ _HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
 }
 _NOBODY: Final = ""
+#: Statuses of requests whose data set was found: others may name anything, and a log does not repeat it.
+_TOLD_OF_A_SET: Final = (200, 202, 304, 409, 410, 422, 500, 501)
 
 
 class Service(SigningIn, Releasing, Governing, Talking):
@@ -181,7 +183,7 @@ class Service(SigningIn, Releasing, Governing, Talking):
     def _write_down(self, request: Request, response: Response, begun: float, who: Mapping[str, str]) -> None:
         """Write one line about a request, and count it; what names nothing that is there is not repeated."""
         seconds, status = sent_after(time.monotonic() - begun, "buckets"), response.status_code
-        is_named = who["person"] and status != 404
+        is_named = who["person"] and status in _TOLD_OF_A_SET
         self.log.write(
             **who,
             dataset=str(request.path_params.get("dataset", ""))[:64] if is_named else "",

@@ -37,7 +37,7 @@ class Deciding:
         found = [grant for grant in self.people.grants() if grant.dataset == registered]
         return {"grants": [self._grant_record(grant) for grant in found]}
 
-    def grant(self, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def grant(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Let a person ask of a data set, on terms."""
         self._registered(name)
         check_fields(body, _GRANT)
@@ -51,6 +51,7 @@ class Deciding:
             read_loss(body.get("quota")),
             allowance=_allowance(body.get("allowance")),
             approval=_approval(body.get("approval")),
+            by=bearer.person.name,
             **losses,
         )
         return self._grant_record(grant)
@@ -166,6 +167,12 @@ def check_fields(body: Mapping[str, Any], known: tuple[str, ...]) -> None:
     unknown = sorted(set(body) - set(known))
     if unknown:
         raise InvalidParameter("body", unknown[0][:80], f"an object of {', '.join(known)}")
+
+
+def check_most(grant: Grant, loss: Loss) -> None:
+    """Refuse a loss that is more than a grant allows for one release; those of before keep that beside the ledger."""
+    if grant.most is not None and not loss <= grant.most:
+        raise InvalidParameter("loss", str(loss), f"at most {grant.most} for one release, as your grant says")
 
 
 def read_loss(record: Any) -> Loss:

@@ -37,8 +37,16 @@ from dither.curator.sharing import learn_declared
 from dither.curator.words import public_view
 from dither.data import wire
 from dither.errors import DitherError, InvalidParameter, NotFound
-from dither.privacy import Loss
-from dither.service.deciding import PAGE, Deciding, NotYours, check_fields, paged, read_loss, terms_record
+from dither.service.deciding import (
+    PAGE,
+    Deciding,
+    NotYours,
+    check_fields,
+    check_most,
+    paged,
+    read_loss,
+    terms_record,
+)
 from dither.service.going_on import TURNS, GoingOn, held
 from dither.service.jobs import Ticket
 from dither.service.pace import Pace, Strict
@@ -190,7 +198,7 @@ class Desk(Deciding, GoingOn):
         """
         session, grant = self._session(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
         planned = self._asked(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
-        _check_most(grant, planned.loss)
+        check_most(grant, planned.loss)
         digest, name = planned.request.digest, session.dataset.name
         key = wanted.key or usual_key(planned.request, self._here.edition)
         asked = json.dumps({"verb": wanted.verb, "words": wanted.words}, sort_keys=True)
@@ -238,9 +246,12 @@ class Desk(Deciding, GoingOn):
             ticket: the request as it was looked up before; refused where the rows or what is declared have changed.
 
         """
+        if not self.people.is_let_in(bearer):
+            # A token that was revoked while its requests stood in line pays for none of them.
+            raise NotYours(wanted.dataset)
         session, grant = self._session(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
         planned = self._asked(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
-        _check_most(grant, planned.loss)
+        check_most(grant, planned.loss)
         key = wanted.key or usual_key(planned.request, self._here.edition)
         if ticket is not None and (ticket.key, ticket.digest) != (key, planned.request.digest):
             rule = "about the rows and what is declared as they were when it was asked: ask anew"
@@ -405,11 +416,6 @@ def _with_usual(verb: str, words: Mapping[str, Any], grant: Grant) -> Mapping[st
     """Return the words with the loss that the grant has for requests that state none."""
     is_stated = any(words.get(name) is not None for name in _STATED) or verb in _STATED_WITHIN
     return words if grant.usual is None or is_stated else {**words, "loss": {"loss": grant.usual.to_dict()}}
-
-
-def _check_most(grant: Grant, loss: Loss) -> None:
-    if grant.most is not None and not loss <= grant.most:
-        raise InvalidParameter("loss", str(loss), f"at most {grant.most} for one release, as your grant says")
 
 
 def wanted_of(dataset: str, body: Mapping[str, Any], key: str | None) -> Wanted:

@@ -14,23 +14,26 @@ from typing import Any, Final
 from dither.curator.conversations import Talk
 from dither.curator.held_back import held_back
 from dither.curator.offers.planned_size import planned_within
-from dither.curator.people import Bearer
+from dither.curator.people import Bearer, Grant
 from dither.curator.session import Session
 from dither.curator.streams.stream import Stream
 from dither.curator.words import read_words
-from dither.errors import InvalidParameter
-from dither.service.deciding import check_fields
+from dither.errors import DitherError, InvalidParameter
+from dither.service.deciding import check_fields, check_most
 from dither.service.pace import Pace, Strict
 
 MOST_QUESTIONS: Final = 1000
 TURNS: Final = 64
 _NOT_SAID: Final = ("name", "only_read", "key")
+#: What planning raises at words of wrong kinds; what reads rows raises an error of this package whatever happens.
+_NOT_PLANNED: Final = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
 
 
 class GoingOn:
     """The part of a desk at which streams and conversations go on; what else it uses is the desk's."""
 
     _session: Callable[[Bearer, str], Session]
+    _grant: Callable[[Bearer, str], Grant]
     _largest: int | None
     #: One at a time of one book: another would be told that it is in use. Books share these, many to one.
     _turns: tuple[threading.Lock, ...]
@@ -52,10 +55,15 @@ class GoingOn:
         called, words = self._named(bearer, name, body)
         alone = self._alone(bearer, name, "conversation", called)
         limits = planned_within(self._largest)
-        with alone as session, held(pace), limits, session.conversation(called, **words) as talk:
-            return _talk_record(talk)
+        net = _naming_words("conversation", _NOT_PLANNED)
+        with alone as session, net, held(pace), limits:
+            self._check_most(bearer, name, words, session.offer.conversation)
+            with session.conversation(called, **words) as talk:
+                return _talk_record(talk)
 
-    def converse(self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def converse(
+        self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
+    ) -> dict[str, Any]:
         """Answer questions of a conversation, at no further cost."""
         self._session(bearer, name)
         check_fields(body, ("questions", "confidence"))
@@ -67,8 +75,8 @@ class GoingOn:
         if not isinstance(confidence, str):
             raise InvalidParameter("confidence", type(confidence).__name__, 'a text such as "0.95"')
         alone = self._alone(bearer, name, "conversation", called)
-        with alone as session, session.conversation(called) as talk:
-            return {"answers": [talk.ask(one, confidence=confidence).to_dict() for one in questions or ()]}
+        with alone as session, held(pace), session.conversation(called) as talk:
+            return {"answers": [one.to_dict() for one in talk.ask_all(questions or (), confidence=confidence)]}
 
     def streams(self, bearer: Bearer, name: str) -> dict[str, Any]:
         """Return the names of a person's streams of a data set."""
@@ -88,14 +96,20 @@ class GoingOn:
         """Pay for a query on a stream, or find it open."""
         called, words = self._named(bearer, name, body)
         alone = self._alone(bearer, name, "stream", called)
-        with alone as session, held(pace), session.stream(called, **words) as stream:
-            return _stream_record(stream)
+        net = _naming_words("stream", _NOT_PLANNED)
+        with alone as session, net, held(pace):
+            self._check_most(bearer, name, words, session.offer.stream)
+            with session.stream(called, **words) as stream:
+                return _stream_record(stream)
 
-    def release_ticks(self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def release_ticks(
+        self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
+    ) -> dict[str, Any]:
         """Release the ticks of a stream that have ended."""
         self._session(bearer, name)
         check_fields(body, ("until",))
-        with self._alone(bearer, name, "stream", called) as session, session.stream(called) as stream:
+        alone = self._alone(bearer, name, "stream", called)
+        with alone as session, held(pace), session.stream(called) as stream:
             found = stream.release(body.get("until"))
             return _stream_record(stream) | {"answers": found.to_stored()}
 
@@ -104,6 +118,12 @@ class GoingOn:
         with self._alone(bearer, name, "stream", called) as session, session.stream(called) as stream:
             stream.end()
             return _stream_record(stream)
+
+    def _check_most(self, bearer: Bearer, name: str, words: Mapping[str, Any], offer: Callable[..., Any]) -> None:
+        """Refuse what loses more than a grant allows for one release; without words nothing is paid for."""
+        grant = self._grant(bearer, name)
+        if grant.most is not None and words:
+            check_most(grant, offer(**words).loss)
 
     def _named(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         dataset = self._session(bearer, name).dataset
@@ -137,12 +157,14 @@ def held(pace: Pace | Strict | None, steps: int = 1) -> contextlib.AbstractConte
 
 
 @contextlib.contextmanager
-def _naming_words(kind: str) -> Iterator[None]:
+def _naming_words(kind: str, wrong: tuple[type[Exception], ...] = (TypeError,)) -> Iterator[None]:
     """Refuse words of a kind that a verb does not take, before anything is debited."""
     try:
         yield
         return
-    except TypeError:
+    except DitherError:
+        raise
+    except wrong:
         pass
     raise InvalidParameter("words", "others", f"words that a {kind} has, each of a kind that it takes")
 

@@ -27,7 +27,7 @@ class Governing:
         return await self._decided(bearer, lambda: self.desk.grants(_name(request)))
 
     async def _grant(self, request: Request, bearer: Bearer, body: Any) -> Response:
-        return await self._decided(bearer, lambda: self.desk.grant(_name(request), body))
+        return await self._decided(bearer, lambda: self.desk.grant(bearer, _name(request), body))
 
     async def _end_grant(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         person = str(request.path_params["person"])

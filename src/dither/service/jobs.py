@@ -138,7 +138,7 @@ class Jobs:
         """Let a request be debited again that was cancelled or has failed before."""
         known = self._books.job(ticket.dataset, ticket.person, ticket.key)
         if known is not None and known.state != "begun":
-            self._books.keep_job(ticket.row)
+            self._books.keep_job(ticket.row, reopens=True)
 
     def row(self, dataset: str, person: str, name: str) -> JobRow | None:
         """Return what the table knows of a job."""

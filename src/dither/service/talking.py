@@ -42,7 +42,7 @@ class Talking:
 
     async def _converse(self, request: Request, bearer: Bearer, body: Any) -> Response:
         name, called = _name(request), _called(request)
-        return await self._paced(bearer, lambda _: self.desk.converse(bearer, name, called, body))
+        return await self._paced(bearer, lambda came: self.desk.converse(bearer, name, called, body, came))
 
     async def _streams(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         found: Response = await self._about(request, bearer, self.desk.streams)
@@ -60,7 +60,7 @@ class Talking:
 
     async def _release_ticks(self, request: Request, bearer: Bearer, body: Any) -> Response:
         name, called = _name(request), _called(request)
-        return await self._paced(bearer, lambda _: self.desk.release_ticks(bearer, name, called, body))
+        return await self._paced(bearer, lambda came: self.desk.release_ticks(bearer, name, called, body, came))
 
     async def _end_stream(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         name, called = _name(request), _called(request)

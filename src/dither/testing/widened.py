@@ -467,6 +467,7 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("grown-hierarchy", "truncated-count"), _graph),
     "top-edges-graph": _pairs,
     **dict.fromkeys(("chosen-edges", "chosen-degrees", "chosen-stars", "chosen-triangles"), _graph),
+    **dict.fromkeys(("chosen-copies", "chosen-degree-sum"), _graph),
     **dict.fromkeys(
         ("flow-edges", "graph-race", "quick-triangles", "truncated-edges", "restricted-count", "recursive-count"),
         _graph,

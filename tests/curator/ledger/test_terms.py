@@ -342,10 +342,12 @@ def _set(record, *path_and_value) -> None:
         ("quota", lambda r: _set(r, "quota", "allowance", "each", "1/1000"), "than the allowance"),
         ("approve", lambda r: _set(r, "by", "ana"), "whoever asks agreed"),
         ("approve", lambda r: _set(r, "time", "2025-01-01T00:00:00+00:00"), "without the approval"),
+        ("approve", lambda r: _set(r, "time", "2026-02-01T00:00:00+00:00"), "it was settled"),
         ("approve", lambda r: _set(r, "digest", "another"), "about another request"),
         ("ask", lambda r: _set(r, "charge", "epsilon", "1"), "without the approval"),
         ("publish", lambda r: _set(r, "stated", "releases", 0), "states other sums"),
         ("publish", lambda r: _set(r, "about", 1), "about no answer"),
+        ("publish", lambda r: _set(r, "about", None), "about no answer"),
         ("register", lambda r: _set(r, "budget", "returned", "5"), "says more than its figures"),
         ("stage", lambda r: _set(r, "stage", "draft"), "does not follow"),
     ],
@@ -356,6 +358,8 @@ def test_verify_finds_entries_that_the_rules_do_not_allow(file_home, kind, chang
         spend(ledger, "k", digest="d")
     ledger.approve(pending.value.entry, by="ben")
     receipt = spend(ledger, "k", digest="d")
+    # Without an answer: nothing of it can be published.
+    ledger.reserve(Account("visits", OWNER), "unanswered", "d", PureDP("0.1"))
     ledger.publish("visits", receipt.entry, by="ben")
     ledger.set_stage("visits", "paused")
     assert ledger.verify().is_intact

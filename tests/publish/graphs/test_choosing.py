@@ -75,11 +75,17 @@ def test_what_is_chosen_is_what_auto_takes() -> None:
             k = 2 if what == "stars" else 0
             taken = node_method(PureDP(1), source, degree, what, k, "auto")
             assert choose_graph(what, nodes, epsilon=1, unit=NODE, degree=degree, k=k).method == taken.name
+    few: Any = SimpleNamespace(nodes=60)
+    for what, k in (("k-triangles", 2), ("cliques", 4), ("degree-sum", 0)):
+        taken = node_method(PureDP(1), few, 20, what, k, "auto", (1, 2))
+        assert choose_graph(what, 60, epsilon=1, unit=NODE, degree=20, k=k).method == taken.name
 
 
 def test_what_cannot_be_chosen_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="what"):
-        choose_graph("cliques", 5000, epsilon=1, unit=NODE)
+        choose_graph("assortativity", 5000, epsilon=1, unit=NODE)
+    with pytest.raises(InvalidParameter, match="nodes"):
+        choose_graph("cliques", 5000, epsilon=1, unit=NODE, k=4)
     with pytest.raises(InvalidParameter, match="what"):
         choose_graph("paths", 5000, epsilon=1)
     with pytest.raises(InvalidParameter, match="unit"):

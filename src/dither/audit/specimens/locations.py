@@ -1,11 +1,14 @@
-"""Places: the centres of their clusters, and the grids on which they are counted."""
+"""Places: the centres of their clusters, the grids on which they are counted, and the steps of journeys."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from itertools import product
+from fractions import Fraction
+from itertools import pairwise, product
 
 from dither.audit.specimens.record import BOOK, Odds, Source, Specimen, premise, told_apart
+from dither.exact import exp_up
 from dither.privacy import PureDP
 
 _STARTS = (0, 10)
@@ -48,6 +51,24 @@ def grid_from_worker_counts(workers: int, other_workers: int) -> Odds:
     return told_apart(here, there, f"a plot of {here} cells")
 
 
+def steps_of(journeys: Sequence[Sequence[str]]) -> Counter[tuple[str, str]]:
+    """Return how often each step from a place to the next was made, in all journeys."""
+    return Counter(step for journey in journeys for step in pairwise(journey))
+
+
+def steps_without_bounds(journeys: Sequence[Sequence[str]], other_journeys: Sequence[Sequence[str]]) -> Odds:
+    """Return the odds that all steps which the one person more made are counted at least as often as they were made.
+
+    Every count has Laplace noise of scale 1, by itself: it is at least the true one with probability 1/2, and at least
+    k more than the true one with probability e^-k / 2.
+    """
+    here, there = steps_of(journeys), steps_of(other_journeys)
+    more = here - there
+    premise(here == there + more, "one person is added")
+    half = Fraction(1, 2 ** len(more))
+    return Odds("all steps of one person counted in full", half, half * exp_up(Fraction(-more.total())))
+
+
 SPECIMENS = (
     Specimen(
         name="noise-on-the-objective",
@@ -73,5 +94,18 @@ SPECIMENS = (
         refuted_by="exact argument",
         replacement="adaptive-grid",
         weigh=grid_from_worker_counts,
+    ),
+    Specimen(
+        name="steps-without-bounds",
+        source=Source(BOOK, "12.3.2 (DPT), without a bound on what one person contributes"),
+        claim=PureDP(1),
+        what_is_wrong="Counts of steps have the noise of one step, and a person makes as many as their journeys are "
+        "long: the loss grows with every step.",
+        value=("AB", "ABCDE"),
+        neighbour=("AB",),
+        step="one person is added",
+        refuted_by="closed form",
+        replacement="markov-journeys",
+        weigh=steps_without_bounds,
     ),
 )

@@ -60,6 +60,8 @@ _KEEP_JOB = (
     "id = excluded.id, digest = excluded.digest, asked = excluded.asked, state = excluded.state, "
     "problem = excluded.problem, since = excluded.since"
 )
+#: Whoever was told that a request is cancelled is not debited because somebody asked how far it has come.
+_KEEP_UNLESS_CANCELLED = f"{_KEEP_JOB} WHERE jobs.state <> 'cancelled'"
 
 
 class GovernedBooks(OwnersBooks):
@@ -196,10 +198,16 @@ class GovernedBooks(OwnersBooks):
 
     # Requests that are waited for elsewhere.
 
-    def keep_job(self, job: JobRow) -> None:
-        """Keep a request that somebody waits for; one of before under its key is forgotten."""
-        now = job._replace(since=moment(self._clock))
-        self._change("job", lambda page: page.rows.do(_KEEP_JOB, *now))
+    def keep_job(self, job: JobRow, *, reopens: bool = False) -> None:
+        """Keep a request that somebody waits for; one of before under its key is forgotten.
+
+        Args:
+            job: the request.
+            reopens: whether one that was cancelled is asked anew; else it stays cancelled.
+
+        """
+        now, keep = job._replace(since=moment(self._clock)), _KEEP_JOB if reopens else _KEEP_UNLESS_CANCELLED
+        self._change("job", lambda page: page.rows.do(keep, *now))
 
     def job(self, dataset: str, analyst: str, name: str) -> JobRow | None:
         """Return a request that is waited for, by its name or its key."""
@@ -209,7 +217,10 @@ class GovernedBooks(OwnersBooks):
 
     def fail_job(self, job: JobRow, problem: str) -> None:
         """Say that a request failed, and what is told of it."""
-        change = "UPDATE jobs SET state = 'failed', problem = ? WHERE dataset = ? AND analyst = ? AND key = ?"
+        change = (
+            "UPDATE jobs SET state = 'failed', problem = ? "
+            "WHERE dataset = ? AND analyst = ? AND key = ? AND state <> 'cancelled'"
+        )
         self._change("job", lambda page: page.rows.do(change, problem, job.dataset, job.analyst, job.key))
 
     def cancel_job(self, job: JobRow) -> bool:

@@ -99,14 +99,21 @@ class PeopleBooks(GovernedBooks):
         rows = self._read_rows("SELECT name, role, since, until FROM people WHERE name = ?", name)
         return PersonRow(*rows[0]) if rows else None
 
-    def keep_grant(self, person: str, dataset: str) -> None:
-        """Let a person ask of a data set, on the terms of their quota."""
+    def keep_grant(self, person: str, dataset: str) -> bool:
+        """Let a person ask of a data set, on the terms of their quota; return False where they were removed meanwhile.
 
-        def work(page: Page) -> None:
+        Their quota then ends as well: whoever is declared by the same name later is granted nothing by this.
+        """
+
+        def work(page: Page) -> bool:
             page.rows.do("DELETE FROM grants WHERE person = ? AND dataset = ?", person, dataset)
+            if page.rows.one("SELECT name FROM people WHERE name = ? AND until IS NULL", person) is None:
+                enter_end(page, Account(dataset, person))
+                return False
             page.rows.do("INSERT INTO grants (person, dataset) VALUES (?, ?)", person, dataset)
+            return True
 
-        self._change("grant", work)
+        return self._change("grant", work)
 
     def end_grant(self, person: str, dataset: str) -> bool:
         """Let a person ask no more of a data set; return whether they could."""

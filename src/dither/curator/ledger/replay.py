@@ -131,6 +131,7 @@ class Replay:
             # Limits may change: what was debited is judged by those of then.
             for whose in list(self._unasked):
                 self._ask(whose)
+        self._governed.see(record)
         # A question has another name here: ``_ask`` asks the filter.
         getattr(self, "_ask_others" if kind == "ask" else f"_{kind}")(record)
 
@@ -221,7 +222,7 @@ class Replay:
 
     def _ask_others(self, record: dict[str, Any]) -> None:
         self._dataset(record)
-        self._governed.take(record)
+        self._governed.take(record, self.analysts.get(self._account(record)))
 
     _approve = _decline = _ask_others
 
@@ -230,7 +231,7 @@ class Replay:
         stated = {"budget": purse.terms, "spent": purse.spent.to_dict(), "releases": purse.releases, "unit": unit}
         _demand(record["stated"] == stated, "it states other sums than those of its time")
         answers = (one["answered"] for (whose, _), one in self.requests.items() if whose.dataset == record["dataset"])
-        _demand(record["about"] in answers, "it is about no answer")
+        _demand(type(record["about"]) is int and record["about"] in answers, "it is about no answer")
         self._governed.take(record)
 
     def _withdraw(self, record: dict[str, Any]) -> None:

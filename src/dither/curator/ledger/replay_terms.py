@@ -70,8 +70,6 @@ class Governed:
             charge: what was debited.
 
         """
-        if self._latest:
-            self._latest = later(self._latest, record["time"])
         terms = terms_of(mine.limit)
         whose = record["dataset"], record["analyst"], record["digest"]
         mine_asked = [one for one in self._questions.values() if (one.dataset, one.analyst, one.digest) == whose]
@@ -89,14 +87,31 @@ class Governed:
             demand(fits, "more was debited than the allowance of its time")
         demand(not terms.needs_approval(charge) or is_approved, "it was debited without the approval that it needs")
 
-    def take(self, record: Mapping[str, Any]) -> None:
-        """Take a question, an approval or a publication into account, if the rules allow it."""
+    def see(self, record: Mapping[str, Any]) -> None:
+        """Take the time of any entry into account, once something was asked: no clock that is set back brings it back.
+
+        Args:
+            record: the entry, before it is judged.
+
+        """
+        if self._latest:
+            self._latest = later(self._latest, record["time"])
+
+    def take(self, record: Mapping[str, Any], mine: Purse | None = None) -> None:
+        """Take a question, an approval or a publication into account, if the rules allow it.
+
+        Args:
+            record: the entry.
+            mine: the quota of whoever asks, where it is about a question.
+
+        """
         kind, dataset = record["kind"], record["dataset"]
         self._latest = later(self._latest, record["time"])
         if kind in ASKING:
             self.rows.add((record["seq"], dataset, kind, record["analyst"], record["digest"]))
             if kind != "ask":
-                self._check_answer(record)
+                approval = None if mine is None else terms_of(mine.limit).approval
+                self._check_answer(record, 1 if approval is None else approval.approvers)
             take(self._questions, record)
             return
         place = dataset, record["about"]
@@ -105,7 +120,7 @@ class Governed:
         demand((place in self._published) != is_new, "it is published already" if is_new else "it was not published")
         (self._published.add if is_new else self._published.remove)(place)
 
-    def _check_answer(self, record: Mapping[str, Any]) -> None:
+    def _check_answer(self, record: Mapping[str, Any], approvers: int) -> None:
         asked = self._questions.get(record["about"])
         demand(asked is not None, "nobody asked for it")
         if asked is None:
@@ -113,5 +128,5 @@ class Governed:
         named = asked.dataset, asked.analyst, asked.digest
         demand(named == (record["dataset"], record["analyst"], record["digest"]), "it is about another request")
         demand(record["by"] != asked.analyst, "whoever asks agreed")
-        is_open = asked.used is None and asked.declined is None
+        is_open = asked.state(approvers, self._latest) in ("waiting", "approved")
         demand(is_open and record["by"] not in (asked.agreed if record["kind"] == "approve" else ()), "it was settled")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -42,6 +42,7 @@ def graph_answer(
     loss: Loss | None = None,
     method: str = "auto",
     error: Number | None = None,
+    worth: Sequence[int] | None = None,
     start: Any = None,
     end: Any = None,
     group: str | None = None,
@@ -56,8 +57,8 @@ def graph_answer(
         dataset: the schema.
         what: "edges", "triangles", "stars", "k-triangles", "cliques", "degrees" (how many nodes have which degree,
             fitted), "degree-histogram" (the same with an interval for each degree), "degrees-by-node", "clustering",
-            "assortativity" or "edges-between" (the groups of a table of nodes); where the unit is a weight,
-            "spanning-tree" or "path".
+            "assortativity" or "edges-between" (the groups of a table of nodes); where nodes are protected, "degree-sum"
+            (what the degrees of all nodes are worth); where the unit is a weight, "spanning-tree" or "path".
         table: the table of edges; may be left out, as there is one.
         k: the neighbours of a star or the nodes over the edge of a k-triangle: 2 and above; the nodes of a clique: 3
             and above.
@@ -67,10 +68,12 @@ def graph_answer(
         loss: what may be lost as a record, in place of these three.
         method: of a count: "ladder", "smooth", "laplace", "noisy-local" (a delta, and an interval), "truncated" (a
             delta, and an error of at most a public bound), or "auto" for the one with the least error, by public facts;
-            where nodes are protected "projection", "flow", "race", "recursive", or "auto", which chooses a bound
-            privately.
+            where nodes are protected "projection", "flow", "race", "recursive", "programmes", "quick", or "auto", which
+            chooses a bound privately.
         error: of a count, in place of a loss: the largest absolute error, at ``confidence``, whose price is then what
             the release may lose; with noise for the worst case.
+        worth: of "degree-sum": what a node of degree 1, 2, 3, ... counts, in whole numbers that never fall; a node of a
+            higher degree counts as the last does. (1,) counts the nodes that have an edge.
         start: the node where a path begins.
         end: the node where it ends.
         group: of "edges-between": a column of the table of nodes.
@@ -90,18 +93,19 @@ def graph_answer(
     asked: dict[str, Any] = {"what": what, "k": k, "method": method, "confidence": str(level)}
     period = [_moment(edges, name, given) for name, given in (("since", since), ("until", until))]
     if dataset.unit == WEIGHT:
-        _left_out(what, k=k, group=group, since=since, until=until)
+        _left_out(what, k=k, group=group, since=since, until=until, worth=worth)
         planned = _length(dataset, edges, stated, what, start, end, method, level)
     elif what == _BETWEEN:
         if dataset.unit != EDGE:
             raise InvalidParameter("what", what, "left out where nodes are protected: one node may move it by too much")
-        _left_out(what, k=k, start=start, end=end, method=None if method == "auto" else method)
+        _left_out(what, k=k, start=start, end=end, worth=worth, method=None if method == "auto" else method)
         planned = _groups(dataset, edges, stated, group, period, level)
     else:
         _left_out(what, start=start, end=end, group=group)
-        planned = _counted(dataset, edges, stated, what, k, method, period, level)
+        planned = _counted(dataset, edges, stated, what, k, method, worth, period, level)
     words, made, present = planned
     asked |= {"source": wire.encode(made.source)} | ({"ends": [str(start), str(end)]} if start is not None else {})
+    asked |= {} if worth is None else {"worth": list(worth)}
 
     def shown(out: Any) -> bytes:
         return present(out).within(LARGEST_ANSWER).to_json().encode()
@@ -132,6 +136,7 @@ def _counted(
     what: str,
     k: int | None,
     method: str,
+    worth: Sequence[int] | None,
     period: list[Value],
     level: Fraction,
 ) -> Planned:
@@ -143,7 +148,7 @@ def _counted(
         rule = f"one of {', '.join((*WISHES, _BETWEEN))}, or synthesize; with the unit weight, spanning-tree or path"
         raise InvalidParameter("what", what, rule)
     source = source_for(dataset, edges.name, what, method, since=period[0], until=period[1])
-    made = plan_graph(source, loss, what, k=k, method=method)
+    made = plan_graph(source, loss, what, k=k, method=method, worth=worth)
     if what in (BY_NODE, HISTOGRAM):
         check_length("nodes", source.nodes, _ROW, _HEAD)
     return (

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.curator.held_back import wait_for
 from dither.curator.streams.book import Book
 from dither.data.closing import Closing
 from dither.data.engines import Engine
@@ -324,6 +325,7 @@ class Stream(Closing):
             raise StreamUnavailable(self.name, "its noise is at another tick than its book; open it again")
         answers = [conversation.feed(numbers) for numbers in ticks]
         self._fed += len(answers)
+        wait_for("store")
         self._book.store(answers)
 
     def _resumed(self) -> Any:

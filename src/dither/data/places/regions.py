@@ -114,14 +114,20 @@ class Regions:
 
 def read_regions(source: str | Path | Mapping[str, Any], box: Box, *, name: str = "name") -> Regions:
     """Return the regions of a GeoJSON file, text or object; ``name`` is the property that names them."""
-    tree = _tree(source)
+    tree = geojson_tree(source)
     features = tree.get("features") if isinstance(tree, Mapping) and tree.get("type") == "FeatureCollection" else None
     if not isinstance(features, list):
         raise InvalidParameter("regions", "another kind of file", _RULE)
     return Regions(box, tuple(_region(feature, box, name, number) for number, feature in enumerate(features)))
 
 
-def _tree(source: str | Path | Mapping[str, Any]) -> Any:
+def geojson_tree(source: str | Path | Mapping[str, Any]) -> Any:
+    """Return the object that a file or a text holds, or the object itself.
+
+    Args:
+        source: a path, a text that begins with a brace, or an object.
+
+    """
     if isinstance(source, Mapping):
         return source
     if isinstance(source, str) and source.lstrip().startswith("{"):

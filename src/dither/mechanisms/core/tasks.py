@@ -209,6 +209,8 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "chosen-triangles": "For triangles, likewise; minutes for a million of them.",
                 "quick-triangles": "For triangles of large graphs, likewise.",
                 "chosen-stars": "For stars, likewise; large errors for large k.",
+                "chosen-copies": "For cliques and k-triangles of small graphs, likewise.",
+                "chosen-degree-sum": "For sums over degrees, such as the nodes that have an edge, likewise.",
                 "projected-edges": "For the number of edges, likewise, where a small largest degree is public.",
                 "projected-degrees": "For how many nodes have which degree, likewise.",
                 "spanning-tree-cost": "For a minimum spanning tree of public edges and private weights.",

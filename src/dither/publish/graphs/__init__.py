@@ -8,6 +8,8 @@ how its edges are read from an engine (``lift.edges``).
 
 from dither.lift.lifted import Lifted
 from dither.mechanisms.core.registry import add_examples
+from dither.publish.graphs.chosen_copies import ChosenCopies
+from dither.publish.graphs.chosen_degree_sum import ChosenDegreeSum
 from dither.publish.graphs.chosen_degrees import ChosenDegrees
 from dither.publish.graphs.chosen_edges import ChosenEdges
 from dither.publish.graphs.chosen_stars import ChosenStars
@@ -35,6 +37,8 @@ from dither.publish.graphs.truncated_edges import TruncatedEdges
 from dither.publish.graphs.weighted_length import WeightedLength
 
 __all__ = [
+    "ChosenCopies",
+    "ChosenDegreeSum",
     "ChosenDegrees",
     "ChosenEdges",
     "ChosenStars",

@@ -29,7 +29,7 @@ from dither.mechanisms.permute_and_flip import PermuteAndFlip
 from dither.privacy import NODE, InOrder, Loss, Plan, Unit, Use
 from dither.publish.graphs.examples import NODES, SOME_EDGES, node_neighbours
 from dither.publish.graphs.packing import PARTS, drawn_apart, moved, packed, triangles_of
-from dither.publish.graphs.simple_graph import graph_of
+from dither.publish.graphs.simple_graph import Ints, SimpleGraph, graph_of
 from dither.publish.graphs.standing_out import UNIT, Bounds, Split, from_units, in_units
 
 #: What of a loss the choice of the bound gets, and how many of its bounds a candidate is set back then.
@@ -37,6 +37,17 @@ _SHARE: Final = Fraction(1, 2)
 _SCALES: Final = 4
 #: What a programme over a graph within the largest bound may have to weigh.
 MOST_TRIANGLES: Final = 2**28
+
+
+def divided(within: Loss) -> dict[str, Any]:
+    """Return a choice, with what it sets candidates back, and noise, which together stay within a loss."""
+    split = Split.of(Purse.within(within), _SHARE)
+    return {
+        "penalty": min(round(_SCALES * split.choice), 2**30),
+        "choice_scale": split.choice,
+        "flips": split.flips,
+        "noise": split.noise.noise(UNIT),
+    }
 
 
 def _examples() -> Iterator[Example]:
@@ -98,15 +109,7 @@ class ChosenTriangles(Composed[Any, Any]):
             bounds: the candidates for a bound.
 
         """
-        split = Split.of(Purse.within(within), _SHARE)
-        return cls(
-            nodes=nodes,
-            bounds=tuple(bounds),
-            penalty=min(round(_SCALES * split.choice), 2**30),
-            choice_scale=split.choice,
-            flips=split.flips,
-            noise=split.noise.noise(UNIT),
-        )
+        return cls(nodes=nodes, bounds=tuple(bounds), **divided(within))
 
     @property
     def distance(self) -> Unit:
@@ -119,14 +122,18 @@ class ChosenTriangles(Composed[Any, Any]):
         kind = PermuteAndFlip if self.flips else Exponential
         return kind(candidates=len(self.bounds), scale=RELATIVE_STEPS * self.choice_scale)
 
+    def copies(self, graph: SimpleGraph) -> Ints:
+        """Return the nodes of all triangles, which are private."""
+        return triangles_of(graph)
+
     def plan(self) -> Plan:
         """Choose, then draw."""
         return InOrder.of(Use(self.choice, RELATIVE_STEPS // 2), Use(self.noise, UNIT))
 
     def release(self, data: Any, run: Runner) -> NDArray[np.int64]:
         """Return two integers: the bound, and about the number of triangles of which a node has no more than that."""
-        triangles = triangles_of(graph_of(data, self.nodes))
-        values = [packed(triangles, self.nodes, bound) for bound in self.bounds]
+        copies = self.copies(graph_of(data, self.nodes))
+        values = [packed(copies, self.nodes, bound) for bound in self.bounds]
         scores = relative_scores(values, [drawn_apart(bound) for bound in self.bounds], self.penalty)
         place = int(run(self.choice, scores, stability=RELATIVE_STEPS // 2))
         bound = self.bounds[place]

@@ -24,10 +24,20 @@ def nodes_above(graph: SimpleGraph, bound: int, degrees: Sequence[int]) -> Ints:
     >>> nodes_above(graph_of([(0, 1), (0, 2), (0, 3), (0, 4)], 5), 2, [0, 1]).tolist()
     [3, 1]
     """
-    cut = _Cut(graph, bound)
     levels = sorted({level for degree in degrees for level in (degree, degree + 1)})
-    up_to = {level: cut.up_to(level) for level in levels}
+    up_to = dict(zip(levels, added_up(graph, bound, levels), strict=True))
     return np.array([up_to[degree + 1] - up_to[degree] for degree in degrees], dtype=np.int64)
+
+
+def added_up(graph: SimpleGraph, bound: int, levels: Sequence[int]) -> list[int]:
+    """Return for each of some levels up to the bound what all nodes have, of each no more than the level.
+
+    >>> from dither.publish.graphs.simple_graph import graph_of
+    >>> added_up(graph_of([(0, 1), (0, 2), (0, 3), (0, 4)], 5), 2, [1, 2])
+    [3, 4]
+    """
+    cut = _Cut(graph, bound)
+    return [cut.up_to(level) for level in levels]
 
 
 class _Cut:

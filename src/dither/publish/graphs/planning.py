@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
@@ -23,13 +23,13 @@ from dither.publish.graphs.graph_ratio import RATIOS, GraphRatio
 from dither.publish.graphs.ladder_count import LadderCount
 from dither.publish.graphs.laplace_count import LaplaceCount
 from dither.publish.graphs.local_count import LocalCount
-from dither.publish.graphs.node_planning import check_node_wish, node_method
+from dither.publish.graphs.node_planning import DEGREE_SUM, check_node_wish, node_method
 from dither.publish.graphs.patterns import CLIQUES, EDGES, K_TRIANGLES, PATTERNS, STARS, check_pattern, named
 from dither.publish.graphs.smooth_count import SmoothCount
 
 #: What may be asked of a graph.
 DEGREES, BY_NODE, HISTOGRAM = "degrees", "degrees-by-node", "degree-histogram"
-WISHES: Final = (*PATTERNS, DEGREES, BY_NODE, HISTOGRAM, *RATIOS)
+WISHES: Final = (*PATTERNS, DEGREES, BY_NODE, HISTOGRAM, DEGREE_SUM, *RATIOS)
 METHODS: Final = ("auto", *COUNTING)
 _KINDS: Final[dict[str, type[Any]]] = {
     LAPLACE: LaplaceCount,
@@ -71,7 +71,15 @@ def source_for(
     return Edges(dataset, table, since, until)
 
 
-def plan_graph(source: GraphSource, loss: Loss, wish: str, *, k: int | None = None, method: str = "auto") -> Lifted:
+def plan_graph(
+    source: GraphSource,
+    loss: Loss,
+    wish: str,
+    *,
+    k: int | None = None,
+    method: str = "auto",
+    worth: Sequence[int] | None = None,
+) -> Lifted:
     """Return the release of something about a graph.
 
     Args:
@@ -80,12 +88,19 @@ def plan_graph(source: GraphSource, loss: Loss, wish: str, *, k: int | None = No
         wish: one of ``WISHES``.
         k: of stars, k-triangles and cliques.
         method: for counts; "auto" takes what ``choose_count`` chooses. Where nodes are protected "auto" chooses a bound
-            privately; others are "projection", "flow" and "race".
+            privately; others are "projection", "flow", "race", "recursive", "programmes" and "quick".
+        worth: of "degree-sum", what a node of degree 1, 2, 3, ... counts.
 
     """
     if wish not in WISHES:
         raise InvalidParameter("what", wish, f"one of {', '.join(WISHES)}")
     degree = source.graph.degree
+    if wish == DEGREE_SUM and degree is None:
+        rule = "left out where edges are protected: make it of the released numbers of nodes by degree"
+        raise InvalidParameter("what", wish, rule)
+    is_wrong = worth is not None if wish != DEGREE_SUM else not isinstance(worth, list | tuple)
+    if is_wrong:
+        raise InvalidParameter("worth", worth, f"given for {DEGREE_SUM}, such as 1,2,3, and for nothing else")
     if degree is not None:
         check_node_wish(wish, method)
     elif method not in METHODS:
@@ -103,7 +118,7 @@ def plan_graph(source: GraphSource, loss: Loss, wish: str, *, k: int | None = No
 
     def build(within: Loss) -> Any:
         if degree is not None:
-            return node_method(within, source, degree, wish, k or 0, method)
+            return node_method(within, source, degree, wish, k or 0, method, worth or ())
         if wish in RATIOS:
             return GraphRatio.calibrated(within, nodes=source.nodes, ratio=wish)
         if wish in _OTHERS:

@@ -15,7 +15,7 @@ from dither.publish.graphs.graph_ratio import RATIOS, GraphRatio
 from dither.publish.graphs.ladder_count import LadderCount
 from dither.publish.graphs.laplace_count import LaplaceCount
 from dither.publish.graphs.local_count import LocalCount
-from dither.publish.graphs.node_planning import count_of, notes_of
+from dither.publish.graphs.node_planning import DEGREE_SUM, count_of, notes_of
 from dither.publish.graphs.patterns import EDGES, largest_count, named
 from dither.publish.graphs.planning import BY_NODE, DEGREES, HISTOGRAM
 from dither.publish.graphs.projected_degrees import ProjectedDegrees
@@ -156,10 +156,14 @@ def _ratio(made: Lifted, out: Any, interval: Interval | None) -> _Shown:
 
 def _count(made: Lifted, out: Any, wish: str, k: int, interval: Interval | None) -> _Shown:
     source: Any = made.source
-    most = largest_count(source.nodes, wish, k) * (2 if source.graph.directed else 1)
+    method: Any = made.method
+    if wish == DEGREE_SUM:
+        most, estimand = source.nodes * method.worth[-1], "what the degrees of all nodes are worth, added up"
+    else:
+        most = largest_count(source.nodes, wish, k) * (2 if source.graph.directed else 1)
+        estimand = f"the number of {named(wish, k)} in the graph"
     drawn = out[0] if isinstance(made.method, LocalCount) else count_of(made.method, out)
     value = round(float(drawn)) if isinstance(drawn, float) else int(drawn)
-    estimand = f"the number of {named(wish, k)} in the graph"
     column = ResultColumn(wish.replace("-", "_"), "integer", is_key=False, estimand=estimand)
     shown = min(max(value, 0), most)
     said = notes_of(made.method, out)

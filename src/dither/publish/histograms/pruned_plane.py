@@ -1,7 +1,8 @@
 """The pruned plane: noisy counts of squares of 1, 4, 16, ... cells a side, simplified as far as their noise allows.
 
 For maps and other tables of two axes, when neither the number of points nor their places are known: rectangles are
-answered as a tree answers them where points are many, and empty or even regions are shown as such. All of the budget
+answered as a tree answers them where points are many, and empty or even regions are shown as such; so is a plane that
+is blank but for a few lines (``blank``). All of the budget
 buys the squares and the total; what is simplified is decided from released numbers and public variances, so that
 deciding is free, and the plain estimates still bound the error of every cell. Cost: a sort of the squares of each
 level. It takes the place of a uniform, an adaptive or a data-dependent grid where nothing is known: see the page.
@@ -28,6 +29,7 @@ from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import L1, InOrder, Loss, Metric, Plan, Use
+from dither.publish.histograms.blank import blank_but_for_few, cells_as_expected
 from dither.publish.histograms.common import (
     LevelNoise,
     check_cells,
@@ -77,7 +79,8 @@ class PrunedPlane(Composed[Any, Floats]):
         side: how many squares of one level lie along a side of one of the next.
         levels: the noise of one square on each level, cells first, without the total.
         total: the noise of the total.
-        penalty: what a square that stands out among its siblings has to explain, in squared standard errors.
+        penalty: what a square that stands out among its siblings has to explain, in squared standard errors, where the
+            plane is not found to be blank but for a few cells.
 
     >>> from dither.privacy import PureDP
     >>> plane = PrunedPlane.calibrated(PureDP("1/2"), shape=(256, 200))
@@ -87,7 +90,7 @@ class PrunedPlane(Composed[Any, Floats]):
     """
 
     name: ClassVar[str] = "pruned-plane"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
     shape: Shape = Shape()
@@ -182,6 +185,7 @@ class PrunedPlane(Composed[Any, Floats]):
             squares = block_sums(squares, branching)
             noisy.append(np.asarray(run(part, squares), dtype=np.float64))
         fit = fit_tree(noisy, [variance_of(node) for node in self.nodes], self.branchings)
-        shown = pruned_cells(fit, float(self.penalty))
+        blank = blank_but_for_few(fit)
+        shown = pruned_cells(fit, float(self.penalty)) if blank is None else cells_as_expected(fit, blank)
         shown[shown < _DUST] = 0.0  # what rounding left of an empty square
         return np.clip(shown, fit.cells - self.leeway, fit.cells + self.leeway)

@@ -10,12 +10,15 @@ Post-processing only: what is handed over has been released.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.estimate.trees import Branching, TreeFit, block_sums
 
 Floats = NDArray[np.float64]
+_FOUR: Final = (2, 2)
 
 
 def pruned_cells(fit: TreeFit, penalty: float) -> Floats:
@@ -44,13 +47,38 @@ def pruned_cells(fit: TreeFit, penalty: float) -> Floats:
     return parents
 
 
+def squares_without_negatives(counts: Floats) -> Floats:
+    """Return counts of two axes without negative ones whose sums over rectangles stay near the given ones.
+
+    From the total down, the squares in a square are moved to the nearest without negative ones that add up to it. The
+    nearest counts with the same total would take what many empty cells have in excess from the few large ones, and
+    miss sums over rectangles by all of that.
+
+    Args:
+        counts: a table of two axes.
+
+    >>> squares_without_negatives(np.array([[2.0, -2.0, 6.0, 6.0]])).tolist()
+    [[0.0, 0.0, 6.0, 6.0]]
+
+    """
+    levels = [counts]
+    while levels[-1].size > 1:
+        levels.append(block_sums(levels[-1], _FOUR))
+    found = np.maximum(levels.pop(), 0.0)
+    for nodes in reversed(levels):
+        rows, is_there = (in_rows(part, found.shape, _FOUR) for part in (nodes, np.ones(nodes.shape)))
+        kept = from_rows(without_negatives(rows, is_there > 0, found.ravel()), found.shape, _FOUR)
+        found = kept[tuple(slice(0, size) for size in nodes.shape)]
+    return found
+
+
 def _divided(
     parents: Floats, nodes: Floats, sizes: Floats, variances: Floats, branching: Branching, penalty: float
 ) -> Floats:
     """Return the counts of the nodes of one level, given those of their parents."""
     width = int(np.prod(branching))
     # Parents at the far edges may have fewer children: those that are missing weigh nothing and come last.
-    count, size, variance = (_in_rows(part, parents.shape, branching) for part in (nodes, sizes, variances))
+    count, size, variance = (in_rows(part, parents.shape, branching) for part in (nodes, sizes, variances))
     is_there = size > 0
     weight = np.divide(1.0, variance, out=np.zeros_like(variance), where=is_there)
     density = np.divide(count, size, out=np.full_like(count, np.inf), where=is_there)
@@ -65,13 +93,13 @@ def _divided(
     last = np.argmin(left_over + penalty * standing_out, axis=1)[:, None]
     even = np.take_along_axis(mixed, last, axis=1) / np.take_along_axis(square, last, axis=1)
     count = np.where(np.arange(width) <= last, even * size, count) + middle * size
-    count = _without_negatives(count, size > 0, parents.ravel())
+    count = without_negatives(count, size > 0, parents.ravel())
     back = np.empty_like(count)
     np.put_along_axis(back, order, count, axis=1)
-    return _from_rows(back, parents.shape, branching)[tuple(slice(0, size) for size in nodes.shape)]
+    return from_rows(back, parents.shape, branching)[tuple(slice(0, size) for size in nodes.shape)]
 
 
-def _without_negatives(rows: Floats, is_there: NDArray[np.bool_], totals: Floats) -> Floats:
+def without_negatives(rows: Floats, is_there: NDArray[np.bool_], totals: Floats) -> Floats:
     """Return, for every row, the nearest non-negative counts with the given total: a projection on a simplex."""
     downwards = -np.sort(np.where(is_there, -rows, np.inf), axis=1)
     is_real = np.isfinite(downwards)
@@ -85,7 +113,7 @@ def _without_negatives(rows: Floats, is_there: NDArray[np.bool_], totals: Floats
     return np.where(is_there, found, 0.0)
 
 
-def _in_rows(values: Floats, parents: tuple[int, ...], branching: Branching) -> Floats:
+def in_rows(values: Floats, parents: tuple[int, ...], branching: Branching) -> Floats:
     """Return a row for each parent, with its children; those that are missing are 0."""
     filled = np.zeros([many * width for many, width in zip(parents, branching, strict=True)])
     filled[tuple(slice(0, size) for size in values.shape)] = values
@@ -94,7 +122,7 @@ def _in_rows(values: Floats, parents: tuple[int, ...], branching: Branching) -> 
     return split.transpose([*range(0, 2 * axes, 2), *range(1, 2 * axes, 2)]).reshape(-1, int(np.prod(branching)))
 
 
-def _from_rows(rows: Floats, parents: tuple[int, ...], branching: Branching) -> Floats:
+def from_rows(rows: Floats, parents: tuple[int, ...], branching: Branching) -> Floats:
     """Return the children where they belong."""
     axes = len(parents)
     split = rows.reshape([*parents, *branching])

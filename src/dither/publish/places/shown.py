@@ -87,6 +87,18 @@ class PlaceMap:
             for lines in (contour_lines(self.density, level),)
         }
 
+    def by_region(self, regions: Any, *, name: str = "name") -> QueryResult:
+        """Return the counts of a heat map added up by public regions: a cell belongs where its middle lies.
+
+        Args:
+            regions: GeoJSON, a collection of polygons: a path, a text or an object.
+            name: the property that names a region.
+
+        """
+        from dither.publish.places.by_region import RegionFile
+
+        return RegionFile.read(regions, self.places, name=name).counts(self)
+
     def chart(self, *, title: str = "", levels: Sequence[Any] = ()) -> Chart:
         """Return a picture of the map.
 

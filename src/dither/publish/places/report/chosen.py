@@ -41,6 +41,7 @@ def _examples() -> Iterator[Example]:
         (
             (here, there, 5),
             (there, here, 5),
+            (here, np.array([[110.0, 100.0]]), 10),
             (nowhere, np.array([[500.0, 500.0]]), 1),
             (np.array([[1e9, 5.0]]), nowhere, 1),
         ),
