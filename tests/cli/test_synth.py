@@ -21,6 +21,14 @@ impossible:
 """
 
 
+def test_bins_are_found_for_one_price(home: Path) -> None:
+    words = ["synthesize", "shop", "sales", "--columns", "city,price", "--bins", "price=found", "--epsilon", "20"]
+    assert "20" in run(*words, "--quote")
+    said = run(*words, "-o", "rows.csv", "--report", "report.json")
+    assert "cost epsilon = 20" in said
+    assert len((home / "rows.csv").read_text().splitlines()) > 1
+
+
 def test_one_command_gives_rows_a_model_and_a_report(home: Path) -> None:
     said = run(
         "synthesize",
