@@ -13,7 +13,7 @@ import dither
 from dither.data import Column, DataSet, Kind, Table
 from dither.data.reference import ReferenceEngine
 from dither.data.schema import person_unit
-from dither.errors import BudgetExceeded, InvalidParameter, NoGuarantee
+from dither.errors import BudgetExceeded, InvalidParameter
 from dither.mechanisms import perform
 from dither.privacy import ROW, ROW_REPLACED, ApproxDP, PureDP, Unit
 
@@ -157,27 +157,6 @@ def test_a_session_charges_and_remembers(place: Path) -> None:
         session.fit(logistic(epsilon=2, delta=None), "visits", target="ill")
     session.close()
     curator.close()
-
-
-def test_an_idealised_model_is_refused_until_the_curator_allows_it(place: Path) -> None:
-    curator = dither.Curator.create(place / "home", anchors=place / "anchors")
-    curator.add(place / "clinic.yaml", budget=PureDP(3))
-    ball = logistic(epsilon=2, delta=None, solver="ball")
-    session = curator.session("clinic", analyst="ana")
-    with pytest.raises(NoGuarantee, match="over the reals"):
-        session.fit(ball, "visits", target="ill")
-    assert session.balance().spent.pure == 0
-    session.close()
-    curator.close()
-    settings = place / "home" / "dither.yaml"
-    settings.write_text(settings.read_text().replace("allow idealised: false", "allow idealised: true"))
-    with (
-        dither.Curator.open(place / "home", anchors=place / "anchors") as allowed,
-        allowed.session("clinic") as session,
-    ):
-        fitted = session.fit(ball, "visits", target="ill")
-        assert fitted.privacy_.numerics == "idealised"
-        assert session.balance().spent.pure == 2
 
 
 def test_the_command_writes_a_model(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

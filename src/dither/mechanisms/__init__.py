@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dither.mechanisms.above_threshold import AboveThreshold
     from dither.mechanisms.accuracy_first import AccuracyFirst
-    from dither.mechanisms.ball_density import BallDensity
     from dither.mechanisms.bounded_geometric import BoundedGeometric
     from dither.mechanisms.buffered_counter import BufferedCounter
     from dither.mechanisms.core.mechanism import (
@@ -80,7 +79,6 @@ if TYPE_CHECKING:
 __all__ = [
     "AboveThreshold",
     "AccuracyFirst",
-    "BallDensity",
     "Bound",
     "BoundedGeometric",
     "Budget",
@@ -168,7 +166,6 @@ _HOMES = {
     "AboveThreshold": "above_threshold",
     "AccuracyFirst": "accuracy_first",
     "Bound": "core.mechanism",
-    "BallDensity": "ball_density",
     "BoundedGeometric": "bounded_geometric",
     "Budget": "core.release",
     "BufferedCounter": "buffered_counter",

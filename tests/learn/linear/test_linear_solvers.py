@@ -25,7 +25,6 @@ NAMES = {
     "newton": "newton-descent",
     "minibatch": "minibatch-descent",
     "grid": "parameter-grid",
-    "ball": "parameter-ball",
     "gene": "genetic-classifier",
 }
 

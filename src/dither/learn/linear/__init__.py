@@ -18,7 +18,6 @@ from dither.learn.linear.moments import MomentRegression
 from dither.learn.linear.newton import NewtonDescent
 from dither.learn.linear.objective import ObjectivePerturbation
 from dither.learn.linear.output import OutputPerturbation
-from dither.learn.linear.parameter_ball import ParameterBall
 from dither.learn.linear.parameter_grid import ParameterGrid
 
 __all__ = [
@@ -36,7 +35,6 @@ __all__ = [
     "NewtonDescent",
     "ObjectivePerturbation",
     "OutputPerturbation",
-    "ParameterBall",
     "ParameterGrid",
     "classifier",
     "regression",

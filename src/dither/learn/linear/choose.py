@@ -21,7 +21,6 @@ from dither.learn.linear.moments import MOST_COLUMNS, MomentRegression
 from dither.learn.linear.newton import NewtonDescent
 from dither.learn.linear.objective import ObjectivePerturbation
 from dither.learn.linear.output import OutputPerturbation
-from dither.learn.linear.parameter_ball import ParameterBall
 from dither.learn.linear.parameter_grid import ParameterGrid
 from dither.learn.linear.penalised import LEAST_PENALTY, MOST_PENALTY
 from dither.learn.linear.perturbed_minimum import MOST_PENALTY as MOST_PERTURBED_PENALTY
@@ -41,7 +40,6 @@ SOLVERS: Final = (
     "newton",
     "minibatch",
     "grid",
-    "ball",
     "gene",
 )
 #: Those of them that minimise the rounded hinge of a support vector machine.
@@ -95,10 +93,6 @@ def classifier(
         if classes != 2:
             raise InvalidParameter("solver", solver, "another one: a grid of parameters is for two classes")
         return ParameterGrid.calibrated(within, objective=loss_name, **box)
-    if used == "ball":
-        if classes != 2:
-            raise InvalidParameter("solver", solver, "another one: a ball of parameters is for two classes")
-        return ParameterBall.calibrated(within, **box)
     if used == "gene":
         if classes != 2:
             raise InvalidParameter("solver", solver, "another one: a genetic search is for two classes")

@@ -68,7 +68,6 @@ class LogisticRegression(_LinearClassifier, ChanceClassifier):
             Newton steps); "objective" (objective perturbation), "output" (output perturbation); "moments" (sufficient
             statistics of the loss's second-order expansion), "functional" (the same with Laplace noise on each
             coefficient); "grid" (a choice among models on a public grid, for two classes and up to nine columns);
-            "ball" (a draw from all models in a ball, for two classes and up to three columns; idealised);
             "gene" (a genetic search, for two classes and comparison).
         max_iter: steps of "gradient", "minibatch" and "newton"; by default a number that suits the kind of loss.
         C: of "objective" and "output", the inverse of the strength of the penalty, as in scikit-learn: C times the sum
