@@ -147,7 +147,7 @@ def test_norms_are_metrics(first: list[int], data: st.DataObject) -> None:
 def test_metrics_have_names() -> None:
     assert {name: repr(metric) for name, metric in METRICS.items()} == {name: name for name in METRICS}
     assert str(L1) == "the sum of absolute changes"
-    assert len({str(metric) for metric in METRICS.values()}) == len(METRICS) == 6
+    assert len({str(metric) for metric in METRICS.values()}) == len(METRICS) == 8
 
 
 # Units

@@ -38,7 +38,7 @@ BESIDES: dict[str, dict[str, Any]] = {
     "stability-selection": {"fresh": True},
 }
 #: What is made of a method that is built for the rest of a loss: the method is tried by itself.
-BUILDING = ("guarded-classifier", "lifted")
+BUILDING = ("found-bins", "guarded-classifier", "lifted")
 MADE = sorted(name for name in registered() if hasattr(find(name).mechanism, "calibrated") and name not in BUILDING)
 
 

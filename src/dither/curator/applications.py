@@ -102,7 +102,8 @@ ROOMS: Final[Mapping[str, Room]] = MappingProxyType(
     }
 )
 _CONFIDENCE: Final = "0.95"
-_VERB: Final = re.compile(r"dither ((?:publish )?[a-z]+)")
+#: A verb of a session; what one device does alone has a hyphen in its name.
+_VERB: Final = re.compile(r"dither ((?:publish )?[a-z]+)(?![a-z-])")
 #: What runs by these verbs, whichever methods their tasks have besides; the last two belong to no task.
 _RUN: Final = MappingProxyType({"sql": ("query", "report"), "bounds": ("query",), "limits": ("query",)})
 _PART: Final = "As a part:"

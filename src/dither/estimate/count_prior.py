@@ -35,8 +35,9 @@ def fitted_counts(noisy: Floats, groups: NDArray[np.int64], noise: CountNoise) -
         noise: that was added to each.
 
     >>> noisy = np.array([0.0, 1.0, -2.0, 0.0, 50.0, 0.0, 1.0])
-    >>> fitted_counts(noisy, np.zeros(7, dtype=np.int64), Geometric(scale=1))[0].tolist()
-    [0.0, 0.0, 0.0, 0.0, 50.0, 0.0, 0.0]
+    >>> medians = fitted_counts(noisy, np.zeros(7, dtype=np.int64), Geometric(scale=1))[0]
+    >>> np.flatnonzero(medians).tolist(), bool(abs(medians[4] - 50) < 3)
+    ([4], True)
 
     """
     medians, means = np.zeros_like(noisy), np.zeros_like(noisy)
