@@ -164,6 +164,13 @@ def test_auto_follows_from_public_facts(columns: int, loss: Loss, name: str) -> 
     assert chosen("auto", loss, Attributes.of({f"c{number}": 2 for number in range(columns)})) == name
 
 
+def test_a_loss_next_to_nothing_still_releases_a_model() -> None:
+    sizes = Attributes.of(dict.fromkeys("abcd", 20))
+    made = AdaptiveIterative.calibrated(PureDP("1e-16"), attributes=sizes)
+    rows = np.zeros((20, 4), dtype=np.int64)
+    assert isinstance(made.release(rows, RecordingRunner(made.plan(), system_noise())), GraphicalModel)
+
+
 def test_bad_parameters() -> None:
     with pytest.raises(InvalidParameter, match="marginals"):
         AdaptiveIterative.calibrated(PureDP(1), attributes=TABLE, workload=[["nobody"]])

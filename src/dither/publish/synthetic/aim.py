@@ -29,6 +29,7 @@ from dither.mechanisms.core.mechanism import Composed, Numerics
 from dither.mechanisms.core.purse import Purse, Spending
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
@@ -211,7 +212,8 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
                 break
             scores = self.candidates.scores(seen, model, allowed, spread_of(node))
             if self.stop is not None:
-                scores = np.append(scores, round(float(self.stop * scale) * math.log(allowed.sum() + 1)))
+                worth = min(round(float(self.stop * scale) * math.log(allowed.sum() + 1)), LARGEST_VALUE)
+                scores = np.append(scores, np.int64(worth))
             number = picked(inner, chooser, scores, self.candidates.stability)
             left -= purse.cost(chooser, self.candidates.stability)
             if number == len(self.candidates.sets):
