@@ -44,6 +44,8 @@ Ints = NDArray[np.int64]
 _MOST_CELLS: Final = 2**16
 _MOST_CANDIDATES: Final = 2**12
 _MOST_LOSSES: Final = 2**24
+#: Of which the model of all rows consists where candidates are compared on it.
+_PARTS: Final = 2**32
 
 
 @dataclass(frozen=True)
@@ -248,7 +250,11 @@ class Minimising:
         return self._answers[key]
 
     def _answer(self, losses: Ints) -> Chosen:
-        best = int(np.argmin(losses @ self._model.table))
+        # In whole parts: sums of floats come out otherwise on another processor, ties are usual, and a conversation
+        # that is opened again there must compare the same candidate.
+        table = self._model.table
+        shares = np.rint(table * (_PARTS / max(float(table.sum()), 1.0))).astype(np.int64)
+        best = int(np.argmin(losses @ shares))
         if self._handle.is_over:
             return Chosen(best, FROM_MODEL, NOTHING)
         lost = losses @ self._counts
