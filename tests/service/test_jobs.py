@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
+from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -108,9 +108,10 @@ def test_what_is_cancelled_stays_so_where_somebody_else_still_waits(running: Run
         client.delete(job)
         # The one that waits gives up, and is told where to come back: that is no second thought.
         assert waits.result(timeout=30).status == 202
+    begun = list(running.service._jobs._here.values())
     gate.opened.set()
     assert client.told(job, wait=30).json()["state"] == "cancelled"
-    time.sleep(0.2)
+    assert not futures.wait(begun, timeout=30).not_done
     assert running.curator.ledger.balance("clinic", "of two minds").releases == 0
 
 

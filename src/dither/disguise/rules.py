@@ -25,7 +25,7 @@ from dither.exact import whole
 Diversity = Literal["distinct", "entropy", "recursive"]
 Distance = Literal["equal", "ordered", "hierarchical"]
 Mask = NDArray[np.bool_]
-#: So many counts for each row take longer than to sort the rows.
+#: With more counts for each row, sorting the rows is faster.
 _WIDE: Final = 32
 DIVERSITIES: Final[tuple[Diversity, ...]] = get_args(Diversity)
 DISTANCES: Final[tuple[Distance, ...]] = get_args(Distance)

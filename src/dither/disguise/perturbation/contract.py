@@ -20,7 +20,7 @@ from dither.disguise.table import Column, Table
 from dither.errors import InvalidParameter
 from dither.estimate.public_randomness import public_generator
 
-#: So many true rows at most are looked for among the perturbed ones.
+#: At most this number of true rows is looked for among the perturbed ones.
 _LOOKED_FOR: Final = 1000
 
 

@@ -44,7 +44,7 @@ def clique_ladder(graph: SimpleGraph, rungs: int, k: int) -> Ints:
     matrix = graph.matrix()
     matrix.sort_indices()
     inside, best = _Inside(onward(graph)), 0
-    # Of pairs with so many common neighbours, of which a node is joined to so many, the most cliques among them.
+    # Of pairs by the number of common neighbours, and how many of them a node is joined to: the most cliques.
     pairs: dict[tuple[int, int], int] = {}
 
     def value(common: Any, rows: tuple[int, int]) -> Any:
@@ -78,7 +78,7 @@ def clique_ladder(graph: SimpleGraph, rungs: int, k: int) -> Ints:
 def _joined(matrix: csr_matrix, common: Ints, ends: tuple[int, int], edges: int) -> int:
     """Return to how many common neighbours of two nodes another node is joined at most, or more.
 
-    At least as many as the common neighbours that would have so many edges if all were joined, and at least 1: then one
+    At least as many as the common neighbours that would have enough edges if all were joined, and at least 1: then one
     edge more raises it by at most 1, and adds at most as many edges among common neighbours.
     """
     near = np.bincount(np.concatenate([matrix.indices[matrix.indptr[one] : matrix.indptr[one + 1]] for one in common]))

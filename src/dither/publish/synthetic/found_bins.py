@@ -43,7 +43,7 @@ VERSION: Final = 1
 USUAL_SHARE: Final = Fraction(1, 10)
 #: The factor of counts of single values; that of counts of blocks is 1.
 _FINE: Final = 4
-#: One in so many bins may be a value that only noise made stand out: it is in nobody's way.
+#: One in this number of bins may be a value that only noise made stand out, which does no harm.
 _BY_CHANCE: Final = 8
 
 
@@ -264,7 +264,7 @@ def level_sums(counts: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 
 
 def _seldom(noise: CountNoise, cells: int, times: float = 1.0) -> float:
-    """Return what the noise of so many cells exceeds about that often, or more seldom."""
+    """Return what the noise of a number of cells exceeds about that often, or more seldom."""
     part = min(times / cells, 0.5)
     if isinstance(noise, Geometric):
         return float(noise.scale) * -math.log(2 * part)
