@@ -125,6 +125,16 @@ def test_one_frame_is_not_two_tables(curator: Curator, tmp_path: Path) -> None:
         assert round(session.sql(UNITED, epsilon=10**5).column("n")[0]) == 3
 
 
+def test_counts_of_two_frames_share_the_loss(curator: Curator, tmp_path: Path) -> None:
+    """Copies of one frame cannot be told from frames of other rows."""
+    pandas = pytest.importorskip("pandas")
+    curator.add(schema(tmp_path, "frames", first="frames"), budget=PureDP(10))
+    rows = pandas.DataFrame({"ward": ["skin", "heart"], "waited": [1, 2]})
+    apart = "SELECT 'a' AS t, COUNT(*) AS n FROM first UNION ALL SELECT 'b', COUNT(*) FROM second"
+    with curator.session("wards", frames={"first": rows, "second": rows.copy(deep=False)}) as session:
+        assert [column.share for column in session.quote(apart, epsilon=1).columns] == [Fraction(1, 2)] * 2
+
+
 def test_counts_of_two_tables_cost_one_of_them(curator: Curator, tmp_path: Path) -> None:
     """A row is in one table, so each count has all of the loss; counts of one table share it."""
     (tmp_path / "second.csv").write_text(OTHERS)

@@ -23,7 +23,7 @@ from dither.data.evaluation import sort_key
 from dither.data.public_rows import PublicScan
 from dither.data.relations import tables_read
 from dither.data.returned import canonical, first_number
-from dither.data.schema import Table
+from dither.data.schema import FRAMES, Table
 from dither.data.wire import decode, encode, register_records
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Number, Of
@@ -189,13 +189,16 @@ def queries_apart(report: Report) -> tuple[tuple[int, ...], ...]:
     """Return the places of the queries, in groups such that one unit of data counts in one group at most.
 
     A row of a data set is in one of its tables, so that queries of different tables have no row in common. A person may
-    have rows in all tables, and a replaced row may leave one and enter another: there all queries are one group.
+    have rows in all tables, and a replaced row may leave one and enter another: there all queries are one group. So are
+    those of tables that are given as frames: nothing shows whether two frames hold the same rows.
     """
     if report.dataset.unit != ROW:
         return (tuple(range(len(report.queries))),)
+    framed = {("table", table.name) for table in report.dataset.tables if table.source == FRAMES}
     groups: list[tuple[frozenset[tuple[str, str]], tuple[int, ...]]] = []
     for place, (_, query) in enumerate(report.queries):
         read = tables_read(query.relation)
+        read |= framed if read & framed else frozenset()
         mine: tuple[int, ...] = (place,)
         for tables, places in [group for group in groups if group[0] & read]:
             groups.remove((tables, places))
