@@ -164,6 +164,8 @@ def disclosed(
     private = _private(original, roles, left_out)
     own = classes_of(shown, roles.quasi)
     before = None if earlier is None else classes_of(earlier, roles.quasi)
+    if before is not None and len(before.of_row) != len(shown):
+        raise InvalidParameter("earlier", len(before.of_row), f"{len(shown)} rows long, in the same order")
     compared: list[Compared] = []
     for name in roles.sensitive:
         column = original[name]
@@ -181,8 +183,6 @@ def disclosed(
         beside = [None] * len(there) if other is None else attacks_on(other, column.codes, groups)
         compared += [Compared(name, one, two) for one, two in zip(there, beside, strict=True)]
         if before is not None:
-            if len(before.of_row) != len(values):
-                raise InvalidParameter("earlier", len(before.of_row), f"{len(values)} rows long, in the same order")
             second = View.of_classes(before.of_row, values, size)
             compared.append(Compared(name, intersection(view, second, values), None))
         known = [original[quasi].codes[kept] for quasi in roles.quasi]
@@ -268,7 +268,7 @@ def _groups(original: Table, name: str, tree: Hierarchy | None) -> Codes | None:
     column = original[name]
     if tree is not None and tree.height >= 1:
         return np.asarray(tree.levels(column)[1].codes, dtype=np.int64)
-    if column.numbers() is None or len(column.values) < 2 * _BANDS:
+    if column.scale() is None or len(column.values) < 2 * _BANDS:
         return None
     order = ordered_values(column)
     counts = np.bincount(column.codes, minlength=len(order))[order]

@@ -26,6 +26,10 @@ _Earlier = Annotated[
     Path | None, typer.Option(help="For the report: another release of the same rows, in the same order.")
 ]
 Sensitive = Annotated[str | None, typer.Option(help="Columns that others should not learn.")]
+Null = Annotated[str | None, typer.Option(help="Texts that stand for nothing, such as n/a.")]
+Dates = Annotated[
+    str | None, typer.Option(help="How dates such as 03/04/2021 are written: day-first or month-first; else texts.")
+]
 
 
 def disguise(
@@ -40,6 +44,8 @@ def disguise(
     ] = None,
     schema: _Schema = None,
     in_schema: _InSchema = None,
+    null: Null = None,
+    dates: Dates = None,
     method: Annotated[
         str,
         typer.Option(
@@ -84,7 +90,7 @@ def disguise(
     as_json: Json = False,
 ) -> None:
     """Make rows look alike (k-anonymity and its kin), and measure what is left to find. NO formal guarantee."""
-    from dither.disguise import Rules, Table, read_hierarchies
+    from dither.disguise import Rules, read_hierarchies
     from dither.disguise.report import NOTHING, guess_words, map_told, write_disguised
     from dither.disguise.tradeoff import tradeoff
 
@@ -92,7 +98,7 @@ def disguise(
     if sizes is not None and report is None:
         raise InvalidParameter("map", sizes, "given with --report, which draws it")
     check_files(file, [Output("out", out, (".csv", ".parquet")), *_report(report)], force=force)
-    table = Table.read(file)
+    table, read = read_table(file, null, dates)
     typed = {"quasi": quasi, "sensitive": sensitive, "identifiers": identifiers}
     roles = _roles(typed, table.names, schema, in_schema)
     _check_left_in(table, roles, words_of(others) or (), schema)
@@ -108,7 +114,7 @@ def disguise(
     if report is not None:
         from dither.cli.disclosure import of_disguise
 
-        before = None if earlier is None else Table.read(earlier)
+        before = None if earlier is None else read_table(earlier, null, dates)[0]
         further = of_disguise(made, table, by, of_sensitive, before).further()
         if sizes is not None:
             further += map_told(tradeoff(by, table, _sizes(sizes)))
@@ -116,10 +122,10 @@ def disguise(
     if report is not None:
         written["report"] = str(write_whole(report, lambda path: write_disguised(path, made, further)))
     if as_json:
-        print_json({**made.to_dict(), **further.figures, "written": written})
+        print_json({**made.to_dict(), "read": list(read), **further.figures, "written": written})
         return
     say(made.warning, style="bold red")
-    for sentence in made.done:
+    for sentence in (*read, *made.done):
         say(sentence)
     ncp = "" if made.blur.ncp is None else f"; penalty {made.blur.ncp:.4f} of 1"
     say(f"{made.risk.classes:,} classes, the smallest of {made.risk.smallest}{ncp}")
@@ -146,6 +152,8 @@ def risk(
         str | None, typer.Option(help="A column of sampling weights: how many people each row stands for.")
     ] = None,
     household: Annotated[str | None, typer.Option(help="A column that says who lives together.")] = None,
+    null: Null = None,
+    dates: Dates = None,
     missing: Annotated[
         str, typer.Option(help="A missing cell is a value of its own, or a wildcard that fits any: own or wildcard.")
     ] = "own",
@@ -155,7 +163,8 @@ def risk(
     as_json: Json = False,
 ) -> None:
     """Say what any table gives away: who can be found again, and what is learned of them. NO formal guarantee."""
-    from dither.disguise import WARNING, Table, k_anonymity, presence, risk_of
+    from dither.disguise import WARNING, k_anonymity, presence, risk_of
+    from dither.disguise.odd import odd_columns
     from dither.disguise.report import (
         Further,
         guess_words,
@@ -170,8 +179,8 @@ def risk(
 
     _check_earlier(earlier, report)
     check_files(file, _report(report), force=force)
-    everybody = None if population is None else Table.read(population)
-    table = Table.read(file)
+    everybody = None if population is None else read_table(population, null, dates)[0]
+    table, read = read_table(file, null, dates)
     roles = _roles({"quasi": quasi, "sensitive": sensitive}, table.names, schema, in_schema)
     found: Risk = risk_of(table, roles.quasi, roles.sensitive, everybody)
     alone = special_uniques(table, roles.quasi)
@@ -194,12 +203,16 @@ def risk(
     if report is not None:
         from dither.cli.disclosure import of_table
 
-        further += of_table(table, roles, None if earlier is None else Table.read(earlier)).further()
+        before = None if earlier is None else read_table(earlier, null, dates)[0]
+        further += of_table(table, roles, before).further()
         write_whole(report, lambda path: write_risk(path, found, further))
+    odd = [*read, *odd_columns(table, roles)]
     if as_json:
-        print_json({"warning": WARNING, "risk": found.to_dict(), **further.figures})
+        print_json({"warning": WARNING, "read": odd, "risk": found.to_dict(), **further.figures})
         return
     say(WARNING, style="bold red")
+    for sentence in odd:
+        say(sentence)
     for name, figure in risk_rows(found):
         say(f"{name}: {figure}")
     if there is not None:
@@ -251,7 +264,7 @@ def _roles(typed: Mapping[str, str | None], there: Sequence[str], schema: Path |
 
 def _check_left_in(table: Table, roles: Roles, others: Sequence[str], schema: Path | None) -> None:
     """Refuse a column that may name people and that nobody spoke of; a schema speaks of all."""
-    from dither.disguise.contract import left_in
+    from dither.disguise.odd import left_in
 
     for name in others:
         table[name]
@@ -260,8 +273,16 @@ def _check_left_in(table: Table, roles: Roles, others: Sequence[str], schema: Pa
         table[name]
     silent = [name for name in left_in(table, roles) if name not in others]
     if silent and schema is None:
-        rule = f"a list with {', '.join(silent)}, where every row has another value; or --others is, if it names nobody"
+        rule = f"a list with {', '.join(silent)}, where every row has another value; or list it under --others"
         raise InvalidParameter("identifiers", ",".join(roles.identifiers) or None, rule)
+
+
+def read_table(file: Path, null: str | None, dates: str | None) -> tuple[Table, tuple[str, ...]]:
+    """Return the table of a file as it is meant, and what that changed, a sentence each."""
+    from dither.disguise import Reading, Table
+
+    how: Any = dates
+    return Reading(words_of(null) or (), how).told(Table.read(file))
 
 
 def _sizes(text: str) -> list[int]:

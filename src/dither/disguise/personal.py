@@ -47,6 +47,7 @@ def guarded(table: Any, quasi: Sequence[str], sensitive: str, guard: str, tree: 
     if not len(given):
         raise InvalidParameter("table", 0, "one or more rows long")
     values, nodes = given[sensitive], given[guard]
+    tree.covers(sensitive, values)
     below = np.zeros((len(nodes.values), len(values.values)), dtype=np.bool_)
     for place, node in enumerate(nodes.values):
         if node is None:

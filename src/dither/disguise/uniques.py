@@ -24,6 +24,8 @@ from dither.errors import InvalidParameter
 
 #: Minimal uniques of more columns are not looked for.
 _MOST_COLUMNS: Final = 3
+#: A population beyond this is no population of people.
+_MOST_PEOPLE: Final = 10**12
 #: Sets of columns: what is more is refused.
 _MOST_SETS: Final = 5000
 
@@ -123,6 +125,10 @@ def population_uniques(table: Table, quasi: Sequence[str], fraction: float) -> P
     """
     if not 0 < fraction <= 1:
         raise InvalidParameter("fraction", fraction, "a share above 0, at most 1")
+    if not len(table):
+        raise InvalidParameter("table", 0, "one or more rows long")
+    if len(table) / fraction > _MOST_PEOPLE:
+        raise InvalidParameter("fraction", fraction, f"such that the population has at most {_MOST_PEOPLE:,} people")
     sizes = classes_of(table, quasi).sizes
     population = max(round(len(table) / fraction), len(table))
     counts = np.bincount(sizes)
