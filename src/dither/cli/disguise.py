@@ -193,7 +193,9 @@ def risk(
     if heavy is not None:
         fraction = len(table) / heavy.population
     of_all = None if fraction is None else population_uniques(table, roles.quasi, fraction)
-    further = uniques_told(alone, of_all, None if household is None else household_risk(table, roles.quasi, household))
+    of_row = None if heavy is None else heavy.rows
+    at_home = None if household is None else household_risk(table, roles.quasi, household, of_row)
+    further = uniques_told(alone, of_all, at_home)
     if heavy is not None:
         further += weights_told(heavy)
     if fits is not None:
@@ -225,6 +227,8 @@ def risk(
             f"of {of_all.population:,} people, alone in the population: {of_all.zayatz:,.0f} (Zayatz), "
             f"{of_all.pitman:,.0f} (Pitman)"
         )
+        if of_all.dis is not None:
+            say(f"who fits a row that is alone in the table is its person in {of_all.dis:.2%} of all cases (DIS)")
     if heavy is not None:
         say(f"by weights, rows alone in the population: {heavy.alone:,.1f}, found again: {heavy.found:,.1f} (expected)")
     if "household" in further.figures:

@@ -14,6 +14,8 @@ from dither.disguise.table import Column, Table
 
 #: Rows with a value of their own, as a share: a column with more of them may name people.
 _NEARLY_ALL: Final = 0.5
+#: How formulae begin.
+_COMPUTED: Final = ("=", "+", "-", "@")
 _WORDS: Final = {"identifier": "names people", "quasi": "others may know of people"}
 
 
@@ -22,7 +24,7 @@ def odd_columns(table: Table, roles: Roles) -> list[str]:
     said = [
         f"Missing values of {name} count as a value of their own." for name in roles.quasi if _has_holes(table[name])
     ]
-    return [*said, *hints(table, roles.quasi), *identifiers_left(table, roles)]
+    return [*said, *hints(table, roles.quasi), *identifiers_left(table, roles), *_formulae(table, roles)]
 
 
 def identifiers_left(table: Table, roles: Roles) -> list[str]:
@@ -34,9 +36,7 @@ def identifiers_left(table: Table, roles: Roles) -> list[str]:
         if name in alone:
             said.append(f"Every row has another value of {name}, which stays: does it name people?")
         elif share > _NEARLY_ALL and not _is_measured(table[name]):
-            said.append(
-                f"{share:.1%} of the rows have a value of {name} of their own, which stays: does it name people?"
-            )
+            said.append(f"{share:.1%} of the rows have their own value of {name}, which stays: does it name people?")
         elif (role := role_of(name)) in _WORDS:
             said.append(f"{name} is called like a column that {_WORDS[role]}, and stays as it is.")
     return said
@@ -62,6 +62,18 @@ def _own_values(column: Column) -> float:
     is_there = np.array([value is not None for value in column.values], dtype=np.bool_)
     present = int(counts[is_there].sum())
     return int(np.count_nonzero(counts[is_there] == 1)) / present if present > 1 else 0.0
+
+
+def _formulae(table: Table, roles: Roles) -> list[str]:
+    """Return a sentence for each column with a text that a spreadsheet would compute."""
+    said = []
+    for name in table.names:
+        if name not in roles.identifiers:
+            texts = [value for value in table[name].values if isinstance(value, str) and value[:1] in _COMPUTED]
+            first = next((text for text in texts if Column.of([text]).numbers() is None), None)
+            if first is not None:
+                said.append(f"{name} has {first!r}, which a spreadsheet may take for a formula; it stays as it is.")
+    return said
 
 
 def _has_holes(column: Column) -> bool:

@@ -148,6 +148,8 @@ def uniques_told(special: Special, population: PopulationUniques | None, househo
     if population is not None:
         whole = f"of {population.population:,} people, alone in the population"
         rows += [(f"{whole} (Zayatz)", f"{population.zayatz:,.0f}"), (f"{whole} (Pitman)", f"{population.pitman:,.0f}")]
+        if population.dis is not None:
+            rows.append(("who fits a row alone in the table is its person (DIS)", f"{population.dis:.2%}"))
         figures["population_uniques"] = population.to_dict()
     if household is not None:
         rows.append(("household risk: anybody of the household is found", f"{household:.2%}"))
