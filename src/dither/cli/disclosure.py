@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.attack.learned import classified, definetti, freeform, speaking
+from dither.attack.learned import classified, definetti, foreground, freeform, speaking
 from dither.attack.tables import (
     MOST_CELLS,
     Codes,
@@ -186,8 +186,9 @@ def disclosed(
             second = View.of_classes(before.of_row, values, size)
             compared.append(Compared(name, intersection(view, second, values), None))
         known = [original[quasi].codes[kept] for quasi in roles.quasi]
-        learned = definetti(view, values, known, [len(original[quasi].values) for quasi in roles.quasi])
-        further = [learned, _freeform(original, shown, kept, view, name, roles)]
+        widths = [len(original[quasi].values) for quasi in roles.quasi]
+        learned = [attack(view, values, known, widths) for attack in (definetti, foreground)]
+        further = [*learned, _freeform(original, shown, kept, view, name, roles)]
         compared += [Compared(name, one, None) for one in further if one is not None]
         if (left := _minimality(original, own.of_row, view, values, made_by)) is not None:
             compared.append(Compared(name, left, None))
