@@ -59,6 +59,11 @@ def test_a_file_becomes_a_disguised_one_with_a_report(here: Path) -> None:
     told = typed("risk out.csv --quasi age,zip --sensitive ill --fraction 0.5 --household zip --report risk.json")
     assert "Pitman" in told.output
     assert "prosecutor" in told.output
+    (here / "ills.yaml").write_text("ill: {mild: [a, b], grave: [c]}\n")
+    typed("risk t.csv --quasi age,zip --sensitive ill --hierarchies ills.yaml --report kinds.json")
+    kinds = json.loads((here / "kinds.json").read_text())
+    assert "similarity" in {one["disguised"]["attack"] for one in kinds["attacks"]}
+    assert kinds["read"] == ["Every row has another value of name, which stays: does it name people?"]
     assert json.loads((here / "risk.json").read_text())["warning"] == WARNING
 
 
@@ -104,6 +109,7 @@ def test_other_methods_are_reached_by_name(here: Path, method: str, quasi: str) 
             "24 rows long",
         ),
         ("risk t.csv --quasi town", "one of name"),
+        ("risk t.csv --quasi age --hierarchies h.yaml", "given with --report"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_writes_nothing(here: Path, line: str, match: str) -> None:

@@ -158,7 +158,8 @@ def test_weights_are_read_by_the_negative_binomial_law() -> None:
         assert found_again(np.array([size]), np.array([share]))[0] == pytest.approx(total)
     table = Table.of({"age": [1, 2, 2], "w": [4, 1, 3]})
     found = weighted_risk(table, ["age"], "w")
-    assert (found.population, found.alone) == (8, pytest.approx(1 / 4))
+    assert found.population == 8
+    assert found.alone == pytest.approx(1 / 4)
     assert found.rows[1] == found.rows[2] == pytest.approx(found_again(np.array([2]), np.array([0.5]))[0])
     assert found.to_dict()["highest"] == found.rows.max()
     with pytest.raises(InvalidParameter, match="row 1"):

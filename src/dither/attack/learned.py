@@ -109,7 +109,7 @@ def foreground(view: View, values: Codes, known: Sequence[Codes], widths: Sequen
         rates, *_ = np.linalg.lstsq(members.astype(np.float64), counts, rcond=None)
         left = float(np.sum((counts - members @ rates) ** 2))
         if best is None or left < best[0]:
-            best = left, codes, rates
+            best = left, codes, np.asarray(rates, dtype=np.float64)
     assert best is not None  # noqa: S101 - there is a column
     # What is frequent in the whole table is frequent in every class already.
     usual = np.maximum(counts.sum(axis=0) / len(values), _LEAST)

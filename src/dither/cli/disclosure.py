@@ -381,6 +381,8 @@ def of_disguise(
     return disclosed(original, made.table, made.kept, by.roles, trees=trees, earlier=earlier, made_by=by)
 
 
-def of_table(given: Table, roles: Roles, earlier: Table | None) -> Disclosed:
+def of_table(
+    given: Table, roles: Roles, earlier: Table | None, trees: Mapping[str, Hierarchy] | None = None
+) -> Disclosed:
     """Return what an attacker gets out of a table as it is."""
-    return disclosed(given, given, np.arange(len(given)), roles, earlier=earlier)
+    return disclosed(given, given, np.arange(len(given)), roles, trees=trees, earlier=earlier)

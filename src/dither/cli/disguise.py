@@ -152,6 +152,9 @@ def risk(
         str | None, typer.Option(help="A column of sampling weights: how many people each row stands for.")
     ] = None,
     household: Annotated[str | None, typer.Option(help="A column that says who lives together.")] = None,
+    hierarchies: Annotated[
+        Path | None, typer.Option(help="For the report, a YAML file: which sensitive values are of one kind.")
+    ] = None,
     null: Null = None,
     dates: Dates = None,
     missing: Annotated[
@@ -163,11 +166,12 @@ def risk(
     as_json: Json = False,
 ) -> None:
     """Say what any table gives away: who can be found again, and what is learned of them. NO formal guarantee."""
-    from dither.disguise import WARNING, k_anonymity, presence, risk_of
+    from dither.disguise import WARNING, k_anonymity, presence, read_hierarchies, risk_of
     from dither.disguise.odd import odd_columns
     from dither.disguise.report import (
         Further,
         guess_words,
+        odd_told,
         presence_told,
         risk_rows,
         uniques_told,
@@ -182,6 +186,11 @@ def risk(
     everybody = None if population is None else read_table(population, null, dates)[0]
     table, read = read_table(file, null, dates)
     roles = _roles({"quasi": quasi, "sensitive": sensitive}, table.names, schema, in_schema)
+    odd = [*read, *odd_columns(table, roles)]
+    if hierarchies is not None and report is None:
+        raise InvalidParameter("hierarchies", str(hierarchies), "given with --report, whose attacks use them")
+    secrets = {name: table[name].values for name in roles.sensitive}
+    trees = {} if hierarchies is None else read_hierarchies(hierarchies, secrets)
     found: Risk = risk_of(table, roles.quasi, roles.sensitive, everybody)
     alone = special_uniques(table, roles.quasi)
     if fraction is not None and weights is not None:
@@ -206,9 +215,8 @@ def risk(
         from dither.cli.disclosure import of_table
 
         before = None if earlier is None else read_table(earlier, null, dates)[0]
-        further += of_table(table, roles, before).further()
+        further += of_table(table, roles, before, trees).further() + odd_told(odd)
         write_whole(report, lambda path: write_risk(path, found, further))
-    odd = [*read, *odd_columns(table, roles)]
     if as_json:
         print_json({"warning": WARNING, "read": odd, "risk": found.to_dict(), **further.figures})
         return

@@ -35,10 +35,9 @@ def day_of(value: Any) -> float | None:
         except ValueError:
             return None
     if isinstance(value, datetime.datetime):
-        if value.tzinfo is not None:
-            value = value.astimezone(datetime.UTC)
-        seconds = value.hour * 3600 + value.minute * 60 + value.second + value.microsecond / 1e6
-        return value.toordinal() + seconds / 86400
+        at = value if value.tzinfo is None else value.astimezone(datetime.UTC)
+        seconds: float = at.hour * 3600 + at.minute * 60 + at.second + at.microsecond / 1e6
+        return float(at.toordinal()) + seconds / 86400
     return float(value.toordinal()) if isinstance(value, datetime.date) else None
 
 

@@ -41,8 +41,9 @@ class Reading:
     dates: LocalDates | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.null, str):
-            raise InvalidParameter("null", self.null, "a sequence of texts, not one text")
+        given: Any = self.null
+        if isinstance(given, str):
+            raise InvalidParameter("null", given, "a sequence of texts, not one text")
         object.__setattr__(self, "null", tuple(self.null))
         if self.dates is not None and self.dates not in LOCAL_DATES:
             raise InvalidParameter("dates", self.dates, f"one of {', '.join(LOCAL_DATES)}")

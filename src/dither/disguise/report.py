@@ -160,6 +160,12 @@ def uniques_told(special: Special, population: PopulationUniques | None, househo
     return Further((section("Rows that stand alone", table((), rows), note(words)),), figures)
 
 
+def odd_told(sentences: Sequence[str]) -> Further:
+    """Return what a report says of how a table was read, and of columns that may not be what they seem."""
+    parts = (section("How the table was read", bullets(sentences)),) if sentences else ()
+    return Further(parts, {"read": list(sentences)})
+
+
 def presence_told(found: Presence) -> Further:
     """Return what a report says of who is in the table at all."""
     rows = [

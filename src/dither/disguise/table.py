@@ -409,6 +409,6 @@ class Table:
             columns = [column.in_one_kind() for column in self._columns.values()]
             for start in range(0, len(self), _LINES):
                 some = slice(start, start + _LINES)
-                cells = [map(column.values.__getitem__, column.codes[some].tolist()) for column in columns]
-                writer.writerows(zip(*cells, strict=True))
+                lines = [map(column.values.__getitem__, column.codes[some].tolist()) for column in columns]
+                writer.writerows(zip(*lines, strict=True))
         return file
