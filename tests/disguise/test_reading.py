@@ -138,6 +138,15 @@ def test_names_of_columns_are_different(given: Any) -> None:
         Table.of(given)
 
 
+def test_names_in_a_file_lose_blanks_and_an_error_lists_some(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("age, town\n1, a\n")
+    assert Table.read(file).columns() == {"age": ["1"], "town": [" a"]}
+    wide = Table.of({f"c{place}": [1] for place in range(400)})
+    with pytest.raises(InvalidParameter, match=r"one of c0, .*, c19 and 380 more, got 'age'"):
+        wide["age"]
+
+
 def test_odd_cells_have_a_stated_meaning() -> None:
     moments = np.array(["2020-01-01", "2020-01-05", "NaT"], dtype="datetime64[ns]")
     assert Column.of(moments).cells() == [datetime.datetime(2020, 1, 1), datetime.datetime(2020, 1, 5), None]

@@ -78,6 +78,9 @@ def disguise(
     distance: Annotated[str, typer.Option(help="For --t, between values: equal, ordered or hierarchical.")] = "equal",
     alpha: Annotated[float | None, typer.Option(help="The share of a sensitive value in a class, at most.")] = None,
     beta: Annotated[float | None, typer.Option(help="The relative gain of a value in a class, at most.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="|log| of a value's share in a class over that in the table, at most.")
+    ] = None,
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Leave rows in their order, which tells who is who; else shuffle them.")
     ] = False,
@@ -106,7 +109,7 @@ def disguise(
     trees = {} if hierarchies is None else read_hierarchies(hierarchies, values)
     kinds: Any = {"diversity": diversity, "distance": distance}
     of_sensitive = {name: tree for name, tree in trees.items() if name in roles.sensitive}
-    rules = Rules(k=k, l=diverse, c=c, t=t, alpha=alpha, beta=beta, trees=of_sensitive, **kinds)
+    rules = Rules(k=k, l=diverse, c=c, t=t, alpha=alpha, beta=beta, delta=delta, trees=of_sensitive, **kinds)
     more: dict[str, Any] = {"hierarchies": {name: tree for name, tree in trees.items() if name in roles.quasi}}
     more |= {"relaxed": relaxed, "suppression": suppression, "objective": "" if objective == "penalty" else objective}
     by = _made(method, roles, rules, more)

@@ -47,7 +47,9 @@ def left_in(table: Table, roles: Roles) -> list[str]:
     return [
         name
         for name in _without_role(table, roles)
-        if len(table) > 1 and len(np.unique(table[name].codes)) == len(table) and not _is_measured(table[name])
+        if len(table) > 1
+        and np.count_nonzero(np.bincount(table[name].codes)) == len(table)
+        and not _is_measured(table[name])
     ]
 
 

@@ -107,7 +107,7 @@ def hints(table: Table, names: Iterable[str]) -> list[str]:
     said = []
     for name in names:
         column = table[name]
-        present = [column.values[code] for code in np.unique(column.codes).tolist()]
+        present = [column.values[code] for code in np.flatnonzero(np.bincount(column.codes)).tolist()]
         there = [value for value in present if value is not None]
         texts = [value for value in there if Column.of([value]).numbers() is None]
         if texts and 2 * len(texts) < len(there):

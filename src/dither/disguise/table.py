@@ -29,6 +29,8 @@ Typed = tuple[tuple[Any, ...], Any]
 _DELIMITERS: Final = ",;\t|"
 #: Numbers beyond this are texts: their squares could not be added up.
 _LARGEST: Final = 1e140
+#: Columns that an error names.
+_LISTED: Final = 20
 #: Lines that are read or written at once.
 _LINES: Final = 1 << 16
 
@@ -244,7 +246,8 @@ class Table:
 
     def __getitem__(self, name: str) -> Column:
         if name not in self._columns:
-            raise InvalidParameter("column", name, f"one of {', '.join(self._columns)}")
+            shown, more = list(self._columns)[:_LISTED], len(self._columns) - _LISTED
+            raise InvalidParameter("column", name, f"one of {', '.join(shown)}{f' and {more} more' * (more > 0)}")
         return self._columns[name]
 
     @property
@@ -279,7 +282,10 @@ class Table:
 
     @classmethod
     def read(cls, path: Path | str) -> Table:
-        """Return the table in a .csv file with a line of names, or in a .parquet file."""
+        """Return the table in a .csv file with a line of names, or in a .parquet file.
+
+        Names lose the blanks around them; cells stay as they are.
+        """
         file = Path(path)
         if not file.is_file():
             raise InvalidParameter("file", str(path), "a file that is there")
@@ -292,7 +298,7 @@ class Table:
                 first = stream.readline()
                 stream.seek(0)
                 rows = csv.reader(stream, delimiter=max(_DELIMITERS, key=first.count)) if first else iter(())
-                return cls._of_lines(next(rows, []), rows)
+                return cls._of_lines([name.strip() for name in next(rows, [])], rows)
         except (UnicodeDecodeError, csv.Error):
             raise InvalidParameter("file", str(path), "rows of cells in UTF-8, with a line of names") from None
 
