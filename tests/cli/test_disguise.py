@@ -48,6 +48,8 @@ def test_a_file_becomes_a_disguised_one_with_a_report(here: Path) -> None:
     page = (here / "r.html").read_text()
     assert WARNING in page
     assert "Other values of k" in page
+    typed(line.replace("out.csv", "l.csv").replace("r.html", "l.html").replace("--map 4,8", "--map l=2,3"))
+    assert "Other values of l" in (here / "l.html").read_text()
     assert "with privacy" in page
     with pytest.raises(InvalidParameter, match="force"):
         typed(line)
@@ -100,6 +102,9 @@ def test_other_methods_are_reached_by_name(here: Path, method: str, quasi: str) 
         ("disguise none.csv --quasi age --k 2 -o out.csv", "is there"),
         ("disguise t.csv --quasi age --k 2 -o out.csv --map 2,4", "given with --report"),
         ("disguise t.csv --quasi age --k 2 -o out.csv --report r.html --map 2,x --identifiers name", "whole numbers"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv --report r.html --map m=2 --identifiers name", "one of k, l, t"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv --report r.html --map t=x --identifiers name", "numbers with"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv --report r.html --map 0,2 --identifiers name", "at least 1"),
         ("risk t.csv --quasi age --earlier t.csv", "given with --report"),
         ("risk t.csv --quasi age --fraction 2", "a share"),
         ("risk t.csv --quasi age --fraction 1e-300", "at most 1,000,000,000,000 people"),

@@ -194,10 +194,16 @@ def test_a_household_is_found_by_any_of_its_members() -> None:
 def test_larger_classes_tell_less_and_cost_more() -> None:
     table = Table.of({"age": list(range(32)), "ill": ["a", "b"] * 16})
     points = tradeoff(Mondrian(Roles(("age",), ("ill",)), Rules()), table, [8, 2, 2, 4])
-    assert [one.k for one in points] == [2, 4, 8]
+    assert [(one.rule, one.value) for one in points] == [("k", 2), ("k", 4), ("k", 8)]
     assert [one.marketer for one in points] == [1 / 2, 1 / 4, 1 / 8]
     assert [one.ncp for one in points] == pytest.approx([1 / 31, 3 / 31, 7 / 31])
     told = map_told(points) + uniques_told(special_uniques(table, ["age"]), None, 0.5)
-    assert (len(told.parts), told.figures["map"][0]["k"], told.figures["household"]) == (2, 2, 0.5)
+    assert (len(told.parts), told.figures["map"][0]["value"], told.figures["household"]) == (2, 2, 0.5)
     with pytest.raises(InvalidParameter, match="one or more"):
         tradeoff(Mondrian(Roles(("age",)), Rules()), table, [])
+    with pytest.raises(InvalidParameter, match="over one of k, l"):
+        tradeoff(Mondrian(Roles(("age",)), Rules()), table, [1], "m")  # type: ignore[arg-type]
+    closer = tradeoff(Mondrian(Roles(("age",), ("ill",)), Rules(k=2)), table, [0.25, 0.0, 0.5], "t")
+    assert [one.value for one in closer] == [0.0, 0.25, 0.5]
+    assert closer[0].ncp >= closer[-1].ncp
+    assert "Other values of t" in str(map_told(closer).parts[0])

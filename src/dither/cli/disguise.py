@@ -86,7 +86,10 @@ def disguise(
     ] = False,
     earlier: _Earlier = None,
     sizes: Annotated[
-        str | None, typer.Option("--map", help="For the report: other values of k to compare, such as 2,5,10,20.")
+        str | None,
+        typer.Option(
+            "--map", help="For the report: values of k to compare, such as 2,5,10,20, or of another rule: l=2,3,4."
+        ),
     ] = None,
     report: Report = None,
     force: Force = False,
@@ -120,7 +123,8 @@ def disguise(
         before = None if earlier is None else read_table(earlier, null, dates)[0]
         further = of_disguise(made, table, by, of_sensitive, before).further()
         if sizes is not None:
-            further += map_told(tradeoff(by, table, _sizes(sizes)))
+            rule, values = _mapped(sizes)
+            further += map_told(tradeoff(by, table, values, rule))
     written = {"table": str(write_whole(out, (made.table if keep_order else made.shuffled()).write))}
     if report is not None:
         written["report"] = str(write_whole(report, lambda path: write_disguised(path, made, further)))
@@ -300,12 +304,20 @@ def read_table(file: Path, null: str | None, dates: str | None) -> tuple[Table, 
     return Reading(words_of(null) or (), how).told(Table.read(file))
 
 
-def _sizes(text: str) -> list[int]:
-    """Return several values of k."""
-    words = words_of(text) or ()
-    if not all(word.isascii() and word.isdigit() and int(word) for word in words):
-        raise InvalidParameter("map", text, "whole numbers above 0, such as 2,5,10,20")
-    return [int(word) for word in words]
+def _mapped(text: str) -> tuple[Any, list[float]]:
+    """Return a rule and several values of it; of k, where none is named."""
+    from dither.disguise.tradeoff import MAPPED
+
+    name, stands, after = text.partition("=")
+    rule, words = (name.strip(), words_of(after) or ()) if stands else ("k", words_of(text) or ())
+    if rule not in MAPPED:
+        raise InvalidParameter("map", text, f"values of one of {', '.join(MAPPED)}, such as 2,5,10 or l=2,3")
+    try:
+        values = [int(word) if rule == "k" else float(word) for word in words]
+    except ValueError:
+        kind = "whole numbers" if rule == "k" else "numbers"
+        raise InvalidParameter("map", text, f"{kind} with commas between, such as 2,5,10,20 or l=2,3") from None
+    return rule, values
 
 
 def _check_earlier(earlier: Path | None, report: Path | None) -> None:

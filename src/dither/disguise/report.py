@@ -192,19 +192,21 @@ def weights_told(found: WeightedRisk) -> Further:
 
 
 def map_told(points: Sequence[Point]) -> Further:
-    """Return the R-U map: a table and a picture."""
+    """Return the R-U map over one rule: a table and a picture."""
+    rule = points[0].rule
     rows = [
-        (f"{one.k}", f"{one.ncp:.4f}", f"{one.marketer:.2%}", "" if one.right is None else f"{one.right:.1%}")
+        (f"{one.value:g}", f"{one.ncp:.4f}", f"{one.marketer:.2%}", "" if one.right is None else f"{one.right:.1%}")
         for one in points
     ]
-    lost = [one.ncp for one in points]
-    lines = [Line("rows found again", lost, [one.marketer for one in points])]
+    ordered = sorted(points, key=lambda one: one.ncp)
+    lost = [one.ncp for one in ordered]
+    lines = [Line("rows found again", lost, [one.marketer for one in ordered])]
     if all(one.right is not None for one in points):
-        lines.append(Line("values guessed right", lost, [one.right for one in points]))
+        lines.append(Line("values guessed right", lost, [one.right for one in ordered]))
     chart = line_chart("Risk against loss", lines, across=Axis("certainty penalty"), up=Axis("share"))
     part = section(
-        "Other values of k",
-        table(("k", "certainty penalty", "rows found again on average", "values guessed right"), rows),
-        figure(chart.markup(), "Each point is a k; larger ones lie further right."),
+        f"Other values of {rule}",
+        table((rule, "certainty penalty", "rows found again on average", "values guessed right"), rows),
+        figure(chart.markup(), f"Each point is a value of {rule}; those that lose more lie further right."),
     )
     return Further((part,), {"map": [one.to_dict() for one in points]})
