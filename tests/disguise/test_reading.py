@@ -17,6 +17,7 @@ import pytest
 from dither.disguise import (
     Cell,
     CMeans,
+    Hierarchy,
     KMember,
     LocalSuppression,
     Mondrian,
@@ -155,6 +156,9 @@ def test_odd_cells_have_a_stated_meaning() -> None:
     aware = datetime.datetime(2020, 1, 1, 12, tzinfo=datetime.UTC)
     assert day_of(aware) == datetime.date(2020, 1, 1).toordinal() + 0.5
     assert Column.of([None]).scale() is None
+    for values in ([], [None]):
+        with pytest.raises(InvalidParameter, match="numbers, if there are to be intervals"):
+            Hierarchy.intervals(values, [5])
     with pytest.raises(InvalidParameter, match="a sequence of one or more columns"):
         k_anonymity({"a": [1]}, "a")
     with pytest.raises(InvalidParameter, match="a sequence of names"):

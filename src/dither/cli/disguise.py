@@ -123,8 +123,8 @@ def disguise(
         before = None if earlier is None else read_table(earlier, null, dates)[0]
         further = of_disguise(made, table, by, of_sensitive, before).further()
         if sizes is not None:
-            rule, values = _mapped(sizes)
-            further += map_told(tradeoff(by, table, values, rule))
+            rule, compared = _mapped(sizes)
+            further += map_told(tradeoff(by, table, compared, rule))
     written = {"table": str(write_whole(out, (made.table if keep_order else made.shuffled()).write))}
     if report is not None:
         written["report"] = str(write_whole(report, lambda path: write_disguised(path, made, further)))

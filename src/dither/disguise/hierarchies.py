@@ -125,7 +125,7 @@ class Hierarchy:
         column = Column.of(values)
         numbers = column.numbers()
         if numbers is None:
-            offender = next(value for value in column.values if Column.of([value]).numbers() is None)
+            offender = next((value for value in column.values if Column.of([value]).numbers() is None), None)
             raise InvalidParameter("values", offender, "numbers, if there are to be intervals of them")
         lines = {}
         for value, number in zip(column.values, numbers.tolist(), strict=True):
