@@ -234,6 +234,17 @@ def test_answers_say_from_which_number_of_rows_on_a_tick_is_cut_off() -> None:
         plan_stream(wide, PureDP(2**60), released="decayed", decay="0.9999")
 
 
+@pytest.mark.parametrize(("fits", "too_little"), [(PureDP("1e-15"), PureDP("1e-19")), (ZCDP("1e-30"), ZCDP("1e-39"))])
+def test_intervals_of_ticks_by_themselves_fit_into_64_bits(fits: Any, too_little: Any) -> None:
+    """More noise than that was paid for, and could not be shown afterwards."""
+    query = stream_query(clinic_stream(persons=False), COUNT)
+    with pytest.raises(InvalidParameter, match="or lose more"):
+        plan_stream(query, too_little, released="tick")
+    widest = plan_stream(query, fits, released="tick")
+    shown = widest.presented(np.full((2, *widest.answer_shape), 2**62), 0, 1 - Fraction(1, 10**15), "")
+    assert all(low[1] < 2**62 < high[1] for low, high in zip(shown.low, shown.high, strict=True))
+
+
 def test_intervals_of_seizable_answers_fit_into_64_bits() -> None:
     """More noise than that was paid for, and could not be shown afterwards."""
     with pytest.raises(InvalidParameter, match="of noise of scale at most 1099511627776"):

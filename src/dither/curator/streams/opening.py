@@ -57,6 +57,7 @@ def opened_stream(session: Session, offer: Offer[Any], name: str) -> Stream:
     path, key = paths_of(session, name)
     if path.exists():
         book = Book(path, key)
+        offer = _as_opened(session, offer, book)
     else:
         # A refusal comes before a file.
         if _is_paid(session, name, request.digest):
@@ -65,6 +66,17 @@ def opened_stream(session: Session, offer: Offer[Any], name: str) -> Stream:
         about = {"digest": request.digest, "words": offer.words, "asked": offer.asked, "loss": offer.stated.to_dict()}
         book = Book.create(path, key, about)
     return _stream(session, offer, name, book)
+
+
+def _as_opened(session: Session, offer: Offer[Any], book: Book) -> Offer[Any]:
+    """Return the offer by which a stream was opened, where this one differs in the place of its rows alone."""
+    try:
+        about = book.about
+        is_same = placeless(about["asked"]) == placeless(offer.asked) and about["loss"] == offer.stated.to_dict()
+        return offer_again(session.dataset, about["asked"], offer.stated) if is_same else offer
+    except BaseException:
+        book.close()
+        raise
 
 
 def found_stream(session: Session, name: str, *, only_read: bool) -> Stream:
@@ -137,6 +149,16 @@ def book_paths(session: Session, kind: str, name: str) -> tuple[Path, Path]:
 def book_owner(session: Session) -> str:
     """Return what tells the books of one analyst of one data set from those of others."""
     return hashlib.sha256(json.dumps([session.account.dataset, session.account.analyst]).encode()).hexdigest()[:12]
+
+
+def placeless(record: Any) -> Any:
+    """Return encoded records without the places of tables, which another edition may change."""
+    if isinstance(record, list):
+        return [placeless(one) for one in record]
+    if not isinstance(record, dict):
+        return record
+    left_out = ("source",) if record.get("is") == "Table" else ()
+    return {name: placeless(one) for name, one in record.items() if name not in left_out}
 
 
 def _key_of(name: str) -> str:

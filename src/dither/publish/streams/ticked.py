@@ -45,6 +45,8 @@ _MOST_CELLS: Final = 2**20
 #: Up to which tick limits are said where no end is known, and a number of rows in a tick that nobody has.
 _LONG: Final = 2**20
 _MANY_ROWS: Final = 2**31
+#: Noise of a tick stays within this but for a chance of 2^-64, so that intervals of any use fit into 64 bits.
+_FARTHEST: Final = 2**58
 
 
 def _examples() -> Iterator[Example]:
@@ -104,6 +106,9 @@ class TickedAnswer(StreamAnswer):
                 raise InvalidParameter("counters", counter, rule)
             if stability_of(counter, moved) is None:
                 rule = f"for people at {moved.ticks} ticks, at least {moved.apart} apart"
+                raise InvalidParameter("counters", counter, rule)
+            if isinstance(counter, TickNoise) and counter.node.reach(2.0**-64) > _FARTHEST:
+                rule = f"of noise that stays within {_FARTHEST}; add up values in larger units, or lose more"
                 raise InvalidParameter("counters", counter, rule)
             if largest_tick(counter, 1) < moved.most:
                 # Cut off, the rows of one person alone would not be what is asked.
