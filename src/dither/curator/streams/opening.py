@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dither.curator.ledger import Receipt, Stored
 from dither.curator.offers.streams import offer_again, ticked_of
 from dither.curator.streams.book import Book
+from dither.curator.streams.instants import frame_in_utc, rows_in_utc
 from dither.curator.streams.seizable import SeizableStream
 from dither.curator.streams.stream import Stream
 from dither.data.engines import Engine, connect
@@ -225,12 +226,18 @@ def _opener(session: Session, offer: Offer[Any]) -> Callable[[Any], contextlib.A
 
 def _fed(session: Session, offer: Offer[Any], table: str, rows: Any) -> Engine:
     """Return an engine over rows that a caller gives in place of a table's."""
+    time = ticked_of(offer).arrivals.ticks.time
+    joins = any(isinstance(part, JoinPublic) for part in parts_of(ticked_of(offer).query.relation))
+    if not joins and _is_empty(rows):
+        # A frame without rows has no types but those that a library makes up.
+        rows = []
     if isinstance(rows, list | tuple):
-        if any(isinstance(part, JoinPublic) for part in parts_of(ticked_of(offer).query.relation)):
+        if joins:
             raise InvalidParameter("rows", "a list", "a frame or a file: the query joins a public table")
         only = replace(session.dataset, tables=tuple(one for one in session.dataset.tables if one.name == table))
-        # One row that is no record must not decide what becomes of the others.
-        return ReferenceEngine(only, {table: [row if isinstance(row, Mapping) else {} for row in rows]})
+        arrived = rows_in_utc(rows, only.tables[0], time)
+        # One row that is no record must not decide what becomes of the others, nor what it says that its class is.
+        return ReferenceEngine(only, {table: [row if issubclass(type(row), Mapping) else {} for row in arrived]})
     # Other private tables are not read, so that their rows need not be at hand.
     private = {one.name: None for one in session.dataset.tables if not one.is_public}
     read = session.curator.as_read(session.dataset, private)
@@ -240,7 +247,13 @@ def _fed(session: Session, offer: Offer[Any], table: str, rows: Any) -> Engine:
         return connect(_with_source(dataset, table, str(Path(rows).resolve())), folder=folder)
     # A batch of Spark's becomes a frame of this process.
     frame = rows.toPandas() if hasattr(rows, "toPandas") else rows
-    return connect(dataset, folder=folder, frames={table: frame})
+    stored = next(one for one in dataset.tables if one.name == table).column(time).stored_name
+    return connect(dataset, folder=folder, frames={table: frame_in_utc(frame, stored)})
+
+
+def _is_empty(rows: Any) -> bool:
+    """Return whether something is a frame without rows."""
+    return hasattr(rows, "columns") and hasattr(rows, "__len__") and len(rows) == 0
 
 
 def _with_source(dataset: DataSet, table: str, source: str) -> DataSet:
