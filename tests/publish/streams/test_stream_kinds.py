@@ -13,6 +13,7 @@ import pytest
 
 from dither.curator.offers.streams import offer_again, ticked_of
 from dither.curator.offers.streams import stream as offer_stream
+from dither.data import Column, Kind
 from dither.errors import HandleMisuse, InvalidParameter
 from dither.mechanisms.core.kept import converse_anew
 from dither.privacy import ZCDP, PureDP
@@ -232,6 +233,39 @@ def test_answers_say_from_which_number_of_rows_on_a_tick_is_cut_off() -> None:
     assert limit < 2**31 - 1
     with pytest.raises(InvalidParameter, match="narrower bounds, or a faster decay"):
         plan_stream(wide, PureDP(2**60), released="decayed", decay="0.9999")
+
+
+@pytest.mark.parametrize("function", ["sum", "mean", "variance"])
+@pytest.mark.parametrize("loss", [PureDP(1), ZCDP("1/200")], ids=str)
+@pytest.mark.parametrize("how", [{}, {"released": "tick"}, {"released": "decayed", "decay": "0.9"}], ids=str)
+@pytest.mark.parametrize("kind", [Kind.INTEGER, Kind.REAL], ids=str)
+def test_numbers_have_the_finest_grid_whose_noise_fits(
+    kind: Kind, how: dict[str, Any], loss: Any, function: str
+) -> None:
+    """Reals have 2^24 steps by themselves, which is more than a counter's noise takes; nothing was answered then."""
+    clinic = clinic_stream(persons=False)
+    columns = (*clinic.tables[0].columns[:-1], Column("cost", kind, lower=0, upper=1000))
+    clinic = replace(clinic, tables=(replace(clinic.tables[0], columns=columns),))
+    asked = replace(TOTAL, name="found", function=function, bounds=((0.0, 1000.0),))
+    if (function, how.get("released"), loss) == ("variance", "decayed", ZCDP("1/200")):
+        # Squares of which a decayed sum has too little room.
+        with pytest.raises(InvalidParameter, match="larger units"):
+            plan_stream(stream_query(clinic, asked), loss, **how)
+        return
+    planned = plan_stream(stream_query(clinic, asked), loss, **how)
+    assert planned.loss(1) <= loss
+    (aggregate,) = planned.query.aggregates
+    (statistic,) = planned.arrivals.statistics
+    step = Fraction(aggregate.granularity or Fraction(1000, 2**24))
+    if function != "variance":
+        # A number that fills its bounds comes back within a step of the grid, and the grid is not coarser than need be.
+        ends = [np.array([part.most]) for part in statistic.measured]
+        assert 1000 - step <= statistic.values(ends)[0] <= 1000
+    if aggregate.granularity is not None:
+        assert kind is Kind.REAL or aggregate.granularity >= 1
+        finer = replace(asked, granularity=aggregate.granularity / 4)
+        with pytest.raises(InvalidParameter, match="larger units"):
+            plan_stream(stream_query(clinic, finer), loss, **how)
 
 
 @pytest.mark.parametrize(("fits", "too_little"), [(PureDP("1e-15"), PureDP("1e-19")), (ZCDP("1e-30"), ZCDP("1e-39"))])

@@ -205,7 +205,7 @@ class Stream(Closing):
         self._refuse_closed()
         moment = datetime.datetime.now(datetime.UTC).replace(tzinfo=None) if now is None else now
         # A moment of pandas that is none equals nothing, itself included.
-        if not isinstance(moment, datetime.datetime) or moment.tzinfo is not None or moment != moment:  # noqa: PLR0124
+        if not isinstance(moment, datetime.datetime) or moment.tzinfo is not None or moment != moment:
             raise InvalidParameter("now", now, "a moment without a zone, which is read as UTC")
         ended = min(self._ticks.closed(moment), self.mechanism.most_ticks)
         end = ended if until is None else whole("until", until, least=0, most=self.mechanism.most_ticks)
