@@ -229,7 +229,8 @@ def test_answers_say_from_which_number_of_rows_on_a_tick_is_cut_off() -> None:
     few = plan_stream(stream_query(clinic_stream(persons=False), COUNT), HUGE, released="decayed", decay="1/2")
     assert not any("it is cut off" in note for note in few.notes)
     # A single row that would be cut off is refused, by its declared bounds alone.
-    wide = stream_query(clinic_stream(persons=False), replace(TOTAL, bounds=((0.0, 2.0**31 - 1),)))
+    ones = replace(TOTAL, bounds=((0.0, 2.0**31 - 1),), granularity=1.0)
+    wide = stream_query(clinic_stream(persons=False), ones)
     assert limit < 2**31 - 1
     with pytest.raises(InvalidParameter, match="narrower bounds, or a faster decay"):
         plan_stream(wide, PureDP(2**60), released="decayed", decay="0.9999")
