@@ -28,7 +28,8 @@ from typing import Any, Final
 
 from dither.curator.folder import Curator
 from dither.curator.ledger.books import Books
-from dither.curator.streams.book import Book, _Marks
+from dither.curator.streams.book import Book
+from dither.curator.streams.marks import Marks
 from dither.curator.streams.seal import Seal
 from dither.data import Column, DataSet, Kind, Table
 from dither.data.schema import FRAMES
@@ -48,7 +49,7 @@ STEPS: Final[tuple[tuple[type, str], ...]] = (
     (Book, "freeze"),
     (Book, "store"),
     (Book, "report"),
-    (_Marks, "append"),
+    (Marks, "append"),
     (Seal, "write"),
     (Books, "reserve"),
     (Books, "complete"),

@@ -33,7 +33,7 @@ def test_a_table_with_other_rows_for_every_process_keeps_its_ticks(tmp_path: Pat
 def test_a_noisy_stream_loses_an_open_tick_and_nothing_else(is_together: bool) -> None:
     """No tick is answered twice, none is free, and a tick is whole or lost."""
     tally = Tally()
-    points = [("after Book.arrive", 1), ("before Book.report", 2), ("after Book.report", 1), ("after _Marks.append", 1)]
+    points = [("after Book.arrive", 1), ("before Book.report", 2), ("after Book.report", 1), ("after Marks.append", 1)]
     with tempfile.TemporaryDirectory() as folder:
         trial(Path(folder), points, tally, Way(kept="noisy", is_together=is_together))
     assert tally.failures == []

@@ -206,7 +206,9 @@ def paid(session: Session, offer: Offer[Any], key: str, book: Book) -> Receipt:
 
 def _opener(session: Session, offer: Offer[Any]) -> Callable[[Any], contextlib.AbstractContextManager[Engine]]:
     """Return what opens the rows that a caller feeds, or those of the tables where there are none."""
-    table = ticked_of(offer).arrivals.table
+    table = ticked_of(offer).arrivals.table.name
+    # Of all that a session has, what rows in memory are read with: the same for every batch.
+    only = replace(session.dataset, tables=tuple(one for one in session.dataset.tables if one.name == table))
 
     @contextlib.contextmanager
     def opened(rows: Any) -> Iterator[Engine]:
@@ -214,7 +216,7 @@ def _opener(session: Session, offer: Offer[Any]) -> Callable[[Any], contextlib.A
             with session.opened() as engine:
                 yield engine
             return
-        engine = _fed(session, offer, table.name, rows)
+        engine = _fed(session, offer, only, rows)
         try:
             engine.check()
             yield engine
@@ -224,9 +226,9 @@ def _opener(session: Session, offer: Offer[Any]) -> Callable[[Any], contextlib.A
     return opened
 
 
-def _fed(session: Session, offer: Offer[Any], table: str, rows: Any) -> Engine:
-    """Return an engine over rows that a caller gives in place of a table's."""
-    time = ticked_of(offer).arrivals.ticks.time
+def _fed(session: Session, offer: Offer[Any], only: DataSet, rows: Any) -> Engine:
+    """Return an engine over rows that a caller gives in place of a table's, the only one of ``only``."""
+    table, time = only.tables[0].name, ticked_of(offer).arrivals.ticks.time
     joins = any(isinstance(part, JoinPublic) for part in parts_of(ticked_of(offer).query.relation))
     if not joins and _is_empty(rows):
         # A frame without rows has no types but those that a library makes up.
@@ -234,7 +236,6 @@ def _fed(session: Session, offer: Offer[Any], table: str, rows: Any) -> Engine:
     if isinstance(rows, list | tuple):
         if joins:
             raise InvalidParameter("rows", "a list", "a frame or a file: the query joins a public table")
-        only = replace(session.dataset, tables=tuple(one for one in session.dataset.tables if one.name == table))
         arrived = rows_in_utc(rows, only.tables[0], time)
         # One row that is no record must not decide what becomes of the others, nor what it says that its class is.
         return ReferenceEngine(only, {table: [row if issubclass(type(row), Mapping) else {} for row in arrived]})

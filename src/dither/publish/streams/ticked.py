@@ -183,7 +183,12 @@ class TickedAnswer(StreamAnswer):
 
     def presented(self, noisy: NDArray[np.int64], first: int, confidence: Fraction, receipt: str) -> QueryResult:
         """Return released ticks as a table: a row for each tick and group."""
-        return presented(self, noisy, first, confidence, receipt)
+        return presented(self, noisy, first, confidence, receipt, loss=self._price)
+
+    @cached_property
+    def _price(self) -> Loss:
+        """What all ticks together lose, computed once: every tick says it."""
+        return self.loss(1)
 
 
 class TickedConversation:
