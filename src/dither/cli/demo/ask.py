@@ -44,7 +44,7 @@ class Asked:
     def error(self) -> float:
         """How far an answer is off, on average."""
         off = [abs(one.count - true) for one, true in zip(self.answers, self.truth, strict=True)]
-        return sum(off) / len(off)
+        return float(sum(off) / len(off))
 
 
 def questions() -> list[tuple[str, str, str, int]]:
