@@ -41,10 +41,11 @@ from dither.publish.graphs import (
     race,
     recursive_count,
 )
+from dither.publish.graphs.copy_blocks import Copies, triangles_of
 from dither.publish.graphs.counts import star_count
 from dither.publish.graphs.degree_flow import nodes_above
 from dither.publish.graphs.flow import twice_flow
-from dither.publish.graphs.packing import PARTS, packed, triangles_of
+from dither.publish.graphs.packing import PARTS, packed
 from dither.publish.graphs.projection import projected
 from dither.publish.graphs.quick_triangles import standing_out_in_triangles
 from dither.publish.graphs.recursive_count import steps_of_bound
@@ -81,7 +82,7 @@ class Remembered:
 
     def __init__(self, graph: SimpleGraph) -> None:
         self.flow = cache(lambda bound: twice_flow(graph, bound))
-        self.packed = cache(lambda bound: packed(self.triangles(), graph.nodes, bound))
+        self.packed = cache(lambda bound: packed(self.triangles(), bound))
         self.degrees = cache(lambda bound: projected(graph, bound))
         self.above = cache(lambda bound, degrees: nodes_above(graph, bound, degrees))
         self.triangles = cache(lambda: triangles_of(graph))
@@ -92,14 +93,15 @@ class Remembered:
         for module in (chosen_edges, flow_edges, race):
             self._put(module, "twice_flow", lambda _, bound: self.flow(bound))
         for module in (chosen_triangles, quick_triangles, race):
-            self._put(module, "packed", lambda _, __, bound: self.packed(bound))
+            self._put(module, "packed", lambda _, bound: self.packed(bound))
             self._put(module, "triangles_of", lambda _: None)
         for module in (chosen_edges, chosen_degrees, chosen_stars, chosen_triangles, flow_edges, quick_triangles, race):
             self._put(module, "graph_of", lambda *_: self.graph)
-        of_edges = cache(lambda bound: packed(self.graph.edges, self.graph.nodes, bound))
+        edges = Copies.of(self.graph.edges, self.graph.nodes)
+        of_edges = cache(lambda bound: packed(edges, bound))
         self._put(recursive_count, "graph_of", lambda *_: self.graph)
         self._put(recursive_count, "triangles_of", lambda _: None)
-        self._put(recursive_count, "packed", lambda of, _, at: self.packed(at) if of is None else of_edges(at))
+        self._put(recursive_count, "packed", lambda of, at: self.packed(at) if of is None else of_edges(at))
         steps = cache(lambda pattern, pace: steps_of_bound(self.graph, pattern, pace))
         self._put(recursive_count, "steps_of_bound", lambda _, pattern, pace: steps(pattern, pace))
         standing = cache(lambda bounds: standing_out_in_triangles(self.graph, bounds))

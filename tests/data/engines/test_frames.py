@@ -25,7 +25,6 @@ from dither.data.engines.frames import prepared
 from dither.data.engines.spark import _arrow
 from dither.data.evaluation import cell
 from dither.data.reference import ReferenceEngine
-from dither.errors import EngineUnavailable
 from dither.privacy import ROW
 
 pandas: Any = pytest.importorskip("pandas")
