@@ -73,7 +73,7 @@ def whole_of(cell: Any) -> int | None:
         cell = plain(cell)
         text = cell.decode("ascii", "replace") if type(cell) is bytes else cell
         # A text is read as a cell of a column of integers is, and not as a real.
-        exact = cell_of(text, Kind.INTEGER) if type(text) is str else _exact(cell)
+        exact: Any = cell_of(text, Kind.INTEGER) if type(text) is str else _exact(cell)
         if type(exact) not in _OWN_NUMBERS or not _LEAST <= exact < -_LEAST or exact != int(exact):
             return None
         return int(exact)
