@@ -49,8 +49,8 @@ def expected_error(made: Lifted, stated: Loss, confidence: Fraction) -> str:
     if type(method) in _METHODS:
         return _guessed(made, stated) or f"not known before: {method.no_error_because}"
     if isinstance(method, DegreeTail):
-        noise = method.node.error(_HALF)
-        return f"median {noise.value:,.3g} for each number of nodes above a degree, before these are put in order"
+        middle = method.node.error(_HALF).value
+        return f"median {middle:,.3g} for each number of nodes above a degree, before these are put in order"
     moves = _moves(method)
     if moves is not None:
         ends = dict.fromkeys((method.bounds[0], method.bounds[-1]))

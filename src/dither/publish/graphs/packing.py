@@ -245,7 +245,8 @@ def _price(prices: Ints, columns: Ints, most: Ints, bound: int) -> int:
 
 def _left(prices: Ints, columns: Ints) -> Ints:
     """Return what the prices of its nodes leave of the worth of each copy."""
-    return np.maximum(_GRID - np.append(prices, 0)[columns].sum(axis=1), 0)
+    left: Ints = np.maximum(_GRID - np.append(prices, 0)[columns].sum(axis=1), 0)
+    return left
 
 
 def _share(shares: Ints, matrix: csr_matrix, bound: int) -> int:
