@@ -73,7 +73,7 @@ def last_step(nodes: int) -> int:
     """Return the last step that is drawn for a public number of nodes: of a larger bound the programme might not fit.
 
     >>> last_step(100) == len(bounds_by_step()) - 1, bounds_by_step()[last_step(2**24)]
-    (True, 47)
+    (True, 48)
     """
     return max(bisect_right(bounds_by_step(), most_bound(nodes)) - 1, 0)
 
