@@ -284,6 +284,8 @@ class RemoteSession(Session):
         told = {word: value for word, value in words.items() if value is not None and word != "only_read"}
         if not told:
             return made(self._transport, path, self._transport.get(*path).json())
+        if words.get("only_read"):
+            raise InvalidParameter("only_read", True, "left out where something is paid for; or the name alone")
         body = {"name": name, "words": write_words(told, self.dataset)}
         return made(self._transport, path, self._transport.post(*self._path, kind, body=body).json())
 
