@@ -31,7 +31,7 @@ from dither.curator.receipts import Log, PublicKey, checkpoint, read_receipt, re
 from dither.curator.receipts.checkpoint import Checkpoint
 from dither.errors import InvalidParameter
 from dither.service.witness import compared
-from tools.faults.service import COUNT, EACH, made
+from tools.faults.served import COUNT, EACH, made
 
 ORIGIN: Final = "dither/tried"
 
