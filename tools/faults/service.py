@@ -79,6 +79,12 @@ def small_disk() -> Iterator[Path]:
             subprocess.run(["umount", "-l", name], check=True)
 
 
+@contextlib.contextmanager
+def _usual_disk() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
 def fake_clock(folder: Path, file: Path) -> dict[str, str]:
     """Return the variables with which processes of Python read their clock's distance from the true one in a file."""
     file.write_text("0")
@@ -222,8 +228,7 @@ def main() -> None:
             if asked.one_key:
                 tally = run_one_key(asked.one_key, asked.workers, server=server)
             else:
-                place = small_disk() if asked.how == "disk" else tempfile.TemporaryDirectory()
-                folder = Path(stack.enter_context(place))
+                folder = stack.enter_context(small_disk() if asked.how == "disk" else _usual_disk())
                 trial = Trial(folder, asked.how, workers=asked.workers, clients=asked.clients, server=server)
                 tally = trial.run(asked.kills, 60 * asked.minutes)
         except CannotBeTried as why:

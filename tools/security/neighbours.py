@@ -256,7 +256,7 @@ def run(
         for folder in folders:
             folder.mkdir()
         sides = [Side(folder, [pair[place] for pair in pairs]) for place, folder in enumerate(folders)]
-        count, statuses, found = asyncio.run(_compare(tables, *sides, until, says=says))
+        count, statuses, found = asyncio.run(_compare(tables, sides[0], sides[1], until, says=says))
         for side in sides:
             if "kanarienvogel" in side.log.getvalue():
                 found.append("a cell stands in the log")

@@ -125,7 +125,7 @@ class RemoteStream(_Elsewhere):
         return False
 
     def release(
-        self, until: int | None = None, *, now: None = None, rows: None = None, batch: None = None
+        self, until: int | None = None, *, now: None = None, rows: Any = None, batch: str | None = None
     ) -> QueryResult:
         """Release the ticks that have ended, and return those that were not released before.
 
