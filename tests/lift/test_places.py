@@ -151,3 +151,49 @@ def test_tables_and_grids_that_do_not_fit_are_refused() -> None:
         Journeys(dataset, "points", (3,))
     with pytest.raises(InvalidParameter, match="table"):
         Journeys(dataset, "lines", (3, 3))
+
+
+def test_memory_follows_the_points_and_not_the_limits() -> None:
+    """A schema may allow each of many trips 4,096 points: what is held are the points there are."""
+    dataset = journey_data(person_unit("who"))
+    (table,) = dataset.tables
+    wide = replace(table, places=replace(table.places, points=4096))
+    source = Journeys(replace(dataset, tables=(wide,), rows=8192), "points", (3, 3))
+    rows = [point(person, "t", step, 50.5 + step, 10.5) for person in range(50) for step in range(2)]
+    found = source.read(ReferenceEngine(source.dataset, {"points": rows}))
+    assert found.cells.size == 100
+    assert found.rows(4).tolist() == [[0, 3, -1, -1]] * 50
+
+
+def test_times_of_a_journey_are_those_of_its_first_point(tmp_path: Path) -> None:
+    """Out of order, at one moment, missing: the engine and the reference agree, and a trip of one cell begins, too."""
+    dataset = journey_data(person_unit("who"))
+    (table,) = dataset.tables
+    columns = tuple(replace(one, lower=0.0, upper=10.0) if one.name == "when" else one for one in table.columns)
+    dataset = replace(dataset, tables=(replace(table, columns=columns),))
+    source = Journeys(dataset, "points", (3, 3), times=5)
+    rows = [
+        *(point(1, "a", when, 50.5 + step, 10.5) for step, when in enumerate((9.0, 5.0, 3.0))),
+        *(point(2, "a", 7.0, 50.5 + step, 10.5) for step in range(2)),
+        point(3, "a", 11.0, 50.5, 10.5),
+        point(3, "b", 10.0, 50.5, 10.5),
+        point(4, "a", None, 50.5, 10.5),
+    ]
+    wanted = [((0,), -1), ((0,), 4), ((0, 3), 3), ((6, 3, 0), 1)]
+    written(rows, tmp_path)
+    with DuckDBEngine(dataset, folder=tmp_path) as engine:
+        for read in (source.read(ReferenceEngine(dataset, {"points": rows})), source.read(engine)):
+            assert read.began is not None
+            cells = [tuple(row[row >= 0].tolist()) for row in read.rows(4)]
+            assert sorted(zip(cells, read.began.tolist(), strict=True)) == wanted
+    assert wire.decode(wire.encode(source)) == source
+    assert "times" not in wire.encode(replace(source, times=None))
+
+
+def test_trips_that_overlap_or_have_no_cell_are_refused() -> None:
+    cells = np.arange(4)
+    for starts in ([1, 2], [0, 2, 2], [0, 4], [0, 3, 1]):
+        with pytest.raises(InvalidParameter, match="rising from 0"):
+            Trips(cells, np.array(starts))
+    with pytest.raises(InvalidParameter, match="one for each trip"):
+        Trips(cells, np.array([0, 2]), np.array([1]))
