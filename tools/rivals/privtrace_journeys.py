@@ -5,6 +5,7 @@ last line is a record: the processor time, and how many states the grid has. Wha
 given to it by name: NumPy's aliases of Python's types, and names of a library that it imports and does not use here.
 """
 
+import importlib
 import json
 import sys
 import time
@@ -25,34 +26,36 @@ def stand_in() -> None:
     sys.modules["torch"], sys.modules["torch.optim"] = empty, empty.optim
 
 
+def theirs(module: str, name: str) -> Any:
+    """Return a class of the checkout."""
+    return getattr(importlib.import_module(module), name)
+
+
 def main() -> None:
     """Print one JSON record."""
     checkout, given, epsilon, written = sys.argv[1:5]
     sys.argv = sys.argv[:1]
     sys.path.insert(0, checkout)
     stand_in()
-    from config.parameter_carrier import ParameterCarrier
-    from config.parameter_setter import ParSetter
-    from data_preparation.trajectory import Trajectory
-    from data_preparation.trajectory_set import TrajectorySet
-    from discretization.get_discretization import DisData
-    from generator.state_trajectory_generation import StateGeneration
-    from generator.to_real_translator import RealLocationTranslator
-    from primarkov.build_markov_model import ModelBuilder
-
-    carrier = ParameterCarrier(ParSetter().set_up_args(epsilon=float(epsilon)))
-    trips = TrajectorySet()
+    carrier = theirs("config.parameter_carrier", "ParameterCarrier")(
+        theirs("config.parameter_setter", "ParSetter")().set_up_args(epsilon=float(epsilon))
+    )
+    trips = theirs("data_preparation.trajectory_set", "TrajectorySet")()
+    trip = theirs("data_preparation.trajectory", "Trajectory")
     for line in Path(given).read_text(encoding="ascii").splitlines()[1::2]:
-        one = Trajectory()
+        one = trip()
         points = line.removeprefix(">0:").strip(";").split(";")
         one.trajectory_array = np.array([[float(end) for end in point.split(",")] for point in points])
         trips.add_trajectory(one)
+    builder = theirs("primarkov.build_markov_model", "ModelBuilder")
     started = time.process_time()
-    grid = DisData(carrier).get_discrete_data(trips)
-    model = ModelBuilder(carrier).build_model(grid, trips)
-    model = ModelBuilder(carrier).filter_model(trips, grid, model)
-    states = StateGeneration(carrier).generate_tra(model)
-    drawn = RealLocationTranslator(carrier).translate_trajectories(grid, states)
+    grid = theirs("discretization.get_discretization", "DisData")(carrier).get_discrete_data(trips)
+    model = builder(carrier).build_model(grid, trips)
+    model = builder(carrier).filter_model(trips, grid, model)
+    states = theirs("generator.state_trajectory_generation", "StateGeneration")(carrier).generate_tra(model)
+    drawn = theirs("generator.to_real_translator", "RealLocationTranslator")(carrier).translate_trajectories(
+        grid, states
+    )
     spent = time.process_time() - started
     with Path(written).open("w", encoding="ascii") as stream:
         for points in drawn:

@@ -60,7 +60,8 @@ class Grids:
         plane, side = self.planes[level], 2**level
         row, column = np.divmod(np.arange(plane.cells), plane.columns)
         rows = np.minimum(row * side + side // 2, self.plane.rows - 1)
-        return rows * self.plane.columns + np.minimum(column * side + side // 2, self.plane.columns - 1)
+        columns = np.minimum(column * side + side // 2, self.plane.columns - 1)
+        return np.asarray(rows * self.plane.columns + columns, dtype=np.int64)
 
     def finest(self, before: Ints, after: Ints) -> Ints:
         """Return the finest level on which two cells are neighbours or the same one; the number of levels for none."""
