@@ -39,7 +39,7 @@ _WORTH: Final = 0.5
 
 def _examples() -> Iterator[Example]:
     weight = Geometric(scale=2 * WHOLE)
-    parts = {"trips": Geometric(scale=2), "speeds": weight, "first": weight, "second": weight}
+    parts: dict[str, Any] = {"trips": Geometric(scale=2), "speeds": weight, "first": weight, "second": weight}
     yield Example(GridJourneys(shape=(3, 3), length=4, most=8, levels=2, **parts), SOME_JOURNEYS, journey_pairs())
 
 

@@ -102,8 +102,8 @@ def plan_journeys(
     def present(out: Any, confidence: Fraction) -> QueryResult:
         rows = np.asarray(out, dtype=np.int64)
         began = None if source.began is None else (rows[:, 0], source.began.labels)
-        notes = (f"{len(rows):,} journeys, by the method {chosen}", _counted(made.method, len(rows), drawn, confidence))
-        notes += (_MADE, "a point is the middle of its cell", _NO_LAW)
+        said = (f"{len(rows):,} journeys, by the method {chosen}", _counted(made.method, len(rows), drawn, confidence))
+        notes = (*said, _MADE, "a point is the middle of its cell", _NO_LAW)
         return _table(made, declared(table), shape, rows if began is None else rows[:, 1:], confidence, notes, began)
 
     return JourneyPlan(made, cells, present)

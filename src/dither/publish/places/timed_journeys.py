@@ -149,7 +149,7 @@ class TimedJourneys(Composed[Any, Ints]):
         law = non_negative_with_total(noisy.ravel(), total).reshape(noisy.shape)
         reached = np.cumsum(law + noise_scale(self.begun) * overall / total, axis=1)[block]
         points = Settled(noisy).random(block.size) * reached[:, -1]
-        return np.minimum((reached <= points[:, None]).sum(axis=1), self.times - 1)
+        return np.asarray(np.minimum((reached <= points[:, None]).sum(axis=1), self.times - 1), dtype=np.int64)
 
 
 def beginnings(began: Ints, origins: Ints, blocks: Ints, plane: Plane, shape: Any) -> Ints:
