@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from dither.data import Aggregated, Column, Kind, Table, wire
+from dither.data.columns import ColumnRows
 from dither.data.engines.duckdb import DuckDBEngine
 from dither.data.places.trips import Trips
 from dither.data.reference import ReferenceEngine
@@ -127,6 +128,18 @@ def test_odd_answers_of_an_engine_are_left_out() -> None:
     answer = Aggregated(tuple(keys), tuple((1,) for _ in keys))
     assert as_sets(source.trips_of(answer)) == [(4, 5, 3)]
     assert source.trips_of(Aggregated((), ())).starts.size == 0
+
+
+def test_a_column_of_times_that_an_engine_leaves_out_is_all_null() -> None:
+    dataset = journey_data(person_unit("who"))
+    (table,) = dataset.tables
+    columns = tuple(replace(one, lower=0.0, upper=10.0) if one.name == "when" else one for one in table.columns)
+    source = Journeys(replace(dataset, tables=(replace(table, columns=columns),)), "points", (3, 3), times=5)
+    keys = ColumnRows([np.array([1, 1]), ["a", "b"], None, np.array([3, 4])], 2)
+    found = source.trips_of(Aggregated(keys, ColumnRows([np.ones(2, dtype=np.int64)], 2)))
+    assert as_sets(found) == [(3,), (4,)]
+    assert found.began is not None
+    assert found.began.tolist() == [-1, -1]
 
 
 def test_journeys_of_an_owner_are_refused() -> None:

@@ -151,7 +151,7 @@ class Journeys(Source[Trips]):
         place = np.arange(numbers.size) - starts[np.cumsum(is_new) - 1]
         kept = place < self.points
         # A trip has a first point, which is kept: none becomes empty.
-        began = None if self.began is None else self.began.of(times)[is_cell][sort][starts]
+        began = None if self.began is None else self.began.of(times, length)[is_cell][sort][starts]
         return Trips(numbers[kept], np.flatnonzero(place[kept] == 0), began)
 
     def moves(self) -> dict[Distance, Fraction]:

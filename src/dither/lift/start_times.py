@@ -38,7 +38,7 @@ class StartTimes:
 
     >>> StartTimes(Column("time", Kind.TIMESTAMP), 4).labels
     ['00:00', '06:00', '12:00', '18:00']
-    >>> StartTimes(Column("minute", Kind.INTEGER, lower=0, upper=60), 3).of([0, 19, 20, 60, 61, None]).tolist()
+    >>> StartTimes(Column("minute", Kind.INTEGER, lower=0, upper=60), 3).of([0, 19, 20, 60, 61, None], 6).tolist()
     [0, 0, 1, 2, -1, -1]
 
     """
@@ -62,14 +62,15 @@ class StartTimes:
     def _ends(self) -> tuple[float, float]:
         return _number(self.column.lower), _number(self.column.upper)
 
-    def of(self, moments: Values) -> NDArray[np.int64]:
+    def of(self, moments: Values, length: int) -> NDArray[np.int64]:
         """Return the part in which each moment lies, -1 for none: a function of that moment.
 
         Args:
             moments: microseconds since 1970 for timestamps, days since then for dates, else the numbers themselves.
+            length: how many there are; all of them are NULL where there is no column.
 
         """
-        found = np.full(0 if moments is None else len(moments), -1, dtype=np.int64)
+        found = np.full(length, -1, dtype=np.int64)
         if moments is None:
             return found
         if isinstance(moments, np.ndarray) and moments.dtype.kind in "iuf":

@@ -65,27 +65,27 @@ def test_parts_of_the_day_are_those_of_the_calendar() -> None:
     moments += [datetime.datetime(2026, 3, 25), datetime.datetime(1969, 12, 31, 23, 59, 59, 999999)]
     numbers = [(moment - start) // datetime.timedelta(microseconds=1) for moment in moments]
     hours = StartTimes(Column("time", Kind.TIMESTAMP), 24)
-    assert hours.of(numbers).tolist() == [moment.hour for moment in moments]
-    assert hours.of(np.array(numbers)).tolist() == [moment.hour for moment in moments]
+    assert hours.of(numbers, len(numbers)).tolist() == [moment.hour for moment in moments]
+    assert hours.of(np.array(numbers), len(numbers)).tolist() == [moment.hour for moment in moments]
     masked = np.ma.masked_array(np.array(numbers), mask=np.arange(len(numbers)) == 0)
-    assert hours.of(masked).tolist()[:2] == [-1, moments[1].hour]
+    assert hours.of(masked, len(numbers)).tolist()[:2] == [-1, moments[1].hour]
     assert hours.labels[7] == "07:00"
 
 
 @pytest.mark.parametrize("odd", [None, "x", True, 2**63, 10**30, float("nan"), float("inf"), -1.0, 10.5])
 def test_what_is_no_time_begins_in_no_part(odd: Any) -> None:
     parts = StartTimes(Column("minute", Kind.REAL, lower=0.0, upper=10.0), 5)
-    assert parts.of([odd, 10.0]).tolist() == [-1, 4]
+    assert parts.of([odd, 10.0], 2).tolist() == [-1, 4]
     if isinstance(odd, float):
-        assert parts.of(np.array([odd, 0.0])).tolist() == [-1, 0]
-    assert parts.of(None).tolist() == []
+        assert parts.of(np.array([odd, 0.0]), 2).tolist() == [-1, 0]
+    assert parts.of(None, 3).tolist() == [-1, -1, -1]
 
 
 def test_parts_of_dates_and_numbers_lie_between_the_bounds() -> None:
     march = Column("day", Kind.DATE, lower=datetime.date(2026, 3, 1), upper=datetime.date(2026, 3, 31))
     days = StartTimes(march, 3)
     first = (datetime.date(2026, 3, 1) - datetime.date(1970, 1, 1)).days
-    assert days.of([first - 1, first, first + 10, first + 30, first + 31]).tolist() == [-1, 0, 1, 2, -1]
+    assert days.of([first - 1, first, first + 10, first + 30, first + 31], 5).tolist() == [-1, 0, 1, 2, -1]
     assert days.labels == ["2026-03-01", "2026-03-11", "2026-03-21"]
     assert StartTimes(Column("km", Kind.INTEGER, lower=0, upper=100), 4).labels == [0.0, 25.0, 50.0, 75.0]
 
