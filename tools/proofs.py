@@ -64,6 +64,8 @@ ROOMS = (
     "dither.data.place_tables",
     "dither.data.graph_relations",
     "dither.data.places.box",
+    "dither.data.places.extent",
+    "dither.data.places.region_map",
     "dither.data.places.projection",
 )
 #: Modules that carry no step of a proof and are handed neither data nor releases: how things are declared and written.

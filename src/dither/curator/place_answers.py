@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dither.data.places.regions import geojson_tree
 from dither.data.schema import Table
 from dither.lift.places import declared
+from dither.publish.places.by_region import RegionCounts, RegionFile
+from dither.publish.places.region_planning import REGIONS, Areas
 from dither.publish.places.shown import FLOWS, HEATMAP, JOURNEYS, PlaceMap
 from dither.publish.queries import QueryResult
 
@@ -25,9 +28,25 @@ class PlaceAnswers:
         """Release how many positions lie in each cell of a grid: ``grid`` cells along each side, or two numbers."""
         return self._map(HEATMAP, self._counts(HEATMAP, grid=grid, **options))
 
-    def flows(self, *, grid: Any = None, **options: Any) -> PlaceMap:
-        """Release how many trips lead from each zone, or cell of a grid, to each other."""
-        return self._map(FLOWS, self._counts(FLOWS, grid=grid, **options))
+    def regions(self, regions: Any, *, named: str = "name", **options: Any) -> RegionCounts:
+        """Release how many positions lie in each public region: ``regions`` is GeoJSON, a path, a text or an object."""
+        places = declared(self._table)
+        file = RegionFile.read(regions, places, name=named)
+        return RegionCounts(self._counts(REGIONS, regions=file.tree, named=named, **options), file, places)
+
+    def flows(self, *, grid: Any = None, regions: Any = None, **options: Any) -> PlaceMap:
+        """Release how many trips lead from each zone, cell of a grid, or public region, to each other.
+
+        ``regions`` are polygons as GeoJSON; or, where zones are declared, the region of every zone by its name.
+        """
+        places = declared(self._table)
+        if regions is None or places.zones:
+            return self._map(FLOWS, self._counts(FLOWS, grid=grid, regions=regions, **options))
+        tree = geojson_tree(regions)
+        drawn = {name: options[name] for name in ("named", "within") if name in options}
+        areas = Areas.read(tree, places, grid=grid, are_trips=True, **drawn)
+        result = self._counts(FLOWS, grid=grid, regions=tree, **options)
+        return PlaceMap(result, FLOWS, places, areas.middles(places))
 
     def synthesize(self, *, grid: Any = None, length: int | None = None, **options: Any) -> PlaceMap:
         """Release synthetic journeys, as points in order; ``length``: how many cells of a journey count."""
@@ -37,4 +56,4 @@ class PlaceAnswers:
         return PlaceMap(result, kind, declared(self._table))
 
     def __repr__(self) -> str:
-        return f"<places of {self._table.name}: heatmap, flows, synthesize>"
+        return f"<places of {self._table.name}: heatmap, regions, flows, synthesize>"

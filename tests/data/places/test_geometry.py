@@ -252,11 +252,9 @@ def test_a_common_border_belongs_to_exactly_one_side() -> None:
     assert (both[0] ^ both[1])[flat[1] < 20].all()
 
 
-def test_cells_become_regions() -> None:
-    grid = CellGrid(_PLANE, 2, 2)
+def test_numbers_are_names_too() -> None:
     regions = read_regions(collection(feature("west", ring(0, 0, 10, 20)), feature(7, ring(10, 0, 20, 10))), _PLANE)
     assert regions.names == ("west", "7")
-    assert regions.of_cells(grid).tolist() == [0, 1, 0, -1]
 
 
 @pytest.mark.parametrize(
@@ -271,6 +269,10 @@ def test_cells_become_regions() -> None:
         (collection(feature("a", [["x"]])), "longitude"),
         (collection(feature("a", ring(0, 0, float("nan"), 1))), "longitudes"),
         (collection("a"), "property"),
+        (collection(feature("half \ud800", ring(0, 0, 1, 1))), "Unicode"),
+        (collection(feature("", ring(0, 0, 1, 1))), "property"),
+        (collection(feature("a" * 300, ring(0, 0, 1, 1))), "Unicode"),
+        (collection(feature("a", kind="MultiPolygon")), "one or more rings"),
         ("{", "GeoJSON"),
         ("no/such/file", "file"),
     ],

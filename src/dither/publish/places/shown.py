@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -38,12 +38,14 @@ class PlaceMap:
         result: the released table.
         kind: "heatmap", "flows" or "journeys".
         places: what is public about the positions.
+        middles: of flows between public regions, where each of them lies.
 
     """
 
     result: QueryResult
     kind: str
     places: Places
+    middles: Mapping[str, tuple[float, float]] | None = None
 
     @property
     def ground(self) -> Ground:
@@ -140,6 +142,9 @@ class PlaceMap:
 
     def _flows(self) -> list[Line]:
         """Return a line from where trips began to where they ended, for each row; refuse zones, which have no place."""
+        if self.middles is not None:
+            named = [self.result.column(name) for name in self.result.names[:2]]
+            return [[self.middles[str(one)], self.middles[str(other)]] for one, other in zip(*named, strict=True)]
         if len(self.result.names) != _FLOW_COLUMNS or not self.places.box:
             raise InvalidParameter("map", self.kind, "of positions: zones have none, so there is no map of them")
         ends = [np.array(self.result.column(name), dtype=np.float64).tolist() for name in self.result.names[:4]]
@@ -199,20 +204,16 @@ class PlaceMap:
             levels: of contour lines.
 
         """
-        chart = self.chart(title=title, levels=levels)
-        notes = [note(words) for words in (*self.result.notes, f"Receipt: {self.result.receipt}")]
-        return page(chart.title, figure(chart.markup()), *notes)
+        return map_page(self.chart(title=title, levels=levels), self.result)
 
     def save(self, path: Path | str, *, levels: Sequence[Any] = ()) -> Path:
         """Write the map to a file ending in .geojson, .html or .svg, and return its path."""
-        target = page_target(path, option="path", endings=ENDINGS)
-        kind = target.suffix.lower()
-        if kind == ".geojson":
-            text = json.dumps(self.geojson(levels=levels), allow_nan=False)
-        else:
-            text = self.page(levels=levels) if kind == ".html" else self.chart(levels=levels).svg()
-        target.write_text(text, encoding="utf-8")
-        return target
+        return save_map(
+            path,
+            lambda: self.geojson(levels=levels),
+            lambda: self.page(levels=levels),
+            lambda: self.chart(levels=levels).svg(),
+        )
 
     def _repr_svg_(self) -> str:
         """Show the map in a notebook."""
@@ -220,6 +221,35 @@ class PlaceMap:
 
     def __str__(self) -> str:
         return str(self.result)
+
+
+def map_page(chart: Chart, result: QueryResult) -> str:
+    """Return an HTML page with a map and what is known about its release; it needs no network.
+
+    Args:
+        chart: the map.
+        result: what was released.
+
+    """
+    notes = [note(words) for words in (*result.notes, f"Receipt: {result.receipt}")]
+    return page(chart.title, figure(chart.markup()), *notes)
+
+
+def save_map(path: Path | str, tree: Callable[[], Any], page_of: Callable[[], str], svg: Callable[[], str]) -> Path:
+    """Write a map to a file ending in .geojson, .html or .svg, and return its path.
+
+    Args:
+        path: of the file.
+        tree: makes the map as GeoJSON.
+        page_of: makes a page of it.
+        svg: makes a picture.
+
+    """
+    target = page_target(path, option="path", endings=ENDINGS)
+    kind = target.suffix.lower()
+    text = json.dumps(tree(), allow_nan=False) if kind == ".geojson" else (page_of if kind == ".html" else svg)()
+    target.write_text(text, encoding="utf-8")
+    return target
 
 
 def _point(first: float, second: float) -> list[float]:
