@@ -95,10 +95,17 @@ def test_a_town_is_mapped_and_walked(tmp_path: Path, monkeypatch: pytest.MonkeyP
     lines = [line.split(",") for line in Path("counted.csv").read_text().splitlines()[1:]]
     assert [(line[0], round(float(line[1]))) for line in lines] == [("south", 80), ("north", 80)]
     run(*counted, "-o", "counted.svg")
+    stops = ("places", "town", "stops", "--epsilon", "10000", "--count", "4")
+    assert "would cost epsilon = 10000" in run(*stops, "--quote")
+    run(*stops, "-o", "stops.geojson")
+    points = json.loads(Path("stops.geojson").read_text())["features"]
+    assert len(points) == 4
+    assert all(abs(point["geometry"]["coordinates"][0] - 13.025) < 0.002 for point in points)
+    run(*stops, "-o", "stops.html")
     run("places", "town", "synthesize", *exactly, "-o", "trips.csv")
     assert len(Path("trips.csv").read_text().splitlines()) == 161
     refusals = (
-        (["nowhere"], "one of heatmap, contour, regions, flows, synthesize"),
+        (["nowhere"], "one of heatmap, contour, regions, flows, stops, synthesize"),
         (["contour"], "levels must be given"),
         (["flows"], "rows are trips"),
         (["heatmap", "--levels", "0"], "above 0"),
@@ -106,6 +113,9 @@ def test_a_town_is_mapped_and_walked(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["heatmap", "--grid", "9y"], "such as 64x48"),
         (["heatmap", "--length", "3"], "left out for heatmap"),
         (["heatmap", "--cell", "1"], "cell must be larger"),
+        (["heatmap", "--count", "3"], "left out for heatmap"),
+        (["stops", "--grid", "3"], "left out for stops"),
+        (["stops", "--count", "0"], "n_clusters"),
         (["synthesize", "--cell", "3"], "left out for synthesize"),
         (["synthesize", "--levels", "3"], "left out for synthesize"),
         (["heatmap", "-o", "map.tif"], "ending in"),

@@ -35,18 +35,20 @@ from dither.publish.places.by_region import RegionCounts, RegionFile
 from dither.publish.places.contours import checked_levels
 from dither.publish.places.planning import FLOWS, HEATMAP
 from dither.publish.places.region_planning import REGIONS, Areas
-from dither.publish.places.shown import ENDINGS, JOURNEYS, PlaceMap
+from dither.publish.places.shown import ENDINGS, JOURNEYS, STOPS, PlaceMap
 from dither.publish.queries import QueryResult
 
 _TABLES = (".csv", ".parquet", ".json")
 _CONTOUR = "contour"
 _SYNTHESIZE = "synthesize"
-_WISHES = (HEATMAP, _CONTOUR, REGIONS, FLOWS, _SYNTHESIZE)
+#: For which wishes an option has a meaning; for all counts where nothing is said.
+_MEANT = {"length": (JOURNEYS,), "most": (JOURNEYS,), "count": (STOPS,), "grid": (HEATMAP, REGIONS, FLOWS, JOURNEYS)}
+_WISHES = (HEATMAP, _CONTOUR, REGIONS, FLOWS, STOPS, _SYNTHESIZE)
 
 
 def places(
     dataset: DataSetName,
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="heatmap, contour, regions, flows or synthesize.")],
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="heatmap, contour, regions, flows, stops or synthesize.")],
     table: Annotated[
         str | None, typer.Option(help="The table that declares places; may be left out where there is one.")
     ] = None,
@@ -75,11 +77,12 @@ def places(
         int | None, typer.Option(help="Of synthetic journeys: how many cells of a journey count.")
     ] = None,
     most: Annotated[int | None, typer.Option(help="Of synthetic journeys: how many are drawn at most.")] = None,
+    count: Annotated[int | None, typer.Option(help="Of stops: how many are looked for. By default 8.")] = None,
     method: Annotated[
         str,
         typer.Option(
             help="auto; of counts a method for tables of two columns, see dither catalog; of synthetic journeys walks, "
-            "markov or prefix-tree."
+            "markov or prefix-tree; of stops an algorithm for clusters, such as refined or lloyd."
         ),
     ] = "auto",
     out: Annotated[
@@ -97,7 +100,7 @@ def places(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Release a heat map, contour lines, counts by region, flows or synthetic journeys of declared places."""
+    """Release a heat map, contour lines, counts by region, flows, stops or synthetic journeys of declared places."""
     if what not in _WISHES:
         raise InvalidParameter("what", what, f"one of {', '.join(_WISHES)}")
     wanted = _levels(what, levels)
@@ -113,17 +116,22 @@ def places(
             "key": charged.key,
             "table": found.name,
         }
-        asked |= {"method": method, "grid": _grid(grid)}
+        given_grid = _grid(grid)
         if regions is not None and wanted:
             raise InvalidParameter("levels", levels, "left out where regions are given")
         area_file = _AreaFile(what, regions, named, within)
-        areas, counted_by = area_file.read(declared(found), asked["grid"])
-        kind = {FLOWS: FLOWS, _SYNTHESIZE: JOURNEYS, REGIONS: REGIONS}.get(what, HEATMAP)
-        _left_out(what, kind == JOURNEYS, {"length": length, "most": most}, {"cell": cell})
+        areas, counted_by = area_file.read(declared(found), given_grid)
+        kind = {FLOWS: FLOWS, _SYNTHESIZE: JOURNEYS, REGIONS: REGIONS, STOPS: STOPS}.get(what, HEATMAP)
+        given: dict[str, Any] = {"length": length, "most": most, "count": count, "cell": cell, "grid": grid}
+        for name, value in given.items():
+            if value is not None and kind not in _MEANT.get(name, (HEATMAP, REGIONS, FLOWS)):
+                raise InvalidParameter(name, value, f"left out for {what}")
         if kind == JOURNEYS:
-            offer = session.offer.place_journeys(length=length, most=most, **asked)
+            offer = session.offer.place_journeys(length=length, most=most, method=method, grid=given_grid, **asked)
+        elif kind == STOPS:
+            offer = session.offer.place_stops(8 if count is None else count, algorithm=method, **asked)
         else:
-            offer = session.offer.place_counts(kind, cell=cell, **asked, **counted_by)
+            offer = session.offer.place_counts(kind, cell=cell, method=method, grid=given_grid, **asked, **counted_by)
         if is_quoted:
             ask.say_price(session.quote(offer), as_json=as_json)
             bound = None if as_json or kind not in (HEATMAP, REGIONS) else offer.mechanism.error("0.95")
@@ -140,7 +148,7 @@ def places(
             if out is not None:
                 _save(shown, out, wanted, only_lines=what == _CONTOUR)
                 note(f"wrote {out}")
-            is_sorted = kind != JOURNEYS and not as_json
+            is_sorted = kind not in (JOURNEYS, STOPS) and not as_json
             ask.show(_fullest_first(shown.result) if is_sorted else shown.result, as_json=as_json)
 
 
@@ -162,7 +170,7 @@ def _levels(what: str, given: str | None) -> tuple[float, ...]:
         if what == _CONTOUR:
             raise InvalidParameter("levels", None, "given for contour lines: counts in a cell, such as 10,50,200")
         return ()
-    if what in (REGIONS, FLOWS, _SYNTHESIZE):
+    if what in (REGIONS, FLOWS, STOPS, _SYNTHESIZE):
         raise InvalidParameter("levels", given, f"left out for {what}")
     try:
         numbers = [float(part) for part in given.split(",")]
@@ -226,13 +234,6 @@ def _deliver_regions(areas: RegionFile, shown: PlaceMap, out: Path | None, *, as
     if out is not None:
         note(f"wrote {out}")
     ask.show(counted, as_json=as_json)
-
-
-def _left_out(what: str, is_drawn: bool, of_journeys: dict[str, Any], of_counts: dict[str, Any]) -> None:
-    """Refuse what has no meaning for a wish."""
-    for name, value in (of_counts if is_drawn else of_journeys).items():
-        if value is not None:
-            raise InvalidParameter(name, value, f"left out for {what}")
 
 
 def _grid(given: str | None) -> Any:

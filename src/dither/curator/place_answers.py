@@ -10,7 +10,7 @@ from dither.data.schema import Table
 from dither.lift.places import declared
 from dither.publish.places.by_region import RegionCounts, RegionFile
 from dither.publish.places.region_planning import REGIONS, Areas
-from dither.publish.places.shown import FLOWS, HEATMAP, JOURNEYS, PlaceMap
+from dither.publish.places.shown import FLOWS, HEATMAP, JOURNEYS, STOPS, PlaceMap
 from dither.publish.queries import QueryResult
 
 
@@ -21,8 +21,14 @@ class PlaceAnswers:
     ``method``. Maps can be drawn, saved as GeoJSON or as a page, and have contour lines, at no further cost.
     """
 
-    def __init__(self, counts: Callable[..., QueryResult], journeys: Callable[..., QueryResult], table: Table) -> None:
-        self._counts, self._journeys, self._table = counts, journeys, table
+    def __init__(
+        self,
+        counts: Callable[..., QueryResult],
+        journeys: Callable[..., QueryResult],
+        stops: Callable[..., QueryResult],
+        table: Table,
+    ) -> None:
+        self._counts, self._journeys, self._stops, self._table = counts, journeys, stops, table
 
     def heatmap(self, *, grid: Any = None, **options: Any) -> PlaceMap:
         """Release how many positions lie in each cell of a grid: ``grid`` cells along each side, or two numbers."""
@@ -52,8 +58,15 @@ class PlaceAnswers:
         """Release synthetic journeys, as points in order; ``length``: how many cells of a journey count."""
         return self._map(JOURNEYS, self._journeys(grid=grid, length=length, **options))
 
+    def stops(self, count: int, **options: Any) -> PlaceMap:
+        """Release where people stop: the centres of ``count`` clusters of positions, and about how many rows each has.
+
+        Takes ``algorithm`` in place of ``method``.
+        """
+        return self._map(STOPS, self._stops(count, **options))
+
     def _map(self, kind: str, result: QueryResult) -> PlaceMap:
         return PlaceMap(result, kind, declared(self._table))
 
     def __repr__(self) -> str:
-        return f"<places of {self._table.name}: heatmap, regions, flows, synthesize>"
+        return f"<places of {self._table.name}: heatmap, regions, flows, stops, synthesize>"

@@ -8,7 +8,7 @@ from typing import Any
 
 from dither.data import wire
 from dither.data.schema import DataSet
-from dither.errors import InvalidParameter
+from dither.errors import InvalidParameter, MissingExtra
 from dither.exact import Number, probability
 from dither.lift.offer import Offer
 from dither.lift.stored import LARGEST_ANSWER, check_length
@@ -159,3 +159,59 @@ def place_journeys(
 
     words = f"synthetic journeys like {found.name}"
     return Offer("places", words, planned.mechanism, asked, stated, present, QueryResult.stored, key)
+
+
+def place_stops(
+    dataset: DataSet,
+    count: int,
+    table: str | None = None,
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    loss: Loss | None = None,
+    algorithm: str = "auto",
+    key: str | None = None,
+) -> Offer[QueryResult]:
+    """Offer where people stop: the centres of clusters of positions, and about how many rows each has.
+
+    Args:
+        dataset: the schema.
+        count: how many clusters there are.
+        table: which declares positions; may be left out where there is one.
+        epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
+        algorithm: of ``dither.learn.KMeans``.
+        key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
+
+    """
+    from dither.learn.lifting import plan_fit
+    from dither.lift.places import counted_rows, declared, places_table
+    from dither.mechanisms.core.spec import digest
+    from dither.publish.places.stops import present_stops, square_bounds
+
+    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+    found = places_table(dataset, table)
+    places = declared(found)
+    if not places.at:
+        raise InvalidParameter("table", found.name, "a table that declares positions: this one has zones")
+    try:
+        from dither.learn import KMeans
+    except ImportError:
+        raise MissingExtra("clusters", "ml") from None
+    estimator = KMeans(count, loss=stated, bounds=square_bounds(places), algorithm=algorithm)
+    planned = plan_fit(dataset, counted_rows(dataset, found), estimator, features=places.at)
+    asked = {
+        "what": "stops",
+        "source": wire.encode(planned.mechanism.source),
+        "mechanism": digest(planned.mechanism.method),
+    }
+
+    def present(out: Any) -> bytes:
+        shown = present_stops(places, out.places, out.weights.values, planned.mechanism)
+        return shown.stored_within(LARGEST_ANSWER)[1].encode()
+
+    words = f"stops of {found.name}"
+    return Offer("places", words, planned.mechanism, asked, planned.stated, present, QueryResult.stored, key)

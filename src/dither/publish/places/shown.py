@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +21,7 @@ from dither.pages.page import figure, note, page, page_target
 from dither.publish.places.contours import Line, checked_levels, contour_lines
 from dither.publish.queries import QueryResult
 
-HEATMAP, FLOWS, JOURNEYS = "heatmap", "flows", "journeys"
+HEATMAP, FLOWS, JOURNEYS, STOPS = "heatmap", "flows", "journeys", "stops"
 ENDINGS: Final = (".geojson", ".html", ".svg")
 #: A flow is drawn as a line; more than this many would hide each other.
 _MOST_FLOWS: Final = 400
@@ -36,7 +37,7 @@ class PlaceMap:
 
     Args:
         result: the released table.
-        kind: "heatmap", "flows" or "journeys".
+        kind: "heatmap", "flows", "journeys" or "stops".
         places: what is public about the positions.
         middles: of flows between public regions, where each of them lies.
 
@@ -116,11 +117,18 @@ class PlaceMap:
             drawn = [Lines(f"{level:g} in a cell", lines) for level, lines in self._lines(levels).items()]
         elif self.kind == FLOWS:
             drawn = self._flow_lines()
+        elif self.kind == STOPS:
+            drawn = [Lines("stops, larger where there are more", self._circles(), width=2.0)]
         else:
             drawn = [Lines("journeys", [line for _, line in self._journeys()][:_MOST_JOURNEYS], width=0.6)]
         words = (
             title
-            or {HEATMAP: "Where people are", FLOWS: "From where to where", JOURNEYS: "Synthetic journeys"}[self.kind]
+            or {
+                HEATMAP: "Where people are",
+                FLOWS: "From where to where",
+                JOURNEYS: "Synthetic journeys",
+                STOPS: "Where people stop",
+            }[self.kind]
         )
         chart = ground_map(words, self.ground, cells=cells, shown=Axis("count"), lines=drawn)
         return chart.captioned(f"Released with {self.result.loss}, for {self.result.unit}.")
@@ -149,6 +157,24 @@ class PlaceMap:
             raise InvalidParameter("map", self.kind, "of positions: zones have none, so there is no map of them")
         ends = [np.array(self.result.column(name), dtype=np.float64).tolist() for name in self.result.names[:4]]
         return [[(row[0], row[1]), (row[2], row[3])] for row in zip(*ends, strict=True)]
+
+    def _spots(self) -> list[tuple[float, float, float]]:
+        """Return the coordinates of stops, and their counts."""
+        columns = (np.array(self.result.column(name), dtype=np.float64).tolist() for name in self.result.names[1:4])
+        return list(zip(*columns, strict=True))
+
+    def _circles(self) -> list[Line]:
+        """Return a ring around each stop, whose area grows with its count; rings end at the edges of the map."""
+        (south, north), (west, east) = self.places.sides
+        largest = max((count for _, _, count in self._spots()), default=0.0)
+        turns = [2 * math.pi * part / 24 for part in range(25)]
+        rings = []
+        for up, along, count in self._spots():
+            reach = 0.005 + 0.025 * math.sqrt(count / largest if largest > 0 else 0.0)
+            high = reach * 560 / self.ground.height * (north - south)
+            ring = [(up + high * math.sin(turn), along + reach * (east - west) * math.cos(turn)) for turn in turns]
+            rings.append([(min(max(y, south), north), min(max(x, west), east)) for y, x in ring])
+        return rings
 
     def _journeys(self) -> list[tuple[int, Line]]:
         trips, _, firsts, seconds = (np.array(self.result.column(name)) for name in self.result.names[:4])
@@ -181,6 +207,8 @@ class PlaceMap:
                 _feature("LineString", [_point(*spot) for spot in line], count=count)
                 for line, count in zip(self._flows(), counts, strict=True)
             ]
+        elif self.kind == STOPS:
+            found = [_feature("Point", _point(up, along), count=count) for up, along, count in self._spots()]
         else:
             found = [
                 _feature("LineString", [_point(*spot) for spot in (line if len(line) > 1 else line * 2)], trip=trip)
