@@ -147,7 +147,7 @@ def geojson_tree(source: str | Path | Mapping[str, Any]) -> Any:
         text = source
     else:
         try:
-            text = Path(source).read_text(encoding="utf-8")
+            text = Path(source).read_text(encoding="utf-8-sig")
         except (OSError, ValueError, TypeError):
             raise InvalidParameter("regions", str(source), "a file that can be read as UTF-8 text") from None
     try:
@@ -163,7 +163,8 @@ def _region(feature: Any, box: Extent, name: str, number: int) -> Region:
     called = properties.get(name) if isinstance(properties, Mapping) else None
     if isinstance(called, bool) or not isinstance(called, str | int) or called == "":
         raise InvalidParameter("regions", where, f"a text or whole number in its property {name!r}")
-    if len(str(called)) > LONGEST_NAME or _NOT_UNICODE.search(str(called)):
+    is_long = abs(called) >= 2**63 if isinstance(called, int) else len(called) > LONGEST_NAME
+    if is_long or _NOT_UNICODE.search(str(called)):
         raise InvalidParameter("regions", where, f"a name of at most {LONGEST_NAME} characters of Unicode")
     kind, polygons = (geometry.get("type"), geometry.get("coordinates")) if isinstance(geometry, Mapping) else (None, 0)
     if kind not in ("Polygon", "MultiPolygon"):
@@ -175,14 +176,26 @@ def _region(feature: Any, box: Extent, name: str, number: int) -> Region:
 
 
 def _ring(ring: Any, box: Extent, where: str) -> tuple[tuple[int, int], ...]:
-    try:
-        corners = np.array([[float(corner[1]), float(corner[0])] for corner in ring], dtype=np.float64)
-    except (TypeError, ValueError, IndexError, KeyError):
-        raise InvalidParameter("regions", where, "rings of [longitude, latitude]") from None
+    corners = _corners(ring)
+    if corners is None:
+        raise InvalidParameter("regions", where, "rings of [longitude, latitude], which are numbers")
     if len(corners) < 4 or not (corners[0] == corners[-1]).all():
         raise InvalidParameter("regions", where, "closed rings: the last of four or more corners is the first again")
-    places, known = box.read(corners[:, 0], corners[:, 1])
+    places, known = box.read(corners[:, 1], corners[:, 0])
     if not known.all():
         rule = "longitudes from -180 to 180 before latitudes from -90 to 90 (plane: metres east, then north)"
         raise InvalidParameter("regions", where, rule)
-    return tuple((int(north), int(east)) for north, east in places[:-1])
+    return tuple(map(tuple, places[:-1].tolist()))
+
+
+def _corners(ring: Any) -> NDArray[np.float64] | None:
+    """Return rows of longitude and latitude; None where a ring holds anything else. Heights are left out."""
+    if not isinstance(ring, list) or not all(isinstance(corner, list) and len(corner) >= 2 for corner in ring):
+        return None
+    flat = [number for corner in ring for number in corner[:2]]
+    if not {type(number) for number in flat} <= {int, float}:
+        return None
+    try:
+        return np.array(flat, dtype=np.float64).reshape(-1, 2)
+    except OverflowError:
+        return None

@@ -135,9 +135,11 @@ def plan_regions(dataset: DataSet, table: Table, loss: Loss, *, areas: Areas, me
         f"a position counts where the middle of its cell lies, of {rows:,} x {columns:,}; {outside:,} cells lie in no "
         "region"
     )
+    none = int(np.count_nonzero(drawn.sizes == 0))
+    bare = (f"{none:,} regions have no cell, being outside the box or too small for this grid",) if none else ()
 
     def present(out: Any, confidence: Fraction) -> QueryResult:
         shown = planned.present(out, confidence)
-        return replace(shown, notes=(*shown.notes, said))
+        return replace(shown, notes=(*shown.notes, said, *bare))
 
     return replace(planned, present=present)
