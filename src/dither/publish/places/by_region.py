@@ -127,15 +127,16 @@ class RegionCounts:
         drawn = region_map(self.file.regions, _SHOWN)
         counts = np.maximum(np.array(self.result.column("count"), dtype=np.float64), 0.0)
         # A region of many cells is no fuller than a small one with as many people.
-        dense = np.append(counts / np.maximum(drawn.sizes, 1), 0.0)
+        dense = np.append(counts / np.maximum(drawn.sizes, 1) * (drawn.cells.size / 100), 0.0)
         chart = ground_map(
             title or "How many are in each region",
             ground,
             cells=dense[drawn.cells].reshape(_SHOWN),
-            shown=Axis(f"count in a {_SHOWN[0] * _SHOWN[1]:,}th of the map"),
+            shown=Axis("density"),
             lines=[Lines("borders", self._borders(ground), width=0.8)],
         )
-        return chart.captioned(f"Released with {self.result.loss}, for {self.result.unit}.")
+        told = "Density: the count on one per cent of the map."
+        return chart.captioned(f"{told} Released with {self.result.loss}, for {self.result.unit}.")
 
     def page(self, *, title: str = "") -> str:
         """Return an HTML page with the map; it needs no network.
