@@ -154,6 +154,8 @@ def test_public_regions_are_counted_and_flows_between_them_agree(curator: Curato
             ("moves", "regions", {"regions": "/etc/hosts"}, "an object"),
             ("moves", "regions", {"regions": tree, "within": "half"}, "left out but for flows"),
             ("moves", "flows", {"within": "half"}, "left out but for flows"),
+            ("moves", "flows", {"regions": tree, "within": ["half"]}, "a text"),
+            ("moves", "regions", {"regions": tree, "named": ["name"]}, "a text"),
             ("moves", "flows", {"regions": tree, "within": "colour"}, "a property of each region"),
             ("moves", "heatmap", {"regions": tree}, "ask for 'regions'"),
             ("moves", "regions", {"regions": tree, "grid": 2048}, "at most"),

@@ -127,6 +127,8 @@ class Regions:
 
 def read_regions(source: str | Path | Mapping[str, Any], box: Extent, *, name: str = "name") -> Regions:
     """Return the regions of a GeoJSON file, text or object; ``name`` is the property that names them."""
+    if not isinstance(name, str):
+        raise InvalidParameter("name", name, "a text: the property that names a region")
     tree = geojson_tree(source)
     features = tree.get("features") if isinstance(tree, Mapping) and tree.get("type") == "FeatureCollection" else None
     if not isinstance(features, list):

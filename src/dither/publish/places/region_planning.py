@@ -107,6 +107,8 @@ def extent_of(places: Places) -> Extent:
 
 
 def _groups(features: Any, names: tuple[str, ...], within: str) -> dict[str, str]:
+    if not isinstance(within, str):
+        raise InvalidParameter("within", within, "a text: the property that names the larger region")
     found = {}
     for name, feature in zip(names, features, strict=True):
         group = feature["properties"].get(within)
