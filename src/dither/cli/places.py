@@ -100,7 +100,7 @@ def places(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Release a heat map, contour lines, counts by region, flows, stops or synthetic journeys of declared places."""
+    """Release a heat map, contour lines, counts by region, flows, stops or journeys of declared places."""
     if what not in _WISHES:
         raise InvalidParameter("what", what, f"one of {', '.join(_WISHES)}")
     wanted = _levels(what, levels)
