@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,14 +48,14 @@ def _map(title: str, words: str, *layers: tuple[str, NDArray[np.float64]]) -> Ch
     return chart.captioned(words)
 
 
-def _result(columns: list[ResultColumn], parts: list[object], size: int, unit: str) -> QueryResult:
+def _result(columns: list[ResultColumn], parts: list[Any], size: int, unit: str) -> QueryResult:
     rows, nothing = ColumnRows(parts, size), ColumnRows([None] * len(parts), size)
     return QueryResult(tuple(columns), rows, nothing, nothing, Fraction(19, 20), True, PureDP(1), unit)
 
 
 def regions() -> Chart:
     """Draw noisy counts of five made-up districts, one of them with a hole."""
-    shapes = {
+    shapes: dict[str, list[list[tuple[float, float]]]] = {
         "centre": [[(4, 4), (7, 3.5), (7.5, 7), (4.5, 7)]],
         "ring": [[(2, 2), (8.5, 2), (9, 9), (2.5, 8.5)], [(4, 4), (7, 3.5), (7.5, 7), (4.5, 7)]],
         "west": [[(0, 0), (2, 2), (2.5, 8.5), (0, 10)]],
@@ -91,7 +92,7 @@ def flows() -> Chart:
     shown = perform(FlowTable.calibrated(PureDP(1), shape=true.shape), true, stability=1)
     ends = np.nonzero(shown > 0)
     side = 10_000 / _SIDE
-    parts: list[object] = [(axis + 0.5) * side for end in ends for axis in np.divmod(end, _SIDE)]
+    parts: list[Any] = [(axis + 0.5) * side for end in ends for axis in np.divmod(end, _SIDE)]
     told = [ResultColumn(name, "real", is_key=True) for name in ("y", "x", "to_y", "to_x")]
     result = _result(
         [*told, ResultColumn("count", "real", is_key=False)],
