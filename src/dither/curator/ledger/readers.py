@@ -39,13 +39,9 @@ class Readers:
             connection = self._connect()
         try:
             yield connection
-        except BaseException:
-            # Whatever state it is in, nobody else meets it.
+        finally:
             if connection is not None:
-                connection.close()
-            raise
-        if connection is not None:
-            self._give_back(connection)
+                self._give_back(connection)
 
     def close(self) -> None:
         """Let go of all connections; those that are lent are closed when they come back."""
@@ -57,7 +53,8 @@ class Readers:
 
     def _give_back(self, connection: sqlite3.Connection) -> None:
         with self._guard:
-            if not self._is_closed and len(self._idle) < _IDLE:
+            # One that was interrupted within a transaction is met by nobody else.
+            if not self._is_closed and not connection.in_transaction and len(self._idle) < _IDLE:
                 self._idle.append(connection)
                 return
         connection.close()

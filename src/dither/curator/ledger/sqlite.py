@@ -38,7 +38,7 @@ from dither.curator.ledger.post import LONGEST_LETTER, LONGEST_OUTCOME, Letter, 
 from dither.curator.ledger.queue import Rounds
 from dither.curator.ledger.readers import Readers
 from dither.curator.ledger.rows import Rows
-from dither.curator.ledger.transactions import COUNTED, Result, ignore_step
+from dither.curator.ledger.transactions import Result, ignore_step
 from dither.errors import DitherError, LedgerCorrupted, LedgerUnavailable
 
 #: How long to wait for a lock that is not queued for, such as a backup tool's.
@@ -315,13 +315,14 @@ class SqliteLedger(Books):
                     return work(Page(rows, self._clock))
         return super()._look(work)
 
-    def changes(self) -> int:
-        """Return how often something was decided; one short read that waits for nobody."""
+    def _glance(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
+        """Return the first row of one statement, which is a transaction of its own."""
         self._check_usable()
         with self._explained(), self._readers.lent() as reader:
             if reader is not None:
-                return int(reader.execute(COUNTED).fetchone()[0])
-        return super().changes()
+                row: tuple[Any, ...] | None = reader.execute(statement, values).fetchone()
+                return row
+        return super()._glance(statement, *values)
 
     @property
     def is_read_at_once(self) -> bool:

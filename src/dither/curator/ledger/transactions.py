@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dither.curator.ledger.admission import Certificates
 from dither.curator.ledger.anchor import Anchor, Memory, once_kept_at
@@ -35,7 +35,7 @@ _MOMENTS = ("asked", "posted", "written", "committed", "anchored", "told")
 STEPS = tuple(f"{verb}: {moment}" for verb in ("reserve", "draw", "complete") for moment in _MOMENTS)
 #: What is counted, so that whoever remembers something that was decided knows whether it may still: everything but
 #: releases, which decide nothing for others, and who waits for them.
-COUNTED = "SELECT number FROM changes"
+_COUNTED = "SELECT number FROM changes"
 _COUNT = "UPDATE changes SET number = number + 1"
 _NOT_COUNTED = frozenset({"job"})
 #: How many requests of one process, and how many bytes, are carried out together.
@@ -253,10 +253,14 @@ class TransactedLedger(Ledger):
         What was read when this was the same number still stands. Releases are not counted, nor is what is edited
         behind the ledger's back.
         """
-        row = self._look(lambda page: page.rows.one(COUNTED))
+        row = self._glance(_COUNTED)
         if row is None:
             raise LedgerCorrupted(self._where, "it does not say how often something was decided")
         return int(row[0])
+
+    def _glance(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
+        """Return the first row of one statement, as the last durable state has it."""
+        return self._look(lambda page: page.rows.one(statement, *values))
 
     @property
     def is_read_at_once(self) -> bool:
