@@ -8,13 +8,15 @@ Requests that are waited for elsewhere (``jobs``) and declarations are kept besi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from dither.curator.ledger.approvals import ASKING, Question, questions_of
 from dither.curator.ledger.interface import Account, checked_name, checked_text
 from dither.curator.ledger.owners import OwnersBooks
 from dither.curator.ledger.page import Page, moment
-from dither.curator.ledger.terms import terms_of
+from dither.curator.ledger.standing import standing_of
+from dither.curator.ledger.terms import moment_of, terms_of
 from dither.errors import InvalidParameter, NotFound
 
 
@@ -24,7 +26,7 @@ class Asked:
 
     Args:
         question: what was asked, and what was said to it.
-        state: ``waiting``, ``approved``, ``declined``, ``used`` or ``expired``.
+        state: ``waiting``, ``approved``, ``declined``, ``used``, ``cancelled`` or ``expired``.
         approvers: how many must agree.
 
     """
@@ -60,6 +62,8 @@ _KEEP_JOB = (
     "id = excluded.id, digest = excluded.digest, asked = excluded.asked, state = excluded.state, "
     "problem = excluded.problem, since = excluded.since"
 )
+#: For how long it is known what became of a job; its answer stays for ever.
+KEPT = timedelta(days=30)
 #: Whoever was told that a request is cancelled is not debited because somebody asked how far it has come.
 _KEEP_UNLESS_CANCELLED = f"{_KEEP_JOB} WHERE jobs.state <> 'cancelled'"
 
@@ -126,7 +130,8 @@ class GovernedBooks(OwnersBooks):
                 said = "was agreed to by them already" if by in found.agreed and state != "used" else f"is {state}"
                 raise InvalidParameter("question", entry, f"one that waits; this one {said}")
             whose = found.dataset, found.analyst
-            page.decide(kind, whose, found.digest, about=entry, digest=found.digest, by=by, **fields)
+            said = {"about": entry, "digest": found.digest, "by": by, "at": page.latest}
+            page.decide(kind, whose, found.digest, **said, **fields)
             again = questions_of(page.decisions(*whose, found.digest))[entry]
             return _asked(page, again)
 
@@ -199,7 +204,7 @@ class GovernedBooks(OwnersBooks):
     # Requests that are waited for elsewhere.
 
     def keep_job(self, job: JobRow, *, reopens: bool = False) -> None:
-        """Keep a request that somebody waits for; one of before under its key is forgotten.
+        """Keep a request that somebody waits for; one of before under its key is forgotten, and those of long ago are.
 
         Args:
             job: the request.
@@ -207,7 +212,14 @@ class GovernedBooks(OwnersBooks):
 
         """
         now, keep = job._replace(since=moment(self._clock)), _KEEP_JOB if reopens else _KEEP_UNLESS_CANCELLED
-        self._change("job", lambda page: page.rows.do(keep, *now))
+
+        def work(page: Page) -> None:
+            page.rows.do(keep, *now)
+            before = moment(lambda: self._clock() - KEPT.total_seconds())
+            if moment_of(before) is not None:
+                page.rows.do("DELETE FROM jobs WHERE since < ?", before)
+
+        self._change("job", work)
 
     def job(self, dataset: str, analyst: str, name: str) -> JobRow | None:
         """Return a request that is waited for, by its name or its key."""
@@ -231,6 +243,7 @@ class GovernedBooks(OwnersBooks):
                 return False
             change = "UPDATE jobs SET state = 'cancelled' WHERE dataset = ? AND analyst = ? AND key = ?"
             page.rows.do(change, job.dataset, job.analyst, job.key)
+            _cancel_question(page, job)
             return True
 
         return self._change("job", work)
@@ -275,7 +288,28 @@ def _asked(page: Page, question: Question) -> Asked:
     question.used = page.debit_after(account, question.digest, question.entry)
     approval = terms_of(page.analyst(account).limit).approval
     approvers = 1 if approval is None else approval.approvers
-    return Asked(question, question.state(approvers, page.latest), approvers)
+    edition = standing_of(page.dataset(question.dataset)[1].limit).edition
+    return Asked(question, question.state(approvers, page.latest, edition), approvers)
+
+
+def retract_all(page: Page, by: str) -> None:
+    """Take back what somebody has agreed to and nothing was debited for yet: they are no longer one who may.
+
+    Args:
+        page: the transaction in which they cease to be.
+        by: who.
+
+    """
+    for one in questions_of(page.all_decisions(None, ASKING)).values():
+        if by in one.agreed and _asked(page, one).state in ("waiting", "approved"):
+            page.decide("retract", (one.dataset, one.analyst), one.digest, about=one.entry, digest=one.digest, by=by)
+
+
+def _cancel_question(page: Page, job: JobRow) -> None:
+    """Let a question that a job has asked wait no more."""
+    for one in questions_of(page.decisions(job.dataset, job.analyst, job.digest)).values():
+        if one.key == job.key and _asked(page, one).state in ("waiting", "approved"):
+            page.decide("cancel", (one.dataset, one.analyst), one.digest, about=one.entry, digest=one.digest)
 
 
 def _answered(page: Page, dataset: str, answer: int) -> Any:

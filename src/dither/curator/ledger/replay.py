@@ -40,7 +40,7 @@ from dither.errors import DitherError
 
 _KINDS = (
     *("register", "raise", "quota", "revoke", "close", "rename", "retire", "edition", "stage"),
-    *("ask", "approve", "decline", "publish", "withdraw"),
+    *(*ASKING, "publish", "withdraw"),
     *("reserve", "renew", "draw", "seal", "answer", "return", "restore"),
 )
 #: Without a search for blanks around the text: there are none in a canonical one.
@@ -221,10 +221,10 @@ class Replay:
         self.analysts[account] = mine._replace(limit=ended)
 
     def _ask_others(self, record: dict[str, Any]) -> None:
-        self._dataset(record)
-        self._governed.take(record, self.analysts.get(self._account(record)))
+        _, purse = self._dataset(record)
+        self._governed.take(record, self.analysts.get(self._account(record)), standing_of(purse.limit).edition)
 
-    _approve = _decline = _ask_others
+    _approve = _decline = _retract = _cancel = _ask_others
 
     def _publish(self, record: dict[str, Any]) -> None:
         unit, purse = self._dataset(record)
@@ -261,7 +261,7 @@ class Replay:
             "drawn": None,
         }
         _demand(why_barred(purse, mine, account) is None, "nothing may be debited to the account")
-        self._governed.check_debit(record, mine, charge)
+        self._governed.check_debit(record, mine, charge, standing_of(purse.limit).edition)
 
     def _renew(self, record: dict[str, Any]) -> None:
         request = self._waiting(record)

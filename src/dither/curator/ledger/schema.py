@@ -275,12 +275,14 @@ _POSTGRES_7 = _identities('TEXT COLLATE "C"')
 
 
 
-# Version 8: how often something was decided, and the key that signs for all machines that share the ledger.
+# Version 8: how often something was decided, and the key that signs for all machines that share the ledger. Entries may
+# take an approval back, or a question (``approvals``).
 def _counted(number: str) -> tuple[str, ...]:
     """Return the tables; ``number`` is the type of a number that grows."""
     return (
         f"CREATE TABLE changes (one INTEGER PRIMARY KEY CHECK (one = 1), number {number} NOT NULL)",
         "INSERT INTO changes (one, number) VALUES (1, 0)",
+        "CREATE INDEX jobs_since ON jobs (since)",
         "CREATE TABLE signing (one INTEGER PRIMARY KEY CHECK (one = 1), key TEXT NOT NULL, salts TEXT NOT NULL)",
     )
 
