@@ -324,7 +324,9 @@ class Desk(Deciding, GoingOn):
 
     def published_receipt(self, number: str) -> bytes:
         """Return the receipt of an answer that everybody may see, as one text."""
-        return receipt_text(self.receipts.receipt(self.published_answer(number).entry)).encode()
+        answer = self.published_answer(number).entry
+        shown = next(one.entry for one in self.curator.published() if one.answer == answer)
+        return receipt_text(self.receipts.published_receipt(shown)).encode()
 
     def ready(self) -> bool:
         """Whether the ledger can be read and is not behind its anchor, and the key that signs receipts is there."""

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+from dither.curator.ledger.amounts import Amount
 from dither.curator.ledger.approvals import ASKING, Question, questions_of
+from dither.curator.ledger.evidence import checked_answer
 from dither.curator.ledger.interface import Account, checked_name, checked_text
 from dither.curator.ledger.owners import OwnersBooks
-from dither.curator.ledger.page import Page, moment
+from dither.curator.ledger.page import Page, Purse, moment
 from dither.curator.ledger.standing import standing_of
 from dither.curator.ledger.terms import moment_of, terms_of
 from dither.errors import InvalidParameter, NotFound
@@ -140,7 +142,7 @@ class GovernedBooks(OwnersBooks):
     # Publications.
 
     def publish(self, dataset: str, answer: int, *, by: str, title: str = "") -> int:
-        """Let everybody see an answer, and state what was spent of the budget by then; return the entry's number.
+        """Let everybody see an answer; state its digest and loss, and what was spent by then; return the entry's number.
 
         Args:
             dataset: the registered name.
@@ -154,11 +156,13 @@ class GovernedBooks(OwnersBooks):
 
         def work(page: Page) -> int:
             unit, purse = page.dataset(dataset)
-            if _answered(page, dataset, answer) is None:
+            known = _answered(page, dataset, answer)
+            if known is None:
                 raise NotFound(f"entry {answer} is no answer about {dataset}")
             if _is_published(page, dataset, answer):
                 raise InvalidParameter("answer", answer, "one that is not published")
-            stated = {"budget": purse.terms, "spent": purse.spent.to_dict(), "releases": purse.releases, "unit": unit}
+            digest, charge = known
+            stated = stated_of(unit, purse) | {"answer": digest, "loss": charge.to_dict()}
             return page.decide("publish", (dataset, ""), str(answer), about=answer, by=by, title=title, stated=stated)
 
         return self._change("publish", work)
@@ -312,8 +316,19 @@ def _cancel_question(page: Page, job: JobRow) -> None:
             page.decide("cancel", (one.dataset, one.analyst), one.digest, about=one.entry, digest=one.digest)
 
 
-def _answered(page: Page, dataset: str, answer: int) -> Any:
-    return page.rows.one("SELECT 1 FROM requests WHERE dataset = ? AND answered = ?", dataset, answer)
+def stated_of(unit: str, purse: Purse) -> dict[str, Any]:
+    """Return what a publication states of its data set."""
+    return {"budget": purse.terms, "spent": purse.spent.to_dict(), "releases": purse.releases, "unit": unit}
+
+
+def _answered(page: Page, dataset: str, answer: int) -> tuple[str, Amount] | None:
+    """Return the digest of an answer and what was debited for it, as the chain has them."""
+    row = page.rows.one("SELECT analyst, key FROM requests WHERE dataset = ? AND answered = ?", dataset, answer)
+    if row is None:
+        return None
+    account, key = Account(dataset, str(row[0])), str(row[1])
+    known = page.request(account, key)
+    return None if known is None else (checked_answer(page, account, key, known)[3], known.charge)
 
 
 def _is_published(page: Page, dataset: str, answer: int) -> bool:

@@ -19,6 +19,7 @@ from dither.curator.ledger.admission import filter_at, limit_of, successor
 from dither.curator.ledger.amounts import ZERO, Amount, is_no_less
 from dither.curator.ledger.approvals import ASKING
 from dither.curator.ledger.chain import answer_digest, canonical, first_link, link
+from dither.curator.ledger.governed import stated_of
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Account
 from dither.curator.ledger.orders import why_barred
 from dither.curator.ledger.page import Page, Purse
@@ -228,10 +229,16 @@ class Replay:
 
     def _publish(self, record: dict[str, Any]) -> None:
         unit, purse = self._dataset(record)
-        stated = {"budget": purse.terms, "spent": purse.spent.to_dict(), "releases": purse.releases, "unit": unit}
-        _demand(record["stated"] == stated, "it states other sums than those of its time")
-        answers = (one["answered"] for (whose, _), one in self.requests.items() if whose.dataset == record["dataset"])
-        _demand(type(record["about"]) is int and record["about"] in answers, "it is about no answer")
+        stated, about = stated_of(unit, purse), record["about"]
+        said = {name: value for name, value in record["stated"].items() if name not in ("answer", "loss")}
+        _demand(said == stated, "it states other sums than those of its time")
+        mine = (one for (whose, _), one in self.requests.items() if whose.dataset == record["dataset"])
+        found = next((one for one in mine if type(about) is int and one["answered"] == about), None)
+        _demand(found is not None, "it is about no answer")
+        if found is not None and said != record["stated"]:
+            # Publications of before state sums alone.
+            more = {"answer": found["answer"], "loss": found["charge"].to_dict()}
+            _demand(record["stated"] == stated | more, "it states another answer, or another loss, than its own")
         self._governed.take(record)
 
     def _withdraw(self, record: dict[str, Any]) -> None:

@@ -132,6 +132,22 @@ class Log:
             "checkpoint": head.signed(self._key),
         }
 
+    def published_receipt(self, number: int) -> dict[str, Any]:
+        """Return the receipt of a publication, for everybody: it says neither who asked nor in which words.
+
+        Args:
+            number: of the publication's entry, from 1.
+
+        """
+        size = self._grown()
+        entry = self._entry(number)
+        if entry is None or entry.kind != "publish":
+            raise NotFound(f"entry {number} is no publication")
+        if "answer" not in entry.record["stated"]:
+            raise NotFound(f"entry {number} is of an earlier version and has no receipt: withdraw it, and publish it anew")
+        head = Checkpoint(self.origin, size, tree.root_of(self._node, size))
+        return {"receipt": 2, "published": self._proved(entry, size), "checkpoint": head.signed(self._key)}
+
     def _proved(self, entry: Entry, size: int) -> dict[str, Any]:
         path = tree.inclusion(self._node, entry.number - 1, size)
         return {
