@@ -271,7 +271,31 @@ class GovernedBooks(OwnersBooks):
 
         return self._look(work)
 
-    # Declarations, for machines that share a ledger.
+    # What machines that share a ledger have in common: the key that signs, and declarations.
+
+    def signing(self) -> tuple[str, str] | None:
+        """Return the public key that signs for this ledger, and by what the salts of its leaves are known."""
+        row = self._glance("SELECT key, salts FROM signing")
+        return None if row is None else (str(row[0]), str(row[1]))
+
+    def sign_with(self, key: str, salts: str, *, instead_of: str | None) -> None:
+        """Say which key signs from now on; nothing changes where another one signs than was thought.
+
+        Args:
+            key: its public half.
+            salts: by what the salts of leaves are known.
+            instead_of: the key that signed so far; None for none.
+
+        """
+
+        def work(page: Page) -> None:
+            known = page.rows.one("SELECT key FROM signing")
+            if known is None and instead_of is None:
+                page.rows.do("INSERT INTO signing (one, key, salts) VALUES (1, ?, ?)", key, salts)
+            elif known is not None and known[0] == instead_of:
+                page.rows.do("UPDATE signing SET key = ?, salts = ?", key, salts)
+
+        self._change("signing", work)
 
     def declare(self, dataset: str, declared: str) -> None:
         """Keep what is declared about a data set."""
