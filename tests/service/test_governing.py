@@ -255,9 +255,15 @@ def test_an_answer_under_a_key_of_before_is_found_again(running: Running) -> Non
 
 
 def test_a_table_that_takes_long_to_plan_is_refused_at_once(running: Running) -> None:
+    """By every verb that makes bins, before any are made."""
     session = running.connect("greedy").session("clinic")
-    body = {"verb": "histogram", "words": {"table": "visits", "columns": "waited", "bins": 10**12}}
-    body["words"] |= {"epsilon": {"number": "1"}}  # type: ignore[operator]
-    for path in ("quotes", "releases"):
-        with pytest.raises(InvalidParameter, match="at most 262144 cells, as this service plans"):
-            session._transport.post("v1", "datasets", "clinic", path, body=body)
+    words: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("histogram", {"table": "visits", "columns": "waited", "bins": 10**12}),
+        ("count", {"table": "visits", "columns": "waited", "bins": 2**24}),
+        ("marginals", {"table": "visits", "sets": [["waited"]], "bins": {"map": [["waited", 2**24]]}}),
+    )
+    for verb, said in words:
+        body = {"verb": verb, "words": said | {"epsilon": {"number": "1"}}}
+        for path in ("quotes", "releases"):
+            with pytest.raises(InvalidParameter, match="at most 262144 cells, as this service plans"):
+                session._transport.post("v1", "datasets", "clinic", path, body=body)

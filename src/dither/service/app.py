@@ -99,8 +99,8 @@ class Service(SigningIn, Releasing, Governing, Talking):
         self._readers = FairPool(_READERS, "read")
         many = -(-(settings.releasing or (os.cpu_count() or 1) + 2) // settings.workers)
         self._timing = Timing.read(settings.timing)
-        # Those that are held back do nothing meanwhile.
-        self._releasing = FairPool(many if self._timing.way == "off" else 2 * many, "release")
+        # As many again: half of them wait for the disk, or are held back, and do nothing meanwhile.
+        self._releasing = FairPool(2 * many, "release")
         self._jobs = Jobs(self._releasing, desk.curator.books)
         self._stopping = threading.Event()
         self._issuer = Issuer.of(settings)

@@ -31,7 +31,7 @@ from dither.curator.folder import Curator
 from dither.curator.history import history_of
 from dither.curator.ledger import Account, Balance, Receipt
 from dither.curator.ledger.books import Books
-from dither.curator.offers.planned_size import planned_within
+from dither.lift.planned_size import planned_within
 from dither.curator.people import Bearer, Grant, People, Role
 from dither.curator.receipts import Log, receipt_text
 from dither.curator.session import Session

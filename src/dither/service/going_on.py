@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from dither.curator.conversations import Talk
 from dither.curator.held_back import held_back
-from dither.curator.offers.planned_size import planned_within
+from dither.lift.planned_size import planned_within
 from dither.curator.people import Bearer, Grant
 from dither.curator.session import Session
 from dither.curator.streams.stream import Stream

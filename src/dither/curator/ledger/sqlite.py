@@ -318,6 +318,7 @@ class SqliteLedger(Books):
     def _glance(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
         """Return the first row of one statement, which is a transaction of its own."""
         self._check_usable()
+        self._turns.refuse_inside()
         with self._explained(), self._readers.lent() as reader:
             if reader is not None:
                 row: tuple[Any, ...] | None = reader.execute(statement, values).fetchone()

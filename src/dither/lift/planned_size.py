@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dither.errors import InvalidParameter
+from dither.lift.stored import check_length
 
 
 class _Here(threading.local):
@@ -44,14 +45,18 @@ def check_cells(cells: int) -> None:
         raise InvalidParameter("bins", f"{cells} cells", rule)
 
 
-def check_bins(bins: Any) -> None:
+def check_bins(bins: Any, row: int = 0) -> None:
     """Refuse numbers of bins that make too large a table, before the bins themselves are made.
 
     Args:
         bins: a number, a list of edges, or either for each column; as a table of counts takes them.
+        row: how many bytes a cell has at least in the answer; 0 where the answer is not the table.
 
     """
-    check_cells(_stated(bins))
+    cells = _stated(bins)
+    check_cells(cells)
+    if row:
+        check_length("bins", cells, row)
 
 
 def _stated(bins: Any) -> int:
