@@ -59,7 +59,9 @@ def repeated(served: Running, token: str, body: dict[str, Any] = BODY) -> tuple[
     return ask(served, "POST", PATH, body, bearer(token))
 
 
-def test_a_repeat_is_one_read_with_the_headers_and_the_line_of_any_answer(served: Running, looked_up: list[str]) -> None:
+def test_a_repeat_is_one_read_with_the_headers_and_the_line_of_any_answer(
+    served: Running, looked_up: list[str]
+) -> None:
     token = served.token("ana")
     first = ask(served, "POST", PATH, BODY, bearer(token))
     second = ask(served, "POST", PATH, BODY, bearer(token))
@@ -67,7 +69,10 @@ def test_a_repeat_is_one_read_with_the_headers_and_the_line_of_any_answer(served
     third = ask(served, "POST", PATH, BODY, bearer(token))
     assert len(looked_up) == went
     assert first[2] == second[2] == third[2]
-    ours = [{name: value for name, value in one[1].items() if name not in ("x-request-id", "date")} for one in (second, third)]
+    ours = [
+        {name: value for name, value in one[1].items() if name not in ("x-request-id", "date")}
+        for one in (second, third)
+    ]
     assert ours[0] == ours[1]
     assert list(served.curator.ledger.entries()) == before
     lines = [line.split('"status"')[1].split('"seconds"')[0] for line in served.log.getvalue().splitlines()[-2:]]

@@ -52,7 +52,9 @@ def key(out: Out = None, force: Force = False, home: Home = None) -> None:
 
 
 def new_key(
-    lost: Annotated[bool, typer.Option("--lost", help="The key is lost: begin with one that nobody has signed.")] = False,
+    lost: Annotated[
+        bool, typer.Option("--lost", help="The key is lost: begin with one that nobody has signed.")
+    ] = False,
     home: Home = None,
 ) -> None:
     """Sign with a new key from now on, which the old one signs; old receipts are checked with the old key."""

@@ -160,12 +160,9 @@ class Service(SigningIn, Releasing, Governing, Talking):
                 bearer = None if route.roles is None else await self._admitted(route, request)
                 person = bearer.person.name if bearer else _NOBODY
                 content = None if route.body is None else await _read_body(request)
-                repeated = None if content is None else self._repeated(route.name, request, bearer, content)
-                if repeated is None:
-                    body = None if content is None else read_object(content)
-                    response = await handle(request, bearer, body)
-                else:
-                    response = await self._answered(request, bearer, *repeated)
+                response = await self._repeated(route.name, request, bearer, content)
+                if response is None:
+                    response = await handle(request, bearer, None if content is None else read_object(content))
             except Refused as refused:
                 response = _told(refused.problem, refused.headers)
             except NotYours:

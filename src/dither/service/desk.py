@@ -31,7 +31,6 @@ from dither.curator.folder import Curator
 from dither.curator.history import history_of
 from dither.curator.ledger import Account, Balance, Receipt
 from dither.curator.ledger.books import Books
-from dither.lift.planned_size import planned_within
 from dither.curator.people import Bearer, Grant, People, Role
 from dither.curator.receipts import Log, receipt_text
 from dither.curator.session import Session
@@ -39,6 +38,7 @@ from dither.curator.sharing import learn_declared
 from dither.curator.words import public_view
 from dither.data import wire
 from dither.errors import DitherError, InvalidParameter, NotFound
+from dither.lift.planned_size import planned_within
 from dither.service.deciding import (
     PAGE,
     Deciding,
@@ -103,7 +103,7 @@ class Desk(Deciding, GoingOn):
     def __init__(self, curator: Curator, *, shares_answers: bool = False, largest_table: int | None = None) -> None:
         self.curator, self.people = curator, People(curator)
         self.admissions = Admissions(self.people)
-        #: What people are granted, with the edition of the rows, by who asks and of what; each as of a count of decisions.
+        #: What people are granted, with the edition of the rows, by who asks and of what; as of a count of decisions.
         self._terms: OrderedDict[tuple[str, str], tuple[int, Grant, int]] = OrderedDict()
         self._remembering = threading.Lock()
         self._declarations = curator.folder / "datasets"

@@ -68,12 +68,14 @@ class Releasing:
     def _is_stopping(self) -> bool:
         """Whether nothing more is taken."""
 
-    def _repeated(
-        self, route: str, request: Request, bearer: Bearer | None, content: bytes
-    ) -> tuple[str, Receipt] | None:
-        """Return the data set and the stored answer of a release whose bytes were asked and answered before."""
+    async def _repeated(
+        self, route: str, request: Request, bearer: Bearer | None, content: bytes | None
+    ) -> Response | None:
+        """Return the stored answer of a release whose very bytes were asked and answered before, if they were."""
         request.state.content = content
-        if route != "release" or bearer is None or wanted_form(request.headers.get("accept", "")) is not JSON:
+        if route != "release" or bearer is None or content is None:
+            return None
+        if wanted_form(request.headers.get("accept", "")) is not JSON:
             return None
         dataset = str(request.path_params["dataset"])
         found = self._repeats.find(bearer, (dataset, request.headers.get("idempotency-key")), content)
@@ -81,7 +83,8 @@ class Releasing:
             return None
         request.state.facts |= {"verb": found.verb, "digest": found.digest}
         self.metrics.count_answer(is_new=False)
-        return dataset, found.receipt
+        response: Response = await self._answered(request, bearer, dataset, found.receipt)
+        return response
 
     async def _release(self, request: Request, bearer: Bearer, body: Any) -> Response:
         came = self._timing.pace(str(body.get("verb")), self._stopping)

@@ -1,4 +1,4 @@
-"""Requests that were answered before, known by the very bytes they came as: the answer is read, and nothing else is done.
+"""Requests that were answered before, known by the very bytes they came as: the answer is read, and no more is done.
 
 What is remembered was found by the whole way once: the words were planned, the grant was looked up, and the answer was
 compared with the chain. It holds while nothing is decided, as the ledger counts, and while the declaration's file is

@@ -271,7 +271,9 @@ def test_an_approval_is_about_the_rows_of_its_time(home) -> None:
     assert ledger.verify().is_intact
 
 
-@pytest.mark.parametrize("end", [lambda ledger: ledger.end_person("ben"), lambda ledger: ledger.keep_person("ben", "auditor")])
+@pytest.mark.parametrize(
+    "end", [lambda ledger: ledger.end_person("ben"), lambda ledger: ledger.keep_person("ben", "auditor")]
+)
 def test_whoever_is_no_longer_a_curator_has_agreed_to_nothing_that_is_open(home, end) -> None:
     ledger, _ = begin(home, Terms(approval=Approval()))
     ledger.keep_person("ben", "curator")

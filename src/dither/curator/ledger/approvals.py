@@ -1,11 +1,12 @@
 """Releases that others must agree to: what was asked, who agreed, and for how long that holds.
 
-What is agreed to is the digest of a request, what it may lose, and the edition of the rows: a promise about one release,
-which one debit uses up. Whoever is no longer a curator has agreed to nothing that is still open; whoever cancels what
-they asked for has asked for nothing. Times are those of the ledger, which never go back: one entry with a clock far
-ahead makes everything before it old, and nothing after it. An analyst who asks for something that needs an approval makes an entry, and nothing else: what waits, is declined or
-expires costs nothing. A debit looks for its approval in its own transaction. The rules are here, on plain records, so
-that the ledger and ``verify`` decide by the same.
+What is agreed to is the digest of a request, what it may lose, and the edition of the rows: a promise about one
+release, which one debit uses up. Whoever is no longer a curator has agreed to nothing that is still open; whoever
+cancels what they asked for has asked for nothing. Times are those of the ledger, which never go back: one entry with a
+clock far ahead makes everything before it old, and nothing after it. An analyst who asks for something that needs an
+approval makes an entry, and nothing else: what waits, is declined or expires costs nothing. A debit looks for its
+approval in its own transaction. The rules are here, on plain records, so that the ledger and ``verify`` decide by the
+same.
 """
 
 from __future__ import annotations

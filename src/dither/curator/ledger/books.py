@@ -62,7 +62,6 @@ from dither.lift.stored import LARGEST_ANSWER
 from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 from dither.privacy.losses import states_rho
 
-
 _STORED = "SELECT number, answer FROM changes, requests WHERE dataset = ? AND analyst = ? AND key = ?"
 
 

@@ -132,8 +132,8 @@ class GovernedBooks(OwnersBooks):
                 said = "was agreed to by them already" if by in found.agreed and state != "used" else f"is {state}"
                 raise InvalidParameter("question", entry, f"one that waits; this one {said}")
             whose = found.dataset, found.analyst
-            said = {"about": entry, "digest": found.digest, "by": by, "at": page.latest}
-            page.decide(kind, whose, found.digest, **said, **fields)
+            about: dict[str, Any] = {"about": entry, "digest": found.digest, "by": by, "at": page.latest}
+            page.decide(kind, whose, found.digest, **about, **fields)
             again = questions_of(page.decisions(*whose, found.digest))[entry]
             return _asked(page, again)
 
@@ -142,7 +142,7 @@ class GovernedBooks(OwnersBooks):
     # Publications.
 
     def publish(self, dataset: str, answer: int, *, by: str, title: str = "") -> int:
-        """Let everybody see an answer; state its digest and loss, and what was spent by then; return the entry's number.
+        """Let everybody see an answer, and state digest, loss and what was spent by then; return the entry's number.
 
         Args:
             dataset: the registered name.

@@ -274,7 +274,6 @@ _SQLITE_7 = _identities("TEXT")
 _POSTGRES_7 = _identities('TEXT COLLATE "C"')
 
 
-
 # Version 8: how often something was decided, and the key that signs for all machines that share the ledger. Entries may
 # take an approval back, or a question (``approvals``).
 def _counted(number: str) -> tuple[str, ...]:

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dither.curator.offers.plain import digest_of
-from dither.lift.planned_size import check_bins, check_cells
 from dither.curator.offers.rows import rows_of
 from dither.data import wire
 from dither.data.schema import DataSet
 from dither.exact import Number, exact, probability
 from dither.lift.offer import Offer
+from dither.lift.planned_size import check_bins, check_cells
 from dither.lift.stored import LARGEST_ANSWER, check_length
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import QueryResult

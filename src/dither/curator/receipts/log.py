@@ -114,7 +114,9 @@ class Log:
         if entry is None or entry.kind != "publish":
             raise NotFound(f"entry {number} is no publication")
         if "answer" not in entry.record["stated"]:
-            raise NotFound(f"entry {number} is of an earlier version and has no receipt: withdraw it, and publish it anew")
+            raise NotFound(
+                f"entry {number} is of an earlier version and has no receipt: withdraw it, and publish it anew"
+            )
         return {"receipt": 2, "published": self._proved(entry, size), "checkpoint": self._signed(size)}
 
     def _signed(self, size: int) -> str:
