@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dither.errors import InvalidParameter
-from dither.lift.stored import check_length
+from dither.lift.stored import LARGEST_ANSWER
 
 
 class _Here(threading.local):
@@ -55,8 +55,13 @@ def check_bins(bins: Any, row: int = 0) -> None:
     """
     cells = _stated(bins)
     check_cells(cells)
-    if row:
-        check_length("bins", cells, row)
+    most = LARGEST_ANSWER // row if row else cells
+    if cells > most:
+        rule = (
+            f"such that there are at most {most:,} cells, as many as one answer may hold; a histogram by the method "
+            "'sparse-histogram' shows those alone that seem not to be empty"
+        )
+        raise InvalidParameter("bins", f"{cells:,} cells", rule)
 
 
 def _stated(bins: Any) -> int:

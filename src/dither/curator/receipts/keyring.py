@@ -18,10 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-from dither.curator.keys import SigningKey, new_secret
+from dither.curator.keys import SigningKey, new_secret, sealed, unsealed
 from dither.curator.ledger.governed import GovernedBooks
 from dither.curator.receipts.checkpoint import PublicKey
 from dither.curator.receipts.succession import key_change, successor
@@ -29,7 +26,6 @@ from dither.errors import DitherError, InvalidParameter
 
 _SEALED: Final = "dither sealed key 1"
 _FIELDS: Final = {"key", "first", "changes"}
-_NONCE: Final = 12
 _FIX: Final = (
     "the one that signs this ledger ({known}): on a machine that has it, 'dither receipt export-key FILE'; bring the "
     "file here, and here 'dither receipt import-key FILE'; where the key is lost, 'dither receipt new-key --lost'"
@@ -110,9 +106,7 @@ class Keyring:
             "first": (SigningKey.kept(first) if first.exists() else self.key).secret.hex(),
             "changes": self.changes,
         }
-        nonce = os.urandom(_NONCE)
-        closed = AESGCM(_opener(code)).encrypt(nonce, json.dumps(inside).encode(), self.origin.encode())
-        text = base64.b64encode(nonce + closed).decode()
+        text = base64.b64encode(sealed(json.dumps(inside).encode(), code, self.origin)).decode()
         return f"{_SEALED}\n{self.origin}\n{text}\n".encode(), code
 
     @property
@@ -205,19 +199,15 @@ def _opened(origin: str, content: bytes, code: str) -> dict[str, Any]:
     if lines[1] != origin:
         raise InvalidParameter("file", lines[1][:80], f"about this ledger, {origin}")
     try:
-        closed = base64.b64decode(lines[2], validate=True)
-        opened = AESGCM(_opener(code)).decrypt(closed[:_NONCE], closed[_NONCE:], origin.encode())
-    except (InvalidTag, ValueError):
-        raise InvalidParameter("code", "another", "the one that was told when the file was written") from None
+        opened = unsealed(base64.b64decode(lines[2], validate=True), code, origin)
+    except ValueError:
+        opened = None
+    if opened is None:
+        raise InvalidParameter("code", "another", "the one that was told when the file was written")
     found = json.loads(opened)
     if not isinstance(found, dict) or set(found) != _FIELDS:
         raise InvalidParameter("file", "other parts", "one that 'dither receipt export-key' wrote")
     return found
-
-
-def _opener(code: str) -> bytes:
-    """Return the key of a sealed file. A code has 256 random bits: nothing need be made slow."""
-    return hashlib.sha256(f"dither sealed key\n{code.strip()}".encode("utf-8", "surrogatepass")).digest()
 
 
 def _salting(secret: bytes) -> bytes:
