@@ -86,13 +86,17 @@ def export_key(
 
 def import_key(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="As 'dither receipt export-key' wrote it.")],
-    code: Annotated[str, typer.Option(prompt=True, hide_input=True, help="The code that was told with it.")],
+    code: Annotated[
+        str | None, typer.Option(help="The code that was told with it; asked for where it is left out.")
+    ] = None,
     home: Home = None,
 ) -> None:
     """Sign with the key of another machine that shares the ledger, from its sealed file."""
     with Curator.open(home) as curator:
         _refuse_served(curator)
-        public = take_key(curator.books, curator.folder / FOLDER, _read("file", file), code)
+        content = _read("file", file)
+        told = typer.prompt("code", hide_input=True) if code is None else code
+        public = take_key(curator.books, curator.folder / FOLDER, content, told)
     say(f"receipts are checked with {public}, as on the machine that wrote {file}")
 
 

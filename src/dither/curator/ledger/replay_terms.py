@@ -98,7 +98,7 @@ class Governed:
             record: the entry, before it is judged.
 
         """
-        self._ever = later(self._ever, record["time"])
+        self._ever = later(self._ever, str(record.get("time", "")))
         if self._latest:
             self._latest = later(self._latest, record["time"])
 
