@@ -29,6 +29,7 @@ class Price:
         left: what the analyst may still spend.
         fits: whether it would be admitted now; nothing is promised for a moment later.
         is_at_most: whether the answer decides how much of the loss stays charged.
+        error: how far the answer may be off, in words, as far as that is public; "" where nothing is said.
 
     """
 
@@ -38,6 +39,7 @@ class Price:
     left: str
     fits: bool
     is_at_most: bool = False
+    error: str = ""
 
     @property
     def cost(self) -> str:
@@ -49,6 +51,8 @@ class Price:
         said: dict[str, Any] = {"release": self.release, "unit": self.unit, "left": self.left, "fits": self.fits}
         if self.is_at_most:
             said["is_at_most"] = True
+        if self.error:
+            said["error"] = self.error
         return {**said, "loss": self.loss.to_dict(), "loss_decimals": decimals(self.loss)}
 
     def to_json(self) -> str:
@@ -60,11 +64,13 @@ class Price:
 
     def _repr_html_(self) -> str:
         facts = [("cost", self.cost), ("protects", self.unit), ("left", self.left)]
+        facts += [("expected error", self.error)] if self.error else []
         return html(f"Price of {self.release}", facts=[*facts, ("fits", "yes" if self.fits else "no")])
 
     def __str__(self) -> str:
         fits = "it fits" if self.fits else "it does not fit"
-        return f"{self.release} would cost {self.cost}, for {self.unit}; {self.left} is left: {fits}"
+        price = f"{self.release} would cost {self.cost}, for {self.unit}; {self.left} is left: {fits}"
+        return f"{price}\nexpected error: {self.error}" if self.error else price
 
 
 @dataclass(frozen=True)

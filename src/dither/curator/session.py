@@ -409,7 +409,7 @@ class Session(Continuing, ForOwner, ByKind, Closing):
         if isinstance(what, Offer):
             room = self.room_for(what.loss)
             words, is_at_most = self.request_of(what).summary or what.verb, what.spent is not None and room.takes_back
-            return Price(words, what.loss, str(self.dataset.unit), room.left, room.fits, is_at_most)
+            return Price(words, what.loss, str(self.dataset.unit), room.left, room.fits, is_at_most, what.expected)
         said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
         if any(word is not None for word in said.values()):
             stated_loss(**said)
