@@ -78,6 +78,7 @@ PLUMBING: Mapping[str, str] = MappingProxyType(
         "dither.mechanisms.core.public": "a read-only array of public parameters",
         "dither.lift.over_data": "an abstract class: what a mechanism on a data set is",
         "dither.lift.source": "an abstract class: what a source is, without a line that runs on data",
+        "dither.lift.planned_size": "refusals by public sizes, for those who plan for others",
         "dither.publish.queries.examples": "small queries for checks; no release reads it",
         "dither.publish.graphs.examples": "small graphs for checks; no release reads it",
     }

@@ -211,6 +211,14 @@ RECEIPT: Final = MappingProxyType(
             "receipts:new_key",
             "Sign with a new key from now on, which the old one signs; old receipts are checked with the old key.",
         ),
+        "export-key": Verb(
+            "receipts:export_key",
+            "Write the key that signs into a sealed file, for another machine that shares the ledger; print its code.",
+        ),
+        "import-key": Verb(
+            "receipts:import_key",
+            "Sign with the key of another machine that shares the ledger, from its sealed file.",
+        ),
     }
 )
 APPROVALS: Final = MappingProxyType(

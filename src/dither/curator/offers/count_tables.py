@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dither.curator.offers.plain import digest_of
-from dither.curator.offers.planned_size import check_bins, check_cells
 from dither.curator.offers.rows import rows_of
 from dither.data import wire
 from dither.data.schema import DataSet
 from dither.exact import Number, exact, probability
 from dither.lift.offer import Offer
+from dither.lift.planned_size import check_bins, check_cells
 from dither.lift.stored import LARGEST_ANSWER, check_length
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import QueryResult
@@ -79,7 +79,7 @@ def histogram(
     level = probability("confidence", confidence, open_below=True)
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     if method != "sparse-histogram":
-        check_bins(bins)
+        check_bins(bins, count_tables.longest_row(()))
     cells = _cells(dataset, table, columns, bins, outside, where)
     if method != "sparse-histogram":
         # Before it is planned, which takes long where cells are many.
@@ -153,7 +153,9 @@ def count(
     level = probability("confidence", confidence, open_below=True)
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     rows = rows_of(dataset, table, where)
+    check_bins(bins, count_tables.longest_row(()))
     cells = _cells(dataset, table, columns, bins, outside, where) if columns else all_rows(dataset, rows)
+    check_cells(math.prod(cells.shape))
     planned = count_tables.plan_accurate(cells, stated, share=share, levels=levels, confidence=level)
     check_length("columns", math.prod(cells.shape), count_tables.longest_row(cells.axes), _HEAD)
     asked: dict[str, Any] = {
