@@ -355,7 +355,11 @@ class Desk(Deciding, GoingOn):
         if known is not None and known[0] == seen:
             return known[1:]
         # As much is read for a name that nothing has as for one of others.
-        grants, registered = self.people.grants(bearer.person.name), self.curator.registered(name)
+        grants = self.people.grants(bearer.person.name)
+        try:
+            registered = self.curator.registered(name)
+        except NotFound:
+            raise NotYours(name) from None
         for grant in grants:
             if grant.dataset == registered:
                 edition = self.curator.standing(registered).edition
