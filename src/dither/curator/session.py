@@ -389,7 +389,7 @@ class Session(Continuing, ForOwner, ByKind, Closing):
         quantiles: str = "auto",
         auto_share: Number = USUAL_SHARE,
     ) -> Quote | Price:
-        """Return what a query would cost and how far it would err, or what any offer would cost, with its error if known.
+        """Return what a query or any offer would cost, and how far it would err where that is known.
 
         From public facts alone: the data stays closed and nothing is charged.
 
