@@ -163,7 +163,8 @@ def measure(
 
 
 def _fitted(columns: Sequence[Column], loss: Loss, bins: Mapping[str, Any], frame: Any) -> Mapping[str, Sequence[Any]]:
-    return Synthesizer(columns, loss=loss, bins=bins).fit(frame).sample().columns
+    drawn = Synthesizer(columns, loss=loss, bins=bins).fit(frame).sample()
+    return {name: values.tolist() for name, values in drawn.columns.items()}
 
 
 def _columns(table: WideTable, frame: Any) -> list[Column]:
