@@ -14,6 +14,7 @@ from dither.data import Column, Kind, wire
 from dither.data.files import dump_schema, loads
 from dither.data.suggest import suggest
 from dither.disguise import WARNING, k_anonymity, l_diversity
+from dither.disguise.networks import RandomisedPaths, Weighted
 from dither.disguise.table import Table
 from dither.errors import InvalidParameter, InvalidSchema
 
@@ -47,6 +48,8 @@ def test_a_file_becomes_a_disguised_one_with_a_report(here: Path) -> None:
     page = (here / "r.html").read_text()
     assert WARNING in page
     assert "Other values of k" in page
+    typed(line.replace("out.csv", "l.csv").replace("r.html", "l.html").replace("--map 4,8", "--map l=2,3"))
+    assert "Other values of l" in (here / "l.html").read_text()
     assert "with privacy" in page
     with pytest.raises(InvalidParameter, match="force"):
         typed(line)
@@ -58,6 +61,11 @@ def test_a_file_becomes_a_disguised_one_with_a_report(here: Path) -> None:
     told = typed("risk out.csv --quasi age,zip --sensitive ill --fraction 0.5 --household zip --report risk.json")
     assert "Pitman" in told.output
     assert "prosecutor" in told.output
+    (here / "ills.yaml").write_text("ill: {mild: [a, b], grave: [c]}\n")
+    typed("risk t.csv --quasi age,zip --sensitive ill --hierarchies ills.yaml --report kinds.json")
+    kinds = json.loads((here / "kinds.json").read_text())
+    assert "similarity" in {one["disguised"]["attack"] for one in kinds["attacks"]}
+    assert kinds["read"] == ["Every row has another value of name, which stays: does it name people?"]
     assert json.loads((here / "risk.json").read_text())["warning"] == WARNING
 
 
@@ -94,12 +102,23 @@ def test_other_methods_are_reached_by_name(here: Path, method: str, quasi: str) 
         ("disguise none.csv --quasi age --k 2 -o out.csv", "is there"),
         ("disguise t.csv --quasi age --k 2 -o out.csv --map 2,4", "given with --report"),
         ("disguise t.csv --quasi age --k 2 -o out.csv --report r.html --map 2,x --identifiers name", "whole numbers"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv --report r.html --map m=2 --identifiers name", "one of k, l, t"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv --report r.html --map t=x --identifiers name", "numbers with"),
+        ("disguise t.csv --quasi age --k 2 -o out.csv --report r.html --map 0,2 --identifiers name", "at least 1"),
         ("risk t.csv --quasi age --earlier t.csv", "given with --report"),
         ("risk t.csv --quasi age --fraction 2", "a share"),
+        ("risk t.csv --quasi age --fraction 1e-300", "at most 1,000,000,000,000 people"),
+        ("risk t.csv --quasi age --dates year-first", "one of day-first"),
+        (
+            "disguise t.csv --quasi age --k 2 -o out.csv --report r.html --earlier short.csv --identifiers name",
+            "24 rows long",
+        ),
         ("risk t.csv --quasi town", "one of name"),
+        ("risk t.csv --quasi age --hierarchies h.yaml", "given with --report"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_writes_nothing(here: Path, line: str, match: str) -> None:
+    (here / "short.csv").write_text("age\n1\n")
     with pytest.raises(InvalidParameter, match=match):
         typed(line)
     assert not (here / "out.csv").exists()
@@ -164,6 +183,7 @@ def more(here: Path) -> Path:
     (here / "other.csv").write_text("name,town\n" + "".join(f"p{row},{'uv'[row % 2]}\n" for row in range(20)))
     (here / "roads.csv").write_text("from,to,weight\na,b,6\nb,c,5\na,c,13\nc,d,2\n")
     (here / "pairs.csv").write_text("first,last\na,c\n")
+    (here / "empty.csv").write_text("age,zip,ill\n")
     return here
 
 
@@ -185,6 +205,9 @@ QUASI = "--quasi age,zip --sensitive ill"
         ("network roads.csv --method paths --pairs pairs.csv", "chosen paths kept: 1"),
         ("network roads.csv --method alike --directed --k 2 --mu 1", "wrote the edges"),
         ("network roads.csv --method scaled --sigma 0.1", "weights changed"),
+        ("network roads.csv --method paths", "no path is promised to stay"),
+        ("walks roads.csv --theta 5", "12 of 12 pairs are connected"),
+        ("walks roads.csv --directed --pairs pairs.csv", "1 of 1 pairs are connected"),
     ],
 )
 def test_other_things_are_disguised(more: Path, line: str, said: str) -> None:
@@ -246,6 +269,16 @@ def test_weights_and_wildcards_are_read(here: Path) -> None:
         ("matrix t.csv --columns age --method noise", "above 0 with noise"),
         ("matrix t.csv --columns age --method wavelets --blur 1", "left out with wavelets"),
         ("matrix t.csv --columns age --method magic", "one of rotation"),
+        ("matrix t.csv --columns age --method rotation --share 0.1", "left out with rotation"),
+        ("matrix t.csv --columns age --method ranks --kept 1 --bases haar", "left out with ranks"),
+        ("matrix t.csv --columns age --method rotation --known 24", "fewer than the 24 rows"),
+        ("matrix empty.csv --method rotation", "one or more rows"),
+        ("network empty.csv --ends age,zip --weight ill --method scaled", "one or more rows"),
+        ("network roads.csv --method paths --sigma 0.1", "left out with paths"),
+        ("network roads.csv --method scaled --reach 0.1", "left out with scaled"),
+        ("walks roads.csv --theta 0", "above 0"),
+        ("walks roads.csv --theta 1e-14", "larger: walks hardly lose weight"),
+        ("walks roads.csv --theta 1e6", "smaller: some walks weigh nothing"),
         ("network roads.csv --method alike --k 2 --mu 1", "given with alike"),
         ("network roads.csv --method alike --directed --k 2", "given with alike"),
         ("network roads.csv --method scaled --k 2", "left out with scaled"),
@@ -264,6 +297,8 @@ def test_what_other_verbs_cannot_do_is_said(more: Path, line: str, match: str) -
     ("rows", "pairs", "match"),
     [
         ("a,b,0", "", "row 1 must be above zero, between a and b"),
+        ("a,b,-1", "", "row 1 must be above zero, between a and b"),
+        ("a,b,1e-320", "", "row 1 must be from 1e-140 to 1e"),
         ("a,b,1\nb,a,2", "", "row 2 must be an edge that is listed once"),
         ("a,a,1", "", "two different nodes"),
         ("a,b,1\nc,d,1", "a,d", r"connected by a path, got \('a', 'd'\)"),
@@ -287,14 +322,86 @@ def test_wrong_edges_are_named_as_they_are_written(here: Path, rows: str, pairs:
         ("town: {masks: true}", "mapping from columns: age, zip"),
         ("zip: {intervals: [2, 3]}", "hierarchy of zip must be positive"),
         ("zip: {file: none.csv}", "hierarchy of zip must be a file that is there"),
+        ("zip: {file: bytes.csv}", "hierarchy of zip must be rows of cells in UTF-8"),
+        ("zip: {file: cycle.csv}", "hierarchy of zip must be without cycles"),
+        ("zip: {file: gap.csv}", "hierarchy of zip must be without gaps"),
+        ("zip: {file: parents.csv}", "hierarchy of zip must be one parent for every label"),
+        ("zip: &z {a: *z}", "without cycles: a part of the file is below itself"),
+        ("zip: {masks: true}\nzip: {flat: true}", "each label once below its node, got 'zip'"),
+        ("zip: {x: [a]}", "zip must be a value that its hierarchy has a line for, got '1200'"),
         ("zip: {x: ['1200'], y: ['1200']}", "hierarchy of zip must be a tree"),
         ("zip: {x: ['1200', '1201']}", "zip must be a value that its hierarchy has a line for, got '120[23]'"),
     ],
 )
 def test_wrong_hierarchies_are_named_with_their_column(here: Path, text: str, match: str) -> None:
     (here / "h.yaml").write_text(text)
+    (here / "bytes.csv").write_bytes(b"\xff\xfe\n")
+    (here / "cycle.csv").write_text("a,b\nb,a\n")
+    (here / "gap.csv").write_text("a,x,u\nb,,v\n")
+    (here / "parents.csv").write_text("a,x,u\nb,x,v\n")
     line = "disguise t.csv --quasi age,zip --k 2 -o out.csv --identifiers name --method mondrian --hierarchies h.yaml"
-    if "a value" in match:
+    if "120[23]" in match:
         line = line.replace("age,zip", "zip").replace("mondrian", "optimal").replace("name", "name,age")
     with pytest.raises(InvalidParameter, match=match):
         typed(line)
+
+
+def test_an_ordinary_file_is_read_as_it_is_meant(here: Path) -> None:
+    rows = [
+        f"Ann {row},{row // 2},{1 + row % 28:02}/0{1 + row % 3}/2021,{'n/a' if row == 3 else 20 + row},{'abc'[row % 3]}"
+        for row in range(24)
+    ]
+    (here / "p.csv").write_text("\n".join(["who,nhs,seen,age,ill", *rows]) + "\n")
+    line = "disguise p.csv --quasi age,seen --sensitive ill --identifiers who --k 4 -o out.csv"
+    plain = typed(line).output.replace("\n", " ")
+    assert "because of 'n/a' among its numbers: --null n/a reads it as missing" in plain
+    assert "--dates day-first or month-first says what is meant" in plain
+    said = json.loads(typed(f"{line} --null n/a --dates day-first --force --json").output)
+    assert said["read"] == [
+        "seen is read as dates, day-first, and written as year, month and day.",
+        "age: 1 cells are read as missing.",
+    ]
+    out = Table.read(here / "out.csv")
+    assert all(" to " in cell or len(cell) == 10 for cell in out["seen"].values)
+    assert not any("|" in cell and "?" not in cell for cell in out["age"].values)
+    found = json.loads(typed("risk p.csv --quasi age,seen --sensitive ill --null n/a --dates day-first --json").output)
+    assert "Every row has another value of who, which stays: does it name people?" in found["read"]
+    verb = "disguise slices p.csv --quasi seen --sensitive ill --l 1.2 --dates day-first -o other.csv"
+    assert "read as dates" in typed(verb).output
+
+
+def test_guards_and_freeform_conclusions_are_told(here: Path) -> None:
+    (here / "g.csv").write_text("age,ill,hides\n3,flu,lungs\n3,rash,\n3,rash,rash\n4,cold,\n")
+    (here / "ills.csv").write_text("flu,lungs\ncold,lungs\nrash,skin\n")
+    line = "disguise guards g.csv --quasi age --sensitive ill --guard hides --hierarchy ills.csv"
+    assert json.loads(typed(f"{line} --json").output)["most"] == pytest.approx(2 / 3)
+    assert "66.7% at most" in typed(line).output
+    (here / "ills.yaml").write_text("ill: {lungs: [flu, cold], skin: [rash]}\n")
+    assert "66.7% at most" in typed(line.replace("ills.csv", "ills.yaml")).output
+    (here / "ills.csv").write_text("flu,lungs\ncold,lungs\n")
+    with pytest.raises(InvalidParameter, match="ill must be a value that its hierarchy has a line for, got 'rash'"):
+        typed(line)
+    with pytest.raises(InvalidParameter, match="one column"):
+        typed(line.replace("--sensitive ill", "--sensitive ill,age"))
+    seen = json.loads(typed("disguise freeform g.csv --observable age --columns age,ill --json").output)
+    assert (seen["share"], seen["told"]) == (1, {"column": "ill", "value": "cold"})
+    told = typed("disguise freeform g.csv --observable age=3 --observable ill=flu --columns age,ill").output
+    assert "who has seen age = 3 tells ill = rash with probability 66.7%" in told
+    assert "nothing follows" in typed("disguise freeform g.csv --observable age,ill,hides").output
+    with pytest.raises(InvalidParameter, match="observable must be a value of ill, got 'gout'"):
+        typed("disguise freeform g.csv --observable ill=gout")
+    with pytest.raises(InvalidParameter, match="one of age"):
+        typed("disguise freeform g.csv --observable town")
+
+
+def test_walks_are_as_long_as_the_library_says(more: Path) -> None:
+    assert typed("disguise walks roads.csv --theta 5 -o out.csv").exit_code == 0
+    out = Table.read(more / "out.csv").columns()
+    graph = Weighted.of([(0, 1, 6), (1, 2, 5), (0, 2, 13), (2, 3, 2)])
+    means = RandomisedPaths.of(graph, 5.0).mean_lengths()
+    numbers = {node: place for place, node in enumerate("abcd")}
+    for first, last, shortest, walked in zip(*out.values(), strict=True):
+        pair = numbers[first], numbers[last]
+        assert float(walked) == pytest.approx(means[pair])
+        assert float(shortest) == pytest.approx(graph.lengths()[pair])
+        assert float(walked) >= float(shortest) - 1e-9

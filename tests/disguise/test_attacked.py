@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither.attack.learned import classified, definetti, freeform
+from dither.attack.learned import classified, definetti, foreground, freeform
 from dither.attack.registry import attacks
 from dither.attack.tables import (
     View,
@@ -171,7 +171,7 @@ def test_every_attack_has_its_demonstration_and_stands_in_the_report(tmp_path: P
     made = by.apply(table)
     found = of_disguise(made, table, by, {}, made.table)
     names = {one.disguised.attack for one in found.attacks}
-    assert names >= {"linkage", "homogeneity", "background", "skewness", "similarity", "intersection"}
+    assert names >= {"linkage", "homogeneity", "background", "skewness", "similarity", "intersection", "foreground"}
     assert names <= set(attacks())
     assert all(0 <= one.disguised.share <= 1 and 0 <= one.disguised.chance <= 1 for one in found.attacks)
     assert {one.column for one in found.attacks if one.private is not None} == {"ill", "pay"}
@@ -229,6 +229,23 @@ def test_definetti_learns_in_one_class_what_helps_in_another() -> None:
     blind = definetti(view, values, [np.zeros(24, dtype=np.int64)], [1])
     assert blind is not None
     assert blind.share == blind.chance
+
+
+def test_rates_of_kinds_tell_the_values_of_a_class_apart() -> None:
+    """Six classes, of a kind more in each: how often a value occurs follows its kind, and even classes are undone."""
+    of_row = np.repeat(np.arange(6), 5)
+    kinds = np.concatenate([[1] * ones + [0] * (5 - ones) for ones in range(6)])
+    values = 1 - kinds
+    noise = GENERATOR.integers(0, 4, 30)
+    view = View.of_classes(of_row, values, 2)
+    found = foreground(view, values, [noise, kinds], [4, 2])
+    assert found is not None
+    assert found.share == 1
+    assert found.chance == pytest.approx((5 + 4 + 3 + 3 + 4 + 5) / 30)
+    blind = foreground(view, values, [np.zeros(30, dtype=np.int64)], [1])
+    assert blind is not None
+    assert blind.share == blind.chance
+    assert foreground(view, values, [], []) is None
 
 
 def test_another_column_tells_rows_of_a_class_apart() -> None:

@@ -236,6 +236,13 @@ def test_a_changed_weight_needs_no_new_inverse(directed: bool) -> None:
     assert np.allclose(changed.probabilities().sum(axis=1), 1)
 
 
+@pytest.mark.parametrize(("weight", "rule"), [(1e-14, "I - Q is singular"), (1e4, "weigh nothing")])
+def test_a_change_that_leaves_the_numbers_of_the_machine_is_refused(weight: float, rule: str) -> None:
+    walks = RandomisedPaths.of(Weighted.of([(0, 1, 1.0), (1, 2, 1.0)]), 5.0)
+    with pytest.raises(InvalidParameter, match=rule):
+        walks.with_weight(0, 1, weight)
+
+
 def test_the_most_probable_walk_need_not_be_the_shortest() -> None:
     """A direct edge of 1.00 against two of .51: the longer way scores higher at theta 20."""
     direct = -20 * 1.0 + math.log((1 / 1.0) / (1 / 1.0 + 1 / 0.51))

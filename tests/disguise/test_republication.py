@@ -57,6 +57,19 @@ def test_two_releases_tell_by_the_rule_of_bayes() -> None:
     assert found.certain == pytest.approx(sum(one > 1 - 1e-9 for one in surest) / 9)
 
 
+@pytest.mark.parametrize("m", [2, 3])
+def test_invariant_releases_leave_nobody_surer(m: int) -> None:
+    """Where releases are m-invariant, nobody's value is surer than 1/m after two of them: rho is 0."""
+    one = {"who": list(range(2 * m)), "zip": ["1"] * m + ["2"] * m, "ill": [f"x{row % m}" for row in range(2 * m)]}
+    for others in itertools.permutations(range(m)):
+        # Of the second class others are there, with values that its first people leave.
+        who = [*range(m), *(one["who"][m + row] if row % 2 else 100 + row for row in others)]
+        two = {"who": who, "zip": one["zip"], "ill": [f"x{row}" for row in (*range(m), *others)]}
+        assert m_invariance([one, two], "who", ["zip"], "ill") == m
+        found = rho_alpha(one, two, "who", ["zip"], "ill", (1 / m,))
+        assert found.over == ((1 / m, 0.0),)
+
+
 def test_two_releases_need_people_and_probabilities() -> None:
     with pytest.raises(InvalidParameter, match="people of the first"):
         rho_alpha(FIRST, {"who": ["z"], "zip": ["1*"], "ill": ["flu"]}, "who", ["zip"], "ill")
@@ -123,6 +136,9 @@ def test_freeform_conclusions_are_looked_for_from_all_observable_values() -> Non
             assert len(rows) == found.rows
             assert sum(table[found.told[0]][row] == found.told[1] for row in rows) / len(rows) == found.share
     assert freeform(table, {}).share == 0
+    # What is missing is neither seen nor told.
+    holes = {"one": ["u", None], "two": [None, "v"]}
+    assert freeform(holes, {"one": ["u", None]}).told is None
     for wrong, match in (({"four": ["u"]}, "observable"),):
         with pytest.raises(InvalidParameter, match=match):
             freeform(table, wrong)

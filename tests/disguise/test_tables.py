@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from dither.disguise import Hierarchy, Mondrian, Roles, Rules, Table, disguises, read_hierarchies, risk_of
 from dither.disguise.contract import WARNING
@@ -160,6 +161,17 @@ def test_the_index_has_every_entry_with_an_attack_that_is_there() -> None:
         named = re.findall(r"`([^`]+)`", row.split("|")[-2])
         assert named
         assert set(named) <= set(attacks())
+
+
+def test_the_page_of_every_entry_names_its_attack() -> None:
+    root = Path(__file__).parents[2]
+    listed = yaml.safe_load((root / "src" / "dither" / "cli" / "sources.yaml").read_text(encoding="utf-8"))
+    every = [one for group in listed.values() for one in group if isinstance(one, dict)]
+    entries = {one["id"]: one for one in every if "id" in one}
+    for name in (*(f"DG{number:02}" for number in range(1, 24)), "D04", "BM07", "EX20"):
+        page = (root / "docs" / entries[name]["page"]).read_text(encoding="utf-8")
+        assert entries[name]["attacks"]
+        assert all(f"`{attack}`" in page for attack in entries[name]["attacks"]), name
 
 
 def test_frames_and_arrays_are_read_without_going_through_their_cells() -> None:

@@ -19,6 +19,7 @@ from dither.disguise.uniques import (
     pitman_likelihood,
     pitman_uniques,
     population_uniques,
+    right_matches,
     special_uniques,
     zayatz,
 )
@@ -119,6 +120,34 @@ def test_zayatz_counts_all_samples_of_a_population() -> None:
         assert seen == pytest.approx(size * comb(9 - size, 4) / comb(9, 5))
 
 
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_matches_are_those_of_all_samples_of_a_population(share: float) -> None:
+    """Every subset of nine people: on average, f n1 + 2 (1 - f) n2 is f times the people who fit a row alone."""
+    classes = [1, 1, 2, 2, 3]
+    people = [name for name, size in enumerate(classes) for _ in range(size)]
+    alone, fits, estimated = 0.0, 0.0, 0.0
+    for number in range(1 << len(people)):
+        seen = np.bincount([home for place, home in enumerate(people) if number >> place & 1], minlength=len(classes))
+        chance = share ** int(seen.sum()) * (1 - share) ** (len(people) - int(seen.sum()))
+        single, pairs = int(np.sum(seen == 1)), int(np.sum(seen == 2))
+        alone += chance * single
+        fits += chance * sum(size for size, count in zip(classes, seen, strict=True) if count == 1)
+        estimated += chance * (share * single + 2 * (1 - share) * pairs)
+    assert estimated == pytest.approx(share * fits)
+    counts = np.array([0, 6, 3, 1])
+    assert right_matches(counts, share) == pytest.approx(share * 6 / (share * 6 + 2 * (1 - share) * 3))
+    assert right_matches(np.array([0, 0, 3]), share) is None
+    assert right_matches(np.array([0, 3]), share) == 1
+
+
+def test_scores_of_all_columns_are_factorials() -> None:
+    """A row that one value of five columns sets apart scores 4!, as a set of s of A columns scores (A - s)!."""
+    table = Table.of({name: [1 if name == "a" else 0, 0, 0] for name in "abcde"})
+    assert special_uniques(table, list("abcde"), 5).scores.tolist() == [24, 0, 0]
+    pair = Table.of({"a": [1, 1, 0, 0], "b": [1, 0, 1, 0], "c": [0] * 4, "d": [0] * 4})
+    assert special_uniques(pair, list("abcd"), 4).scores.tolist() == [2, 2, 2, 2]
+
+
 def test_weights_are_read_by_the_negative_binomial_law() -> None:
     for size, share in ((1, 0.1), (1, 1.0), (2, 0.3), (5, 0.02), (40, 0.5)):
         # The sum over sizes of the population's class, term by term.
@@ -129,7 +158,8 @@ def test_weights_are_read_by_the_negative_binomial_law() -> None:
         assert found_again(np.array([size]), np.array([share]))[0] == pytest.approx(total)
     table = Table.of({"age": [1, 2, 2], "w": [4, 1, 3]})
     found = weighted_risk(table, ["age"], "w")
-    assert (found.population, found.alone) == (8, pytest.approx(1 / 4))
+    assert found.population == 8
+    assert found.alone == pytest.approx(1 / 4)
     assert found.rows[1] == found.rows[2] == pytest.approx(found_again(np.array([2]), np.array([0.5]))[0])
     assert found.to_dict()["highest"] == found.rows.max()
     with pytest.raises(InvalidParameter, match="row 1"):
@@ -143,8 +173,10 @@ def test_a_whole_population_has_its_own_uniques() -> None:
     found = population_uniques(table, ["age"], 1.0)
     assert (found.population, found.zayatz) == (6, 2)
     assert 0 <= found.pitman <= 6
-    with pytest.raises(InvalidParameter, match="share"):
-        population_uniques(table, ["age"], 0.0)
+    assert found.dis == 1
+    for share, rule in ((0.0, "share"), (1e-300, "people")):
+        with pytest.raises(InvalidParameter, match=rule):
+            population_uniques(table, ["age"], share)
     for ages in ([1, 1, 1], [1, 2, 3]):
         assert 0 <= population_uniques(Table.of({"age": ages}), ["age"], 0.1).pitman <= 30
 
@@ -152,15 +184,26 @@ def test_a_whole_population_has_its_own_uniques() -> None:
 def test_a_household_is_found_by_any_of_its_members() -> None:
     table = Table.of({"age": [1, 1, 2, 2, 2], "home": ["x", "y", "x", "y", "z"]})
     assert household_risk(table, ["age"], "home") == pytest.approx(1 - (1 / 2) * (2 / 3))
+    assert household_risk(table, ["age"], "home", np.array([0.1, 0.1, 0.2, 0.2, 0.5])) == pytest.approx(0.5)
+    lone = Table.of({"age": [1, 1, 1, 1], "home": [None, None, None, "x"]})
+    assert household_risk(lone, ["age"], "home") == pytest.approx(1 / 4)
+    with pytest.raises(InvalidParameter, match="one or more rows"):
+        household_risk(Table.of({"age": [], "home": []}), ["age"], "home")
 
 
 def test_larger_classes_tell_less_and_cost_more() -> None:
     table = Table.of({"age": list(range(32)), "ill": ["a", "b"] * 16})
     points = tradeoff(Mondrian(Roles(("age",), ("ill",)), Rules()), table, [8, 2, 2, 4])
-    assert [one.k for one in points] == [2, 4, 8]
+    assert [(one.rule, one.value) for one in points] == [("k", 2), ("k", 4), ("k", 8)]
     assert [one.marketer for one in points] == [1 / 2, 1 / 4, 1 / 8]
     assert [one.ncp for one in points] == pytest.approx([1 / 31, 3 / 31, 7 / 31])
     told = map_told(points) + uniques_told(special_uniques(table, ["age"]), None, 0.5)
-    assert (len(told.parts), told.figures["map"][0]["k"], told.figures["household"]) == (2, 2, 0.5)
+    assert (len(told.parts), told.figures["map"][0]["value"], told.figures["household"]) == (2, 2, 0.5)
     with pytest.raises(InvalidParameter, match="one or more"):
         tradeoff(Mondrian(Roles(("age",)), Rules()), table, [])
+    with pytest.raises(InvalidParameter, match="over one of k, l"):
+        tradeoff(Mondrian(Roles(("age",)), Rules()), table, [1], "m")  # type: ignore[arg-type]
+    closer = tradeoff(Mondrian(Roles(("age",), ("ill",)), Rules(k=2)), table, [0.25, 0.0, 0.5], "t")
+    assert [one.value for one in closer] == [0.0, 0.25, 0.5]
+    assert closer[0].ncp >= closer[-1].ncp
+    assert "Other values of t" in str(map_told(closer).parts[0])

@@ -61,3 +61,12 @@ def test_disguises_are_compared_by_their_definitions() -> None:
     assert "t | 0 | explained: 0" in disguise.beside_pycanon([table], [{**theirs, "t": mine["t"] + 0.1}])
     assert disguise.rival_lines(None) == ["checkers beside pycanon: it cannot be installed here"]
     assert disguise.optima(3) == 3
+
+
+def test_estimates_of_uniques_are_held_against_a_population(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tools.bench import uniques
+
+    monkeypatch.delenv("DITHER_DATA", raising=False)
+    assert len(list(uniques.lines(people=60, tables=2))) == len(uniques.MODELS) * len(uniques.SHARES)
+    everybody = uniques.seated(200, 0.5, 10.0)
+    assert len(everybody) == 200

@@ -33,6 +33,7 @@ from tools.bench import (
     stream_series,
     streams,
     synthetic,
+    uniques,
     waiting,
     workloads,
 )
@@ -180,8 +181,8 @@ def show_conversations(console: Console, given: argparse.Namespace, rival: Path 
 
 
 def show_disguise(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
-    """Measure disguises: rules that hold, checkers beside pycanon's, times."""
-    for line in disguise.lines(given.rivals, rows=min(given.rows, 10**6)):
+    """Measure disguises: rules that hold, checkers beside pycanon's, times, estimates of uniques beside the truth."""
+    for line in (*disguise.lines(given.rivals, rows=min(given.rows, 10**6)), *uniques.lines()):
         console.print(line, highlight=False)
 
 

@@ -2,8 +2,9 @@
 
 *deFinetti* (Kifer 2009): rows of a class are not equally likely to have each of its values, because other classes show
 which quasi-identifiers go with which values. *Freeform* (Wang, Xu, Fu, Wong 2009): a column that was not thought of as
-a quasi-identifier is seen, and tells rows of a class apart. As in ``tables``, figures are of one release and bound
-nothing.
+a quasi-identifier is seen, and tells rows of a class apart. *Foreground* (Wong, Fu, Wang, Yu, Pei 2011): a regression
+over all classes tells which value goes with which kind of people, one quasi-identifier at a time. As in ``tables``,
+figures are of one release and bound nothing.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from dither.attack.tables import MOST_CELLS, Codes, Found, View, Weights
 _ROUNDS: Final = 10
 _BALANCES: Final = 5
 _LEAST: Final = 1e-300
+#: A rate that least squares finds below this is taken for this: nobody is ruled out by chance.
+_RULED_OUT: Final = 0.005
 
 
 def speaking(known: Sequence[Codes], widths: Sequence[int], soft: Weights) -> list[Weights]:
@@ -81,6 +84,41 @@ def definetti(view: View, values: Codes, known: Sequence[Codes], widths: Sequenc
     plain = float(np.mean(shares.argmax(axis=1)[view.of_row] == values))
     words = "value told rightly by what goes together elsewhere (by chance: by counts)"
     return Found("definetti", words, share, plain, len(values))
+
+
+def foreground(view: View, values: Codes, known: Sequence[Codes], widths: Sequence[int]) -> Found | None:
+    """Guess everybody's value by the rates of their kind, within the values of their class.
+
+    Kinds are the values of that quasi-identifier whose numbers in the classes tell those of sensitive values best, by
+    least squares. ``chance`` is here what the counts of the class give without it. None where the table is too large.
+
+    Args:
+        view: what the classes say: counts of values.
+        values: of the people.
+        known: their true quasi-identifiers, from 0 on.
+        widths: how many values each has.
+
+    """
+    counts, shares = view.weights, view.shares()
+    classes, size = counts.shape
+    if not known or max(len(values) * size, classes * max(widths), max(widths) * size) > MOST_CELLS:
+        return None
+    best: tuple[float, Codes, Weights] | None = None
+    for codes, width in zip(known, widths, strict=True):
+        members = np.bincount(view.of_row * width + codes, minlength=classes * width).reshape(classes, width)
+        rates, *_ = np.linalg.lstsq(members.astype(np.float64), counts, rcond=None)
+        left = float(np.sum((counts - members @ rates) ** 2))
+        if best is None or left < best[0]:
+            best = left, codes, np.asarray(rates, dtype=np.float64)
+    assert best is not None  # noqa: S101 - there is a column
+    # What is frequent in the whole table is frequent in every class already.
+    usual = np.maximum(counts.sum(axis=0) / len(values), _LEAST)
+    gains = np.maximum(best[2], _RULED_OUT) / usual
+    told = (shares[view.of_row] * gains[best[1]]).argmax(axis=1)
+    share = float(np.mean(told == values))
+    plain = float(np.mean(shares.argmax(axis=1)[view.of_row] == values))
+    words = "value told rightly by the rates of one column's kinds (by chance: by counts)"
+    return Found("foreground", words, share, plain, len(values))
 
 
 def freeform(view: View, values: Codes, seen: Codes, column: str) -> Found | None:

@@ -152,12 +152,24 @@ DISGUISE: Final = MappingProxyType(
             "Join two owners' columns only if every class has k rows, neither showing its rows. NO formal guarantee.",
         ),
         "releases": Verb("disguise_parties:releases", "Say what several releases of the same people tell together."),
+        "guards": Verb(
+            "disguise_checks:guards",
+            "Say how surely anybody's value is told to be below the node that they guard. NO formal guarantee.",
+        ),
+        "freeform": Verb(
+            "disguise_checks:freeform",
+            "Say what follows most surely from values that can be seen to one that cannot. NO formal guarantee.",
+        ),
         "matrix": Verb(
             "disguise_numbers:matrix", "Distort rows of numbers, and say what known rows undo. NO formal guarantee."
         ),
         "network": Verb(
             "disguise_numbers:network",
             "Change the weights of a network's edges, and say what stays. NO formal guarantee.",
+        ),
+        "walks": Verb(
+            "disguise_numbers:walks",
+            "Say how long random walks that prefer short edges are, beside the shortest paths. NO formal guarantee.",
         ),
     }
 )

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.attack.learned import classified, definetti, freeform, speaking
+from dither.attack.learned import classified, definetti, foreground, freeform, speaking
 from dither.attack.tables import (
     MOST_CELLS,
     Codes,
@@ -164,6 +164,8 @@ def disclosed(
     private = _private(original, roles, left_out)
     own = classes_of(shown, roles.quasi)
     before = None if earlier is None else classes_of(earlier, roles.quasi)
+    if before is not None and len(before.of_row) != len(shown):
+        raise InvalidParameter("earlier", len(before.of_row), f"{len(shown)} rows long, in the same order")
     compared: list[Compared] = []
     for name in roles.sensitive:
         column = original[name]
@@ -181,13 +183,12 @@ def disclosed(
         beside = [None] * len(there) if other is None else attacks_on(other, column.codes, groups)
         compared += [Compared(name, one, two) for one, two in zip(there, beside, strict=True)]
         if before is not None:
-            if len(before.of_row) != len(values):
-                raise InvalidParameter("earlier", len(before.of_row), f"{len(values)} rows long, in the same order")
             second = View.of_classes(before.of_row, values, size)
             compared.append(Compared(name, intersection(view, second, values), None))
         known = [original[quasi].codes[kept] for quasi in roles.quasi]
-        learned = definetti(view, values, known, [len(original[quasi].values) for quasi in roles.quasi])
-        further = [learned, _freeform(original, shown, kept, view, name, roles)]
+        widths = [len(original[quasi].values) for quasi in roles.quasi]
+        learned = [attack(view, values, known, widths) for attack in (definetti, foreground)]
+        further = [*learned, _freeform(original, shown, kept, view, name, roles)]
         compared += [Compared(name, one, None) for one in further if one is not None]
         if (left := _minimality(original, own.of_row, view, values, made_by)) is not None:
             compared.append(Compared(name, left, None))
@@ -268,7 +269,7 @@ def _groups(original: Table, name: str, tree: Hierarchy | None) -> Codes | None:
     column = original[name]
     if tree is not None and tree.height >= 1:
         return np.asarray(tree.levels(column)[1].codes, dtype=np.int64)
-    if column.numbers() is None or len(column.values) < 2 * _BANDS:
+    if column.scale() is None or len(column.values) < 2 * _BANDS:
         return None
     order = ordered_values(column)
     counts = np.bincount(column.codes, minlength=len(order))[order]
@@ -380,6 +381,8 @@ def of_disguise(
     return disclosed(original, made.table, made.kept, by.roles, trees=trees, earlier=earlier, made_by=by)
 
 
-def of_table(given: Table, roles: Roles, earlier: Table | None) -> Disclosed:
+def of_table(
+    given: Table, roles: Roles, earlier: Table | None, trees: Mapping[str, Hierarchy] | None = None
+) -> Disclosed:
     """Return what an attacker gets out of a table as it is."""
-    return disclosed(given, given, np.arange(len(given)), roles, earlier=earlier)
+    return disclosed(given, given, np.arange(len(given)), roles, trees=trees, earlier=earlier)

@@ -26,6 +26,10 @@ _Earlier = Annotated[
     Path | None, typer.Option(help="For the report: another release of the same rows, in the same order.")
 ]
 Sensitive = Annotated[str | None, typer.Option(help="Columns that others should not learn.")]
+Null = Annotated[str | None, typer.Option(help="Texts that stand for nothing, such as n/a.")]
+Dates = Annotated[
+    str | None, typer.Option(help="How dates such as 03/04/2021 are written: day-first or month-first; else texts.")
+]
 
 
 def disguise(
@@ -40,6 +44,8 @@ def disguise(
     ] = None,
     schema: _Schema = None,
     in_schema: _InSchema = None,
+    null: Null = None,
+    dates: Dates = None,
     method: Annotated[
         str,
         typer.Option(
@@ -72,19 +78,25 @@ def disguise(
     distance: Annotated[str, typer.Option(help="For --t, between values: equal, ordered or hierarchical.")] = "equal",
     alpha: Annotated[float | None, typer.Option(help="The share of a sensitive value in a class, at most.")] = None,
     beta: Annotated[float | None, typer.Option(help="The relative gain of a value in a class, at most.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="|log| of a value's share in a class over that in the table, at most.")
+    ] = None,
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Leave rows in their order, which tells who is who; else shuffle them.")
     ] = False,
     earlier: _Earlier = None,
     sizes: Annotated[
-        str | None, typer.Option("--map", help="For the report: other values of k to compare, such as 2,5,10,20.")
+        str | None,
+        typer.Option(
+            "--map", help="For the report: values of k to compare, such as 2,5,10,20, or of another rule: l=2,3,4."
+        ),
     ] = None,
     report: Report = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Make rows look alike (k-anonymity and its kin), and measure what is left to find. NO formal guarantee."""
-    from dither.disguise import Rules, Table, read_hierarchies
+    from dither.disguise import Rules, read_hierarchies
     from dither.disguise.report import NOTHING, guess_words, map_told, write_disguised
     from dither.disguise.tradeoff import tradeoff
 
@@ -92,7 +104,7 @@ def disguise(
     if sizes is not None and report is None:
         raise InvalidParameter("map", sizes, "given with --report, which draws it")
     check_files(file, [Output("out", out, (".csv", ".parquet")), *_report(report)], force=force)
-    table = Table.read(file)
+    table, read = read_table(file, null, dates)
     typed = {"quasi": quasi, "sensitive": sensitive, "identifiers": identifiers}
     roles = _roles(typed, table.names, schema, in_schema)
     _check_left_in(table, roles, words_of(others) or (), schema)
@@ -100,7 +112,7 @@ def disguise(
     trees = {} if hierarchies is None else read_hierarchies(hierarchies, values)
     kinds: Any = {"diversity": diversity, "distance": distance}
     of_sensitive = {name: tree for name, tree in trees.items() if name in roles.sensitive}
-    rules = Rules(k=k, l=diverse, c=c, t=t, alpha=alpha, beta=beta, trees=of_sensitive, **kinds)
+    rules = Rules(k=k, l=diverse, c=c, t=t, alpha=alpha, beta=beta, delta=delta, trees=of_sensitive, **kinds)
     more: dict[str, Any] = {"hierarchies": {name: tree for name, tree in trees.items() if name in roles.quasi}}
     more |= {"relaxed": relaxed, "suppression": suppression, "objective": "" if objective == "penalty" else objective}
     by = _made(method, roles, rules, more)
@@ -108,18 +120,19 @@ def disguise(
     if report is not None:
         from dither.cli.disclosure import of_disguise
 
-        before = None if earlier is None else Table.read(earlier)
+        before = None if earlier is None else read_table(earlier, null, dates)[0]
         further = of_disguise(made, table, by, of_sensitive, before).further()
         if sizes is not None:
-            further += map_told(tradeoff(by, table, _sizes(sizes)))
+            rule, compared = _mapped(sizes)
+            further += map_told(tradeoff(by, table, compared, rule))
     written = {"table": str(write_whole(out, (made.table if keep_order else made.shuffled()).write))}
     if report is not None:
         written["report"] = str(write_whole(report, lambda path: write_disguised(path, made, further)))
     if as_json:
-        print_json({**made.to_dict(), **further.figures, "written": written})
+        print_json({**made.to_dict(), "read": list(read), **further.figures, "written": written})
         return
     say(made.warning, style="bold red")
-    for sentence in made.done:
+    for sentence in (*read, *made.done):
         say(sentence)
     ncp = "" if made.blur.ncp is None else f"; penalty {made.blur.ncp:.4f} of 1"
     say(f"{made.risk.classes:,} classes, the smallest of {made.risk.smallest}{ncp}")
@@ -146,6 +159,11 @@ def risk(
         str | None, typer.Option(help="A column of sampling weights: how many people each row stands for.")
     ] = None,
     household: Annotated[str | None, typer.Option(help="A column that says who lives together.")] = None,
+    hierarchies: Annotated[
+        Path | None, typer.Option(help="For the report, a YAML file: which sensitive values are of one kind.")
+    ] = None,
+    null: Null = None,
+    dates: Dates = None,
     missing: Annotated[
         str, typer.Option(help="A missing cell is a value of its own, or a wildcard that fits any: own or wildcard.")
     ] = "own",
@@ -155,10 +173,12 @@ def risk(
     as_json: Json = False,
 ) -> None:
     """Say what any table gives away: who can be found again, and what is learned of them. NO formal guarantee."""
-    from dither.disguise import WARNING, Table, k_anonymity, presence, risk_of
+    from dither.disguise import WARNING, k_anonymity, presence, read_hierarchies, risk_of
+    from dither.disguise.odd import odd_columns
     from dither.disguise.report import (
         Further,
         guess_words,
+        odd_told,
         presence_told,
         risk_rows,
         uniques_told,
@@ -170,9 +190,14 @@ def risk(
 
     _check_earlier(earlier, report)
     check_files(file, _report(report), force=force)
-    everybody = None if population is None else Table.read(population)
-    table = Table.read(file)
+    everybody = None if population is None else read_table(population, null, dates)[0]
+    table, read = read_table(file, null, dates)
     roles = _roles({"quasi": quasi, "sensitive": sensitive}, table.names, schema, in_schema)
+    odd = [*read, *odd_columns(table, roles)]
+    if hierarchies is not None and report is None:
+        raise InvalidParameter("hierarchies", str(hierarchies), "given with --report, whose attacks use them")
+    secrets = {name: table[name].values for name in roles.sensitive}
+    trees = {} if hierarchies is None else read_hierarchies(hierarchies, secrets)
     found: Risk = risk_of(table, roles.quasi, roles.sensitive, everybody)
     alone = special_uniques(table, roles.quasi)
     if fraction is not None and weights is not None:
@@ -184,7 +209,9 @@ def risk(
     if heavy is not None:
         fraction = len(table) / heavy.population
     of_all = None if fraction is None else population_uniques(table, roles.quasi, fraction)
-    further = uniques_told(alone, of_all, None if household is None else household_risk(table, roles.quasi, household))
+    of_row = None if heavy is None else heavy.rows
+    at_home = None if household is None else household_risk(table, roles.quasi, household, of_row)
+    further = uniques_told(alone, of_all, at_home)
     if heavy is not None:
         further += weights_told(heavy)
     if fits is not None:
@@ -194,12 +221,15 @@ def risk(
     if report is not None:
         from dither.cli.disclosure import of_table
 
-        further += of_table(table, roles, None if earlier is None else Table.read(earlier)).further()
+        before = None if earlier is None else read_table(earlier, null, dates)[0]
+        further += of_table(table, roles, before, trees).further() + odd_told(odd)
         write_whole(report, lambda path: write_risk(path, found, further))
     if as_json:
-        print_json({"warning": WARNING, "risk": found.to_dict(), **further.figures})
+        print_json({"warning": WARNING, "read": odd, "risk": found.to_dict(), **further.figures})
         return
     say(WARNING, style="bold red")
+    for sentence in odd:
+        say(sentence)
     for name, figure in risk_rows(found):
         say(f"{name}: {figure}")
     if there is not None:
@@ -212,6 +242,8 @@ def risk(
             f"of {of_all.population:,} people, alone in the population: {of_all.zayatz:,.0f} (Zayatz), "
             f"{of_all.pitman:,.0f} (Pitman)"
         )
+        if of_all.dis is not None:
+            say(f"who fits a row that is alone in the table is its person in {of_all.dis:.2%} of all cases (DIS)")
     if heavy is not None:
         say(f"by weights, rows alone in the population: {heavy.alone:,.1f}, found again: {heavy.found:,.1f} (expected)")
     if "household" in further.figures:
@@ -251,7 +283,7 @@ def _roles(typed: Mapping[str, str | None], there: Sequence[str], schema: Path |
 
 def _check_left_in(table: Table, roles: Roles, others: Sequence[str], schema: Path | None) -> None:
     """Refuse a column that may name people and that nobody spoke of; a schema speaks of all."""
-    from dither.disguise.contract import left_in
+    from dither.disguise.odd import left_in
 
     for name in others:
         table[name]
@@ -260,16 +292,32 @@ def _check_left_in(table: Table, roles: Roles, others: Sequence[str], schema: Pa
         table[name]
     silent = [name for name in left_in(table, roles) if name not in others]
     if silent and schema is None:
-        rule = f"a list with {', '.join(silent)}, where every row has another value; or --others is, if it names nobody"
+        rule = f"a list with {', '.join(silent)}, where every row has another value; or list it under --others"
         raise InvalidParameter("identifiers", ",".join(roles.identifiers) or None, rule)
 
 
-def _sizes(text: str) -> list[int]:
-    """Return several values of k."""
-    words = words_of(text) or ()
-    if not all(word.isascii() and word.isdigit() and int(word) for word in words):
-        raise InvalidParameter("map", text, "whole numbers above 0, such as 2,5,10,20")
-    return [int(word) for word in words]
+def read_table(file: Path, null: str | None, dates: str | None) -> tuple[Table, tuple[str, ...]]:
+    """Return the table of a file as it is meant, and what that changed, a sentence each."""
+    from dither.disguise import Reading, Table
+
+    how: Any = dates
+    return Reading(words_of(null) or (), how).told(Table.read(file))
+
+
+def _mapped(text: str) -> tuple[Any, list[float]]:
+    """Return a rule and several values of it; of k, where none is named."""
+    from dither.disguise.tradeoff import MAPPED
+
+    name, stands, after = text.partition("=")
+    rule, words = (name.strip(), words_of(after) or ()) if stands else ("k", words_of(text) or ())
+    if rule not in MAPPED:
+        raise InvalidParameter("map", text, f"values of one of {', '.join(MAPPED)}, such as 2,5,10 or l=2,3")
+    try:
+        values = [int(word) if rule == "k" else float(word) for word in words]
+    except ValueError:
+        kind = "whole numbers" if rule == "k" else "numbers"
+        raise InvalidParameter("map", text, f"{kind} with commas between, such as 2,5,10,20 or l=2,3") from None
+    return rule, values
 
 
 def _check_earlier(earlier: Path | None, report: Path | None) -> None:

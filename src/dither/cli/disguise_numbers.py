@@ -1,14 +1,17 @@
-"""``dither disguise matrix`` and ``network``: rows of numbers that are distorted, edges that get other weights."""
+"""``dither disguise matrix``, ``network`` and ``walks``: numbers that are distorted, edges that get other weights."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dither.cli.console import words_of
+from dither.cli.console import print_json, say, words_of
 from dither.cli.disguise import File, check_files
 from dither.cli.disguise_tables import told
 from dither.cli.options import Force, Json
@@ -16,8 +19,6 @@ from dither.cli.outputs import Output, write_whole
 from dither.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from dither.disguise.matrices import MatrixDisguise
     from dither.disguise.networks import NetworkDisguise, Weighted
 
@@ -29,12 +30,19 @@ def matrix(
     out: _Csv,
     method: Annotated[str, typer.Option(help="rotation, noise, ranks, wavelets, factors or frequencies.")],
     columns: Annotated[str | None, typer.Option(help="Columns of numbers; all, if not given.")] = None,
-    blur: Annotated[float, typer.Option(help="For rotation, noise: the deviation of what is added.", min=0)] = 0.0,
-    kept: Annotated[
-        int | None, typer.Option(help="For rotation, ranks, factors: how many directions, ranks or factors are kept.")
+    blur: Annotated[
+        float | None, typer.Option(help="For rotation, noise: the deviation of what is added.", min=0)
     ] = None,
-    share: Annotated[float, typer.Option(help="For wavelets: the threshold; for frequencies: the share kept.")] = 0.5,
-    bases: Annotated[str, typer.Option(help="For wavelets: names of bases, one for each block of columns.")] = "haar",
+    kept: Annotated[
+        int | None,
+        typer.Option(help="For rotation, ranks, factors: how many directions, ranks or factors are kept.", min=1),
+    ] = None,
+    share: Annotated[
+        float | None, typer.Option(help="For wavelets: the threshold; for frequencies: the share kept; else 0.5.")
+    ] = None,
+    bases: Annotated[
+        str | None, typer.Option(help="For wavelets: names of bases, one for each block of columns; else haar.")
+    ] = None,
     restore: Annotated[bool, typer.Option("--restore", help="Give back true means and deviations.")] = False,
     known: Annotated[
         int | None, typer.Option(help="Say what somebody gets who knows this number of rows, drawn at random.", min=1)
@@ -55,7 +63,9 @@ def matrix(
     table = Table.read(file)
     names = words_of(columns) or table.names
     values = np.column_stack([numbers_of(table, name) for name in names])
-    by = _distortion(method, kept, blur, share, words_of(bases) or ())
+    if known is not None and known >= len(values):
+        raise InvalidParameter("known", known, f"fewer than the {len(values)} rows")
+    by = _distortion(method, {"kept": kept, "blur": blur, "share": share, "bases": words_of(bases)})
     made = (Restored(by) if restore else by).apply(values)
     figures, more = [], {}
     if known is not None:
@@ -73,39 +83,71 @@ def matrix(
     told(made, {"numbers": path}, figures, as_json=as_json, more=more)
 
 
-def _distortion(method: str, kept: int | None, blur: float, share: float, bases: tuple[str, ...]) -> MatrixDisguise:
+def _distortion(method: str, typed: Mapping[str, Any]) -> MatrixDisguise:
     from dither.disguise.matrices import FewFactors, FewFrequencies, FewRanks, Perturbed, Wavelets
 
+    given = _taken(
+        method,
+        {
+            "rotation": ("blur", "kept"),
+            "noise": ("blur",),
+            "ranks": ("kept",),
+            "factors": ("kept",),
+            "wavelets": ("share", "bases"),
+            "frequencies": ("share",),
+        },
+        typed,
+    )
+    kept, share = given.get("kept"), given.get("share", 0.5)
     if method in ("ranks", "factors") and kept is None:
         raise InvalidParameter("kept", kept, f"given with {method}")
-    if kept is not None and method not in ("ranks", "factors", "rotation"):
-        raise InvalidParameter("kept", kept, f"left out with {method}")
-    if blur and method not in ("rotation", "noise"):
-        raise InvalidParameter("blur", blur, f"left out with {method}")
-    if method == "noise" and not blur:
-        raise InvalidParameter("blur", blur, "above 0 with noise")
+    if method == "noise" and not given.get("blur"):
+        raise InvalidParameter("blur", given.get("blur"), "above 0 with noise")
     made: dict[str, Callable[[], MatrixDisguise]] = {
-        "rotation": lambda: Perturbed(blur=blur, columns=kept),
-        "noise": lambda: Perturbed(blur=blur, rotate=False),
-        "ranks": lambda: FewRanks(kept or 1),
-        "factors": lambda: FewFactors(kept or 1),
-        "wavelets": lambda: Wavelets(share, bases),
+        "rotation": lambda: Perturbed(blur=given.get("blur", 0.0), columns=kept),
+        "noise": lambda: Perturbed(blur=given["blur"], rotate=False),
+        "ranks": lambda: FewRanks(given["kept"]),
+        "factors": lambda: FewFactors(given["kept"]),
+        "wavelets": lambda: Wavelets(share, given.get("bases", ("haar",))),
         "frequencies": lambda: FewFrequencies(share),
     }
-    if method not in made:
-        raise InvalidParameter("method", method, f"one of {', '.join(made)}")
     return made[method]()
+
+
+def _taken(method: str, known: Mapping[str, Sequence[str]], typed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, if the method takes all of them.
+
+    Args:
+        method: its name.
+        known: the options that each method takes.
+        typed: all options; None for those that were not given.
+
+    """
+    if method not in known:
+        raise InvalidParameter("method", method, f"one of {', '.join(known)}")
+    given = {name: value for name, value in typed.items() if value is not None}
+    for name, value in given.items():
+        if name not in known[method]:
+            raise InvalidParameter(name, value, f"left out with {method}")
+    return given
+
+
+_Ends = Annotated[str, typer.Option(help="The two columns of nodes.")]
+_Weight = Annotated[str, typer.Option(help="The column of weights.")]
+_Directed = Annotated[bool, typer.Option("--directed", help="Edges lead from the first node to the second.")]
 
 
 def network(
     file: File,
     out: _Csv,
     method: Annotated[str, typer.Option(help="scaled, paths (chosen shortest paths stay) or alike.")],
-    ends: Annotated[str, typer.Option(help="The two columns of nodes.")] = "from,to",
-    weight: Annotated[str, typer.Option(help="The column of weights.")] = "weight",
-    directed: Annotated[bool, typer.Option("--directed", help="Edges lead from the first node to the second.")] = False,
-    sigma: Annotated[float, typer.Option(help="For scaled: the deviation of a draw.")] = 0.15,
-    reach: Annotated[float, typer.Option(help="For paths: the greatest change, as a share of a weight.")] = 0.5,
+    ends: _Ends = "from,to",
+    weight: _Weight = "weight",
+    directed: _Directed = False,
+    sigma: Annotated[float | None, typer.Option(help="For scaled: the deviation of a draw; else 0.15.")] = None,
+    reach: Annotated[
+        float | None, typer.Option(help="For paths: the greatest change, as a share of a weight; else 0.5.")
+    ] = None,
     pairs: Annotated[
         Path | None,
         typer.Option(help="For paths, alike: pairs of nodes whose shortest path stays, two columns of a .csv."),
@@ -116,10 +158,86 @@ def network(
     as_json: Json = False,
 ) -> None:
     """Change the weights of a network's edges, and say what stays. NO formal guarantee."""
+    check_files(file, [Output("out", out, (".csv",))], force=force)
+    by = _reweighing(method, {"sigma": sigma, "reach": reach, "pairs": pairs, "k": k, "mu": mu})
+    if method == "alike" and not directed:
+        raise InvalidParameter("directed", directed, "given with alike, which compares the edges that leave a node")
+    read = _read(file, ends, weight, directed=directed)
+    chosen = () if pairs is None else _chosen(pairs, read.nodes)
+    with _as_written(read.nodes):
+        made = by(chosen).apply(read.graph)
+    rows = [(*pair, one) for pair, one in zip(read.pairs, made.graph.weights.tolist(), strict=True)]
+    path = write_whole(out, lambda target: _write(target, (*read.columns, weight), rows))
+    figures = [f"{name}: {figure:.4g}" for name, figure in made.measured]
+    if method == "paths" and not chosen:
+        figures.insert(0, "no pairs are chosen, so no path is promised to stay the shortest: --pairs chooses some")
+    told(made, {"edges": path}, figures, as_json=as_json)
+
+
+def walks(
+    file: File,
+    out: _Csv,
+    theta: Annotated[
+        float, typer.Option(help="How much walks prefer short ones, in units of the mean weight; above 0.")
+    ] = 20.0,
+    pairs: Annotated[
+        Path | None, typer.Option(help="Pairs of nodes, two columns of a .csv; all pairs, if not given.")
+    ] = None,
+    ends: _Ends = "from,to",
+    weight: _Weight = "weight",
+    directed: _Directed = False,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Say how long random walks that prefer short edges are, beside the shortest paths. NO formal guarantee."""
+    import math
+
+    from dither.disguise import WARNING
+    from dither.disguise.networks import RandomisedPaths
+
+    check_files(file, [Output("out", out, (".csv",))], force=force)
+    read = _read(file, ends, weight, directed=directed)
+    count = len(read.nodes)
+    every = ((one, other) for one in range(count) for other in range(count) if one != other)
+    chosen = tuple(every) if pairs is None else _chosen(pairs, read.nodes)
+    means, shortest = RandomisedPaths.of(read.graph, theta).mean_lengths(), read.graph.lengths()
+    names = list(read.nodes)
+    rows = [
+        (names[one], names[other], float(shortest[one, other]), float(means[one, other]))
+        for one, other in chosen
+        if math.isfinite(shortest[one, other])
+    ]
+    path = write_whole(out, lambda target: _write(target, (*read.columns, "shortest", "walks"), rows))
+    longer = max((mean / short for *_, short, mean in rows), default=1.0)
+    told_walks = (
+        f"{len(rows):,} of {len(chosen):,} pairs are connected; from one inverse for all of them.",
+        f"The mean walk is up to {longer:.4g} times as long as the shortest path.",
+        "These are lengths under the true weights: whoever has them learns about every weight.",
+    )
+    if as_json:
+        figures = {"pairs": len(chosen), "connected": len(rows), "longer": longer, "theta": theta}
+        print_json({"warning": WARNING, "done": list(told_walks), **figures, "written": {"lengths": str(path)}})
+        return
+    say(WARNING, style="bold red")
+    for sentence in told_walks:
+        say(sentence)
+    say(f"wrote the lengths to {path}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """A network as a file has it: its nodes by name, the two ends of every row, and the graph of their numbers."""
+
+    columns: tuple[str, ...]
+    nodes: dict[Any, int]
+    pairs: list[tuple[Any, ...]]
+    graph: Weighted
+
+
+def _read(file: Path, ends: str, weight: str, *, directed: bool) -> _Read:
     from dither.disguise import Table
     from dither.disguise.microaggregation import numbers_of
 
-    check_files(file, [Output("out", out, (".csv",))], force=force)
     table = Table.read(file)
     columns = words_of(ends) or ()
     if len(columns) != 2:
@@ -128,36 +246,37 @@ def network(
     for name, some in zip(columns, cells, strict=True):
         if None in some:
             raise InvalidParameter(name, f"nothing in row {some.index(None) + 1}", "a node in every row")
+    pairs = list(zip(*cells, strict=True))
     # Nodes are numbered as they come.
-    nodes = {
-        node: number
-        for number, node in enumerate(dict.fromkeys(one for pair in zip(*cells, strict=True) for one in pair))
-    }
-    weights = numbers_of(table, weight)
-    if method == "alike" and not directed:
-        raise InvalidParameter("directed", directed, "given with alike, which compares the edges that leave a node")
-    by = _reweighing(method, _chosen(pairs, nodes, method), sigma, reach, k, mu)
-    graph = _graph(nodes, cells, weights.tolist(), directed=directed)
+    nodes = {node: number for number, node in enumerate(dict.fromkeys(one for pair in pairs for one in pair))}
+    weights = numbers_of(table, weight).tolist()
+    return _Read(columns, nodes, pairs, _graph(nodes, cells, weights, directed=directed))
+
+
+@contextlib.contextmanager
+def _as_written(nodes: dict[Any, int]) -> Iterator[None]:
+    """Name the nodes of a pair that cannot be chosen as the file does, not by their numbers."""
     try:
-        made = by.apply(graph)
+        yield
     except InvalidParameter as failure:
         pair = failure.offender
         if failure.parameter != "pairs" or not isinstance(pair, tuple):
             raise
         by_number = list(nodes)
         raise InvalidParameter("pairs", tuple(by_number[node] for node in pair), failure.rule) from None
-    rows = [(*pair, one) for pair, one in zip(zip(*cells, strict=True), made.graph.weights.tolist(), strict=True)]
-    path = write_whole(out, lambda target: _write(target, (*columns, weight), rows))
-    told(made, {"edges": path}, [f"{name}: {figure:.4g}" for name, figure in made.measured], as_json=as_json)
 
 
 def _graph(nodes: dict[Any, int], cells: Sequence[Sequence[Any]], weights: list[float], *, directed: bool) -> Weighted:
     from dither.disguise.networks import Weighted
+    from dither.disguise.networks.graph import LARGEST, LEAST
 
     seen: set[Any] = set()
     for number, (first, last, one) in enumerate(zip(*cells, weights, strict=True), start=1):
         if not one > 0:
             raise InvalidParameter(f"weight of row {number}", one, f"above zero, between {first} and {last}")
+        if not LEAST <= one <= LARGEST:
+            rule = f"from {LEAST:g} to {LARGEST:g}, between {first} and {last}"
+            raise InvalidParameter(f"weight of row {number}", one, rule)
         if first == last:
             raise InvalidParameter(f"row {number}", first, "an edge between two different nodes")
         pair = (first, last) if directed else frozenset((first, last))
@@ -168,14 +287,10 @@ def _graph(nodes: dict[Any, int], cells: Sequence[Sequence[Any]], weights: list[
     return Weighted.of(edges, nodes=len(nodes), directed=directed)
 
 
-def _chosen(pairs: Path | None, nodes: dict[Any, int], method: str) -> tuple[tuple[int, int], ...]:
+def _chosen(pairs: Path, nodes: dict[Any, int]) -> tuple[tuple[int, int], ...]:
     """Return the chosen pairs of nodes by their numbers."""
     from dither.disguise import Table
 
-    if pairs is None:
-        return ()
-    if method not in ("paths", "alike"):
-        raise InvalidParameter("pairs", str(pairs), f"left out with {method}")
     table = Table.read(pairs)
     if len(table.names) != 2:
         raise InvalidParameter("pairs", list(table.names), "a file of two columns")
@@ -189,22 +304,20 @@ def _chosen(pairs: Path | None, nodes: dict[Any, int], method: str) -> tuple[tup
     return tuple((nodes[first], nodes[last]) for first, last in found)
 
 
-def _reweighing(
-    method: str, pairs: tuple[tuple[int, int], ...], sigma: float, reach: float, k: int | None, mu: float | None
-) -> NetworkDisguise:
+def _reweighing(method: str, typed: Mapping[str, Any]) -> Callable[[tuple[tuple[int, int], ...]], NetworkDisguise]:
+    """Return what makes the disguise of chosen pairs."""
     from dither.disguise.networks import AlikeWeights, KeptPaths, ScaledWeights
 
+    known = {"scaled": ("sigma",), "paths": ("reach", "pairs"), "alike": ("k", "mu", "pairs")}
+    given = _taken(method, known, typed)
     if method == "alike":
-        if k is None or mu is None:
-            raise InvalidParameter("k" if k is None else "mu", None, "given with alike")
-        return AlikeWeights(k, mu, pairs)
-    if k is not None or mu is not None:
-        raise InvalidParameter("k" if k is not None else "mu", k if k is not None else mu, f"left out with {method}")
+        for name in ("k", "mu"):
+            if name not in given:
+                raise InvalidParameter(name, None, "given with alike")
+        return lambda pairs: AlikeWeights(given["k"], given["mu"], pairs)
     if method == "paths":
-        return KeptPaths(pairs, reach)
-    if method == "scaled":
-        return ScaledWeights(sigma)
-    raise InvalidParameter("method", method, "one of scaled, paths, alike")
+        return lambda pairs: KeptPaths(pairs, given.get("reach", 0.5))
+    return lambda pairs: ScaledWeights(given.get("sigma", 0.15))
 
 
 def _write(target: Path, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

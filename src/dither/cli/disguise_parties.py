@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from dither.cli.console import print_json, say, words_of
-from dither.cli.disguise import Quasi, Sensitive, check_files
+from dither.cli.disguise import Dates, Null, Quasi, Sensitive, check_files, read_table
 from dither.cli.disguise_tables import Out, told
 from dither.cli.options import Force, Json
 from dither.cli.outputs import Output, write_whole
@@ -26,16 +26,17 @@ def join(
     k: Annotated[int, typer.Option("--k", help="People of every class of the joined table, at least.", min=1)],
     quasi: Quasi = None,
     identifiers: Annotated[str | None, typer.Option(help="Other columns that name people; they are dropped.")] = None,
+    null: Null = None,
+    dates: Dates = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Join two owners' columns only if every class has k rows, neither showing its rows. NO formal guarantee."""
-    from dither.disguise import Table
     from dither.disguise.parties import Side, agree
 
     for file in (left, right):
         check_files(file, [Output("out", out, (".csv", ".parquet"))], force=force)
-    tables = [Table.read(file) for file in (left, right)]
+    tables = [read_table(file, null, dates)[0] for file in (left, right)]
     names, dropped = words_of(quasi) or (), words_of(identifiers) or ()
     for option, some in (("quasi", names), ("identifiers", dropped)):
         for name in some:
@@ -59,10 +60,12 @@ def releases(
     quasi: Quasi = None,
     sensitive: Sensitive = None,
     alpha: Annotated[float, typer.Option(help="A probability of a value that should not be exceeded.")] = 0.5,
+    null: Null = None,
+    dates: Dates = None,
     as_json: Json = False,
 ) -> None:
     """Say what several releases of the same people tell together."""
-    from dither.disguise import WARNING, Table
+    from dither.disguise import WARNING
     from dither.disguise.republication import increment, m_invariance, rho_alpha
 
     if len(files) < 2:
@@ -71,7 +74,7 @@ def releases(
     if len(secrets) != 1:
         raise InvalidParameter("sensitive", sensitive, "one column")
     names = words_of(quasi) or ()
-    tables = [Table.read(file) for file in files]
+    tables = [read_table(file, null, dates)[0] for file in files]
     found: dict[str, Any] = {"warning": WARNING, "m": m_invariance(tables, person, names, secrets[0]), "pairs": []}
     for place, (before, after) in enumerate(itertools.pairwise(tables)):
         both = rho_alpha(before, after, person, names, secrets[0], (alpha,))

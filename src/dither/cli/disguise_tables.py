@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dither.cli.console import print_json, say, words_of
-from dither.cli.disguise import File, Quasi, Sensitive, check_files
+from dither.cli.disguise import Dates, File, Null, Quasi, Sensitive, check_files, read_table
 from dither.cli.options import Force, Json
 from dither.cli.outputs import Output, write_whole
 from dither.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from dither.disguise import Hierarchy
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Where the table goes: .csv or .parquet.")]
 _TABLES = (".csv", ".parquet")
@@ -24,15 +27,16 @@ def told(
     figures: Sequence[str],
     *,
     as_json: bool,
+    read: Sequence[str] = (),
     more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Say what was made, measured and written."""
+    """Say what was read, made, measured and written."""
     paths = {name: str(path) for name, path in written.items()}
     if as_json:
-        print_json({**made.to_dict(), **(more or {}), "written": paths})
+        print_json({**made.to_dict(), "read": list(read), **(more or {}), "written": paths})
         return
     say(made.warning, style="bold red")
-    for sentence in (*made.done, *figures):
+    for sentence in (*read, *made.done, *figures):
         say(sentence)
     for name, path in paths.items():
         say(f"wrote the {name} to {path}")
@@ -60,13 +64,14 @@ def cells(
         bool, typer.Option("--invariant", help="For post-randomisation: frequencies stay, on average.")
     ] = False,
     together: Annotated[bool, typer.Option("--together", help="For permutation: all columns in one order.")] = False,
+    null: Null = None,
+    dates: Dates = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Change cells: swaps, noise, coding, or values drawn again. NO formal guarantee."""
     from dataclasses import fields
 
-    from dither.disguise import Table
     from dither.disguise.perturbation import perturbations
 
     check_files(file, [Output("out", out, _TABLES)], force=force)
@@ -86,12 +91,13 @@ def cells(
     if "column" in taken and len(names) != 1:
         raise InvalidParameter("columns", columns, f"one column, for {method}")
     where = {"column": names[0]} if "column" in taken else {"columns": names}
-    made = kind(**where, **given).apply(Table.read(file))
+    table, read = read_table(file, null, dates)
+    made = kind(**where, **given).apply(table)
     path = write_whole(out, made.table.write)
     lines = [f"{name}: {share:.1%} of the cells are others" for name, share in made.changed.items()]
     lines.append(f"{made.linked:.1%} of the rows are found again by whoever has the true columns")
     lines.append("the rows are in their order, which tells who is who")
-    told(made, {"table": path}, lines, as_json=as_json)
+    told(made, {"table": path}, lines, as_json=as_json, read=read)
 
 
 def anatomy(
@@ -102,19 +108,22 @@ def anatomy(
     quasi: Quasi = None,
     sensitive: Sensitive = None,
     identifiers: Annotated[str | None, typer.Option(help="Columns that name people; they are dropped.")] = None,
+    null: Null = None,
+    dates: Dates = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Publish quasi-identifiers and sensitive values in two tables, joined by groups. NO formal guarantee."""
-    from dither.disguise import Roles, Table
+    from dither.disguise import Roles
     from dither.disguise.buckets import Anatomy
 
     check_files(file, [Output("out", out, _TABLES), Output("values", values, _TABLES)], force=force)
     roles = Roles(words_of(quasi) or (), words_of(sensitive) or (), words_of(identifiers) or ())
-    made = Anatomy(roles, diverse).apply(Table.read(file))
+    table, read = read_table(file, null, dates)
+    made = Anatomy(roles, diverse).apply(table)
     written = {"table": write_whole(out, made.quasi.write), "values": write_whole(values, made.sensitive.write)}
     lines = [f"a value is guessed right with probability {made.most:.1%} at most, and {made.right:.1%} on average"]
-    told(made, written, lines, as_json=as_json)
+    told(made, written, lines, as_json=as_json, read=read)
 
 
 def slices(
@@ -131,19 +140,35 @@ def slices(
     ] = None,
     parts: Annotated[int, typer.Option(help="How many groups of columns are looked for, without --together.")] = 2,
     least: Annotated[int, typer.Option(help="Rows of a bucket, at least.")] = 2,
+    null: Null = None,
+    dates: Dates = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Shuffle groups of columns by themselves within buckets. NO formal guarantee."""
-    from dither.disguise import Roles, Table
+    from dither.disguise import Roles
     from dither.disguise.buckets import Slicing
 
     check_files(file, [Output("out", out, _TABLES)], force=force)
     roles = Roles(words_of(quasi) or (), words_of(sensitive) or ())
     columns = None if together is None else tuple(words_of(some) or () for some in together.split(";"))
-    made = Slicing(roles, diverse, columns, parts, least).apply(Table.read(file))
+    table, read = read_table(file, null, dates)
+    made = Slicing(roles, diverse, columns, parts, least).apply(table)
     path = write_whole(out, made.table.write)
-    told(made, {"table": path}, [f"no value has more than {made.most:.1%} for anybody, by the check"], as_json=as_json)
+    lines = [f"no value has more than {made.most:.1%} for anybody, by the check"]
+    told(made, {"table": path}, lines, as_json=as_json, read=read)
+
+
+def tree_of(file: Path, column: str, values: Sequence[Any]) -> Hierarchy:
+    """Return the hierarchy of a column: in a CSV file of ARX's form, or described in a YAML file."""
+    from dither.disguise import Hierarchy, read_hierarchies
+
+    if file.suffix.lower() == ".csv":
+        return Hierarchy.read(file)
+    found = read_hierarchies(file, {column: values})
+    if column not in found:
+        raise InvalidParameter("hierarchy", str(file), f"a file that describes {column}")
+    return found[column]
 
 
 def baskets(
@@ -160,9 +185,8 @@ def baskets(
     as_json: Json = False,
 ) -> None:
     """Make kinds of items until no basket is found by a few of them. NO formal guarantee."""
-    from dither.disguise import Table, read_hierarchies
+    from dither.disguise import Table
     from dither.disguise.baskets import Apriori
-    from dither.disguise.hierarchies import Hierarchy
 
     check_files(file, [Output("out", out, _TABLES)], force=force)
     table = Table.read(file)
@@ -170,14 +194,7 @@ def baskets(
     for name, column in ((basket, owners), (item, items)):
         if None in column.values:
             raise InvalidParameter(name, None, "there in every row")
-    tree = None
-    if hierarchy is not None and hierarchy.suffix.lower() == ".csv":
-        tree = Hierarchy.read(hierarchy)
-    elif hierarchy is not None:
-        found = read_hierarchies(hierarchy, {item: items.values})
-        if item not in found:
-            raise InvalidParameter("hierarchy", str(hierarchy), f"a file that describes {item}")
-        tree = found[item]
+    tree = None if hierarchy is None else tree_of(hierarchy, item, items.values)
     inside: list[set[Any]] = [set() for _ in owners.values]
     for owner, what in zip(owners.codes.tolist(), items.cells(), strict=True):
         inside[owner].add(what)

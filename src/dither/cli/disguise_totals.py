@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dither.cli.console import print_json, say, words_of
-from dither.cli.disguise import File, check_files
+from dither.cli.disguise import File, Null, check_files, read_table
 from dither.cli.options import Force, Json
 from dither.cli.outputs import Output, write_whole
 from dither.errors import InvalidParameter
@@ -39,11 +39,12 @@ def totals(
     nearest: Annotated[
         bool, typer.Option("--nearest", help="With --round: to the nearest one, not at random.")
     ] = False,
+    null: Null = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Leave out or round cells of a table of sums, with an attacker's intervals. NO formal guarantee."""
-    from dither.disguise import WARNING, Table
+    from dither.disguise import WARNING
     from dither.disguise.totals import Totals, rounded, suppress
 
     check_files(file, [Output("out", out, (".csv",))], force=force)
@@ -55,7 +56,7 @@ def totals(
     columns = words_of(by) or ()
     if len(columns) != 2:
         raise InvalidParameter("by", by, "two columns, with a comma between")
-    table = Totals.of(Table.read(file), (columns[0], columns[1]), value, giver)
+    table = Totals.of(read_table(file, null, None)[0], (columns[0], columns[1]), value, giver)
     made: Any = suppress(table, rules) if base is None else rounded(table, base, nearest=nearest)
     path = write_whole(out, lambda target: _write(target, table, made))
     done = getattr(made, "done", (f"Every cell and margin is rounded to a multiple of {base}, by itself.",))

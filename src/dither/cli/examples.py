@@ -139,6 +139,12 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "disguise releases": (
             "dither disguise releases may.csv june.csv --person id --quasi age,region --sensitive ward",
         ),
+        "disguise guards": (
+            "dither disguise guards people.csv --quasi age,region --sensitive ward --guard hides --hierarchy wards.csv",
+        ),
+        "disguise freeform": (
+            "dither disguise freeform visits.csv --observable age,region --observable ward=flu,cold --most 2",
+        ),
         "disguise matrix": (
             "dither disguise matrix readings.csv --method rotation --blur 0.5 --known 4 -o shown.csv",
             "dither disguise matrix readings.csv --method ranks --kept 5 --restore -o shown.csv",
@@ -147,6 +153,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither disguise network roads.csv --method paths --pairs pairs.csv -o shown.csv",
             "dither disguise network roads.csv --method alike --k 3 --mu 0.5 --directed -o shown.csv",
         ),
+        "disguise walks": ("dither disguise walks roads.csv --theta 20 --pairs pairs.csv -o lengths.csv",),
         "risk": (
             "dither risk visits.csv --quasi age,region --sensitive ward",
             "dither risk shown.csv --quasi age,region --population register.csv --report risk.html",

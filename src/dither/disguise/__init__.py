@@ -22,7 +22,7 @@ from dither.disguise.checkers import (
     presence,
     t_closeness,
 )
-from dither.disguise.contract import WARNING, Disguise, Disguised, Roles, disguise, disguises, find_disguise
+from dither.disguise.contract import WARNING, Disguise, Disguised, disguise, disguises, find_disguise
 from dither.disguise.full_domain import Datafly, Optimal
 from dither.disguise.hierarchies import Hierarchy, read_hierarchies
 from dither.disguise.k_member import KMember
@@ -30,6 +30,8 @@ from dither.disguise.local_suppression import LocalSuppression
 from dither.disguise.measures import Blur, Guess, Risk, risk_of
 from dither.disguise.microaggregation import Microaggregation
 from dither.disguise.mondrian import Mondrian
+from dither.disguise.reading import Reading
+from dither.disguise.roles import Roles
 from dither.disguise.rules import Rules
 from dither.disguise.samarati import Samarati
 from dither.disguise.schemes import Guided, GuidedOrdered, SetPartition, Sibling, Subtree, ValueSuppression
@@ -54,6 +56,7 @@ __all__ = [
     "Optimal",
     "OptimalAverages",
     "Presence",
+    "Reading",
     "Risk",
     "Roles",
     "Rules",

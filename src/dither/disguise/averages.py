@@ -14,8 +14,9 @@ from typing import ClassVar
 import numpy as np
 
 from dither.disguise.classes import Figures
-from dither.disguise.contract import Disguise, Recoded, Roles, disguise
+from dither.disguise.contract import Disguise, Recoded, disguise
 from dither.disguise.microaggregation import averaged, numbers_of, scaled_of
+from dither.disguise.roles import Roles
 from dither.disguise.rules import Rules, Trial
 from dither.disguise.table import Codes, Table
 from dither.errors import InvalidParameter

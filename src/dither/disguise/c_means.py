@@ -14,9 +14,10 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from dither.disguise.contract import Disguise, Recoded, Roles, disguise
+from dither.disguise.contract import Disguise, Recoded, disguise
 from dither.disguise.microaggregation import Points, scaled_of, together
 from dither.disguise.recoding import published
+from dither.disguise.roles import Roles
 from dither.disguise.rules import Rules, Trial
 from dither.disguise.table import Codes, Column, Table
 from dither.errors import InvalidParameter
@@ -75,8 +76,8 @@ class CMeans(Disguise):
 
 
 def points_of(column: Column) -> Points:
-    """Return where the rows of a column lie: scaled numbers, a missing one far below; texts at distance 1."""
-    numbers = column.numbers()
+    """Return where the rows of a column lie: scaled numbers and dates, a missing one far below; texts at distance 1."""
+    numbers = column.scale()
     if numbers is not None:
         there = np.isfinite(numbers)
         low, high = float(numbers[there].min()), float(numbers[there].max())

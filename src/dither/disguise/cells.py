@@ -14,10 +14,11 @@ from typing import ClassVar
 import numpy as np
 
 from dither.disguise.classes import Counts, classes_of
-from dither.disguise.contract import Disguise, Recoded, Roles, disguise
+from dither.disguise.contract import Disguise, Recoded, disguise
 from dither.disguise.hierarchies import Hierarchy
 from dither.disguise.k_member import Line, line_of
 from dither.disguise.recoding import published
+from dither.disguise.roles import Roles
 from dither.disguise.rules import Rules, Trial
 from dither.disguise.table import Codes, Table
 from dither.errors import InvalidParameter

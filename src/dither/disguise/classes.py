@@ -89,8 +89,8 @@ def classes_of(table: Table, quasi: Sequence[str]) -> Classes:
     [2, 1]
 
     """
-    if not quasi:
-        raise InvalidParameter("quasi", list(quasi), "one or more columns")
+    if not quasi or isinstance(quasi, str):
+        raise InvalidParameter("quasi", quasi or [], "a sequence of one or more columns")
     columns = [table[name] for name in quasi]
     return group([column.codes for column in columns], [max(len(column.values), 1) for column in columns])
 

@@ -17,6 +17,8 @@ import numpy as np
 
 from dither.disguise.classes import classes_of
 from dither.disguise.measures import Blur, Risk, bits_lost, blur_of, risk_of
+from dither.disguise.odd import odd_columns
+from dither.disguise.roles import Roles
 from dither.disguise.rules import Rules, Trial
 from dither.disguise.table import Codes, Column, Table
 from dither.errors import InvalidParameter
@@ -27,35 +29,6 @@ WARNING: Final = (
     "No formal guarantee: this is not differential privacy. Whoever knows more than the quasi-identifiers, or has "
     "another release of the same people, may learn more than these figures say."
 )
-
-
-@dataclass(frozen=True)
-class Roles:
-    """What the columns of a table are to an attacker.
-
-    Args:
-        quasi: quasi-identifiers: what others may know of people.
-        sensitive: what they should not learn.
-        identifiers: names and numbers of people; they are dropped.
-
-    """
-
-    quasi: tuple[str, ...]
-    sensitive: tuple[str, ...] = ()
-    identifiers: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        for name in ("quasi", "sensitive", "identifiers"):
-            given = getattr(self, name)
-            if isinstance(given, str):
-                raise InvalidParameter(name, given, "a sequence of names, not one text")
-            object.__setattr__(self, name, tuple(given))
-        every = (*self.quasi, *self.sensitive, *self.identifiers)
-        twice = [name for place, name in enumerate(every) if name in every[:place]]
-        if twice:
-            raise InvalidParameter("roles", twice[0], "one for every column")
-        if not self.quasi:
-            raise InvalidParameter("quasi", [], "one or more columns")
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,42 +153,6 @@ class Disguise(ABC):
         if not trial.holds(one, np.array([len(table)])).all():
             raise InvalidParameter("rules", self.rules.said(), "such that the table as one class fulfils them")
         return trial
-
-
-def odd_columns(table: Table, roles: Roles) -> list[str]:
-    """Return sentences about columns that may not be what they seem: holes, texts among numbers, names of people."""
-    said = []
-    for name in roles.quasi:
-        column = table[name]
-        present = [column.values[code] for code in np.unique(column.codes).tolist()]
-        if None in present:
-            said.append(f"Missing values of {name} count as a value of their own.")
-        texts = [value for value in present if value is not None and Column.of([value]).numbers() is None]
-        if texts and 2 * len(texts) < len(present):
-            said.append(f"{name} is taken as texts, because of {texts[0]!r} among its numbers.")
-    said += [
-        f"Every row has another value of {name}, which stays: does it name people?" for name in left_in(table, roles)
-    ]
-    return said
-
-
-def left_in(table: Table, roles: Roles) -> list[str]:
-    """Return columns without a role that have another value in every row, and are no measurements."""
-    named = {*roles.quasi, *roles.sensitive, *roles.identifiers}
-    return [
-        name
-        for name in table.names
-        if name not in named
-        and len(table) > 1
-        and len(set(table[name].codes.tolist())) == len(table)
-        and not any(isinstance(value, float) and value % 1 for value in table[name].values)
-        and not any(isinstance(value, str) and _has_point(value) for value in table[name].values)
-    ]
-
-
-def _has_point(text: str) -> bool:
-    """Return whether a text is a number with digits behind a point, which names nobody."""
-    return "." in text and Column.of([text]).numbers() is not None
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,10 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from dither.disguise.contract import Disguise, Recoded, Roles, disguise
+from dither.disguise.contract import Disguise, Recoded, disguise
 from dither.disguise.hierarchies import Hierarchy
 from dither.disguise.lattice import OBJECTIVES, Checked, Lattice, Node, Objective, rows_allowed
+from dither.disguise.roles import Roles
 from dither.disguise.rules import Rules, Trial
 from dither.disguise.table import Table
 from dither.errors import InvalidParameter

@@ -77,6 +77,13 @@ class Hierarchy:
             raise InvalidParameter("value", value, "one that its hierarchy has a line for")
         return self.labels[name][level - 1] if level else name
 
+    def covers(self, name: str, column: Column) -> Hierarchy:
+        """Return the hierarchy itself, if it has a line for every value of a column; the error names both."""
+        lacking = [value for value in column.values if _text(value) not in self.labels]
+        if lacking:
+            raise InvalidParameter(name, lacking[0], "a value that its hierarchy has a line for")
+        return self
+
     @classmethod
     def flat(cls, values: Iterable[object]) -> Hierarchy:
         """Return the hierarchy that keeps values or gives them up."""
@@ -118,7 +125,7 @@ class Hierarchy:
         column = Column.of(values)
         numbers = column.numbers()
         if numbers is None:
-            offender = next(value for value in column.values if Column.of([value]).numbers() is None)
+            offender = next((value for value in column.values if Column.of([value]).numbers() is None), None)
             raise InvalidParameter("values", offender, "numbers, if there are to be intervals of them")
         lines = {}
         for value, number in zip(column.values, numbers.tolist(), strict=True):
@@ -179,10 +186,13 @@ class Hierarchy:
         file = Path(path)
         if not file.is_file():
             raise InvalidParameter("hierarchy", str(path), "a file that is there")
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            first = stream.readline()
-            stream.seek(0)
-            lines = [line for line in csv.reader(stream, delimiter=";" if ";" in first else ",") if line]
+        try:
+            with file.open(encoding="utf-8-sig", newline="") as stream:
+                first = stream.readline()
+                stream.seek(0)
+                lines = [line for line in csv.reader(stream, delimiter=";" if ";" in first else ",") if line]
+        except (UnicodeDecodeError, csv.Error):
+            raise InvalidParameter("hierarchy", str(path), "rows of cells in UTF-8, a value and its labels") from None
         if len({line[0] for line in lines}) != len(lines):
             raise InvalidParameter("hierarchy", str(path), "one line for every value")
         return cls({line[0]: tuple(line[1:]) for line in lines})
@@ -250,8 +260,10 @@ def read_hierarchies(path: Path | str, columns: Mapping[str, Iterable[object]]) 
         raise InvalidParameter("hierarchies", str(path), "a file that is there")
     try:
         # The base loader makes texts, lists and mappings and nothing else: a code such as 0471 keeps its zero.
-        found = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # noqa: S506
-    except (yaml.YAMLError, UnicodeDecodeError):
+        text = file.read_text(encoding="utf-8")
+        _check_keys(yaml.compose(text, Loader=yaml.BaseLoader), ())
+        found = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
         raise InvalidParameter("hierarchies", str(path), "a file of YAML") from None
     if not isinstance(found, Mapping) or not set(found) <= set(columns):
         other = next((str(name) for name in found if name not in columns), None) if isinstance(found, Mapping) else None
@@ -263,6 +275,25 @@ def read_hierarchies(path: Path | str, columns: Mapping[str, Iterable[object]]) 
         except InvalidParameter as failure:
             raise InvalidParameter(f"hierarchy of {name}", failure.offender, failure.rule) from None
     return made
+
+
+def _check_keys(node: Any, above: tuple[int, ...]) -> None:
+    """Refuse a label that stands twice below one node, of which YAML would keep the last, and one below itself."""
+    if node is None or isinstance(node.value, str):
+        return
+    if id(node) in above:
+        raise InvalidParameter("hierarchies", None, "without cycles: a part of the file is below itself")
+    inside = (*above, id(node))
+    seen: set[str] = set()
+    for part in node.value:
+        if not isinstance(part, tuple):
+            _check_keys(part, inside)
+            continue
+        label = str(part[0].value)
+        if label in seen:
+            raise InvalidParameter("hierarchies", label, "with each label once below its node")
+        seen.add(label)
+        _check_keys(part[1], inside)
 
 
 def _described(said: Any, values: Iterable[object], folder: Path) -> Hierarchy:

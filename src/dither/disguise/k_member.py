@@ -14,9 +14,10 @@ from typing import ClassVar
 import numpy as np
 
 from dither.disguise.classes import Figures
-from dither.disguise.contract import Disguise, Recoded, Roles, disguise
+from dither.disguise.contract import Disguise, Recoded, disguise
 from dither.disguise.microaggregation import together
 from dither.disguise.recoding import published
+from dither.disguise.roles import Roles
 from dither.disguise.rules import Rules, Trial
 from dither.disguise.table import Codes, Column, Table
 
@@ -70,8 +71,8 @@ class Line:
 
 
 def line_of(column: Column) -> Line:
-    """Return numbers scaled to 0 to 1, a missing one as far below as they reach, and codes of everything else."""
-    numbers = column.numbers()
+    """Return numbers and dates scaled to 0 to 1, a missing one as far below as they reach, and codes of all else."""
+    numbers = column.scale()
     if numbers is None:
         return Line(column.codes.astype(np.float64), len(column.values))
     low, high = np.nanmin(numbers), np.nanmax(numbers)

@@ -183,10 +183,7 @@ class Lattice:
 
 def _levels(name: str, column: Column, hierarchy: Hierarchy) -> list[Level]:
     """Return the levels of a column; a value outside its hierarchy is named with its column."""
-    lacking = [value for value in column.values if ("" if value is None else str(value)) not in hierarchy.labels]
-    if lacking:
-        raise InvalidParameter(name, lacking[0], "a value that its hierarchy has a line for")
-    return hierarchy.levels(column)
+    return hierarchy.covers(name, column).levels(column)
 
 
 def rows_allowed(rules: Rules, suppression: float, rows: int) -> int:

@@ -19,8 +19,9 @@ from typing import ClassVar, Final
 import numpy as np
 
 from dither.disguise.classes import classes_of, joined, numbered
-from dither.disguise.contract import Disguise, Recoded, Roles, disguise
+from dither.disguise.contract import Disguise, Recoded, disguise
 from dither.disguise.hierarchies import ANYTHING
+from dither.disguise.roles import Roles
 from dither.disguise.rules import Mask, Rules, Trial
 from dither.disguise.table import Codes, Column, Table
 from dither.errors import InvalidParameter

@@ -13,8 +13,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.disguise.contract import Disguise, Recoded, Roles, disguise
+from dither.disguise.contract import Disguise, Recoded, disguise
 from dither.disguise.recoding import published
+from dither.disguise.roles import Roles
 from dither.disguise.rules import Rules, Trial
 from dither.disguise.table import Codes, Column, Table
 from dither.errors import InvalidParameter
@@ -59,6 +60,8 @@ class Microaggregation(Disguise):
 def numbers_of(table: Table, name: str) -> NDArray[np.float64]:
     """Return the numbers of a column, a row each, if it has one in every row."""
     column = table[name]
+    if not len(table):
+        raise InvalidParameter("table", 0, "one or more rows long")
     numbers = column.numbers()
     if numbers is None:
         offender = next(value for value in column.values if Column.of([value]).numbers() is None)

@@ -20,9 +20,10 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.disguise.contract import Disguise, Recoded, Roles, disguise
+from dither.disguise.contract import Disguise, Recoded, disguise
 from dither.disguise.hierarchies import Hierarchy
 from dither.disguise.recoding import published
+from dither.disguise.roles import Roles
 from dither.disguise.rules import Rules, Trial, ordered_values
 from dither.disguise.table import Codes, Column, Table
 from dither.errors import InvalidParameter
@@ -60,9 +61,10 @@ class Mondrian(Disguise):
 
     def recode(self, table: Table, trial: Trial) -> Recoded:
         """Return the quasi-identifiers of the classes."""
-        for name in self.hierarchies:
+        for name, tree in self.hierarchies.items():
             if name not in self.roles.quasi:
                 raise InvalidParameter("hierarchies", name, "of quasi-identifiers alone")
+            tree.covers(name, table[name])
         axes = [axis_of(table[name], self.hierarchies.get(name)) for name in self.roles.quasi]
         parts, count = _cut(axes, trial, relaxed=self.relaxed)
         columns, penalty = published(table, self.roles.quasi, parts, count, self.hierarchies)
@@ -92,8 +94,8 @@ class Axis:
 
 
 def axis_of(column: Column, hierarchy: Hierarchy | None) -> Axis:
-    """Return the axis of a column: numbers by size, texts as they stand in their hierarchy, else by the alphabet."""
-    order, numbers = ordered_values(column), column.numbers()
+    """Return the axis of a column: numbers, dates by size, texts as in their hierarchy, else by the alphabet."""
+    order, numbers = ordered_values(column), column.scale()
     if hierarchy is not None:
         # By the labels from the top down, so that what has a common label stands together.
         keys = [

@@ -17,6 +17,7 @@ from math import comb
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.disguise.classes import classes_of, group
 from dither.disguise.hierarchies import Hierarchy
@@ -47,6 +48,7 @@ def guarded(table: Any, quasi: Sequence[str], sensitive: str, guard: str, tree: 
     if not len(given):
         raise InvalidParameter("table", 0, "one or more rows long")
     values, nodes = given[sensitive], given[guard]
+    tree.covers(sensitive, values)
     below = np.zeros((len(nodes.values), len(values.values)), dtype=np.bool_)
     for place, node in enumerate(nodes.values):
         if node is None:
@@ -95,6 +97,8 @@ def freeform(
 ) -> Freeform:
     """Return the surest conclusion: the table is FF-anonymous for every bound from its share on.
 
+    A missing cell is neither seen nor told.
+
     Args:
         table: a table or a frame.
         observable: by column, the values that can be seen; of a column that is not named, none can.
@@ -112,10 +116,7 @@ def freeform(
     for name in observable:
         if name not in names:
             raise InvalidParameter("observable", name, f"one of {', '.join(names)}")
-    seen = {
-        name: np.array([value in set(observable.get(name, ())) for value in given[name].values], dtype=np.bool_)
-        for name in names
-    }
+    seen = {name: _among(given[name].values, observable.get(name, ())) for name in names}
     sources = [name for name in names if seen[name].any()]
     most = min(most, len(sources))
     if sum(comb(len(sources), size) for size in range(1, most + 1)) > _MOST_SETS:
@@ -127,6 +128,12 @@ def freeform(
             if found.share > best.share:
                 best = found
     return best
+
+
+def _among(values: Sequence[Any], some: Collection[Any]) -> NDArray[np.bool_]:
+    """Return which values are among some; what is missing is not."""
+    wanted = set(some)
+    return np.array([value is not None and value in wanted for value in values], dtype=np.bool_)
 
 
 def _surest(table: Table, names: Sequence[str], some: Sequence[str], seen: Mapping[str, Any]) -> Freeform:
@@ -143,7 +150,8 @@ def _surest(table: Table, names: Sequence[str], some: Sequence[str], seen: Mappi
         if name in some:
             continue
         codes, size = table[name].codes[rows], len(table[name].values)
-        hidden = ~seen[name][codes]
+        there = np.array([value is not None for value in table[name].values], dtype=np.bool_)
+        hidden = ~seen[name][codes] & there[codes]
         pairs, counts = np.unique(classes.of_row[hidden] * size + codes[hidden], return_counts=True)
         if not len(pairs):
             continue

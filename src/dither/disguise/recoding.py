@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dither.disguise.classes import Figures
+from dither.disguise.dates import written
 from dither.disguise.hierarchies import ANYTHING, Hierarchy
 from dither.disguise.rules import ordered_values
 from dither.disguise.table import Codes, Column, Table
@@ -34,7 +35,7 @@ def published(
     for name in quasi:
         if name in hierarchies:
             cells, widths = _by_labels(table[name], parts, count, hierarchies[name])
-        elif (numbers := table[name].numbers()) is not None:
+        elif (numbers := table[name].scale()) is not None:
             cells, widths = _by_ranges(table[name], numbers, parts, count)
         else:
             cells, widths = _by_sets(table[name], parts, count)
@@ -60,15 +61,15 @@ def _by_ranges(column: Column, numbers: Figures, parts: Codes, count: int) -> tu
     reach = ordered[-1] - ordered[first]
     widths = np.where(high >= 0, ordered[top] - ordered[bottom], 0.0) / (reach if reach > 0 else 1.0)
     widths = np.where(lacks & (high >= 0), 1.0, widths)
-    # A minus between two numbers would be read as a sign where there are signs.
-    to = " to " if ordered[first] < 0 else "-"
+    # A minus between two numbers would be read as a sign where there are signs, and dates have their own.
+    to = " to " if ordered[first] < 0 or column.numbers() is None else "-"
     cells: list[object] = []
     for start, stop, lack in zip(low.tolist(), high.tolist(), lacks.tolist(), strict=True):
         if stop < 0:
             cells.append(None)
             continue
-        said = values[start] if start == stop else f"{values[start]}{to}{values[stop]}"
-        cells.append(f"{MISSING}{_BETWEEN}{said}" if lack else said)
+        said = values[start] if start == stop else f"{written(values[start])}{to}{written(values[stop])}"
+        cells.append(f"{MISSING}{_BETWEEN}{written(said)}" if lack else said)
     return cells, widths
 
 
@@ -100,7 +101,7 @@ def set_of(values: Sequence[object]) -> object:
     ('a', 'a | ?')
 
     """
-    shown = _BETWEEN.join(MISSING if value is None else str(value) for value in values)
+    shown = _BETWEEN.join(MISSING if value is None else written(value) for value in values)
     return values[0] if len(values) == 1 else shown
 
 

@@ -148,6 +148,8 @@ def uniques_told(special: Special, population: PopulationUniques | None, househo
     if population is not None:
         whole = f"of {population.population:,} people, alone in the population"
         rows += [(f"{whole} (Zayatz)", f"{population.zayatz:,.0f}"), (f"{whole} (Pitman)", f"{population.pitman:,.0f}")]
+        if population.dis is not None:
+            rows.append(("who fits a row alone in the table is its person (DIS)", f"{population.dis:.2%}"))
         figures["population_uniques"] = population.to_dict()
     if household is not None:
         rows.append(("household risk: anybody of the household is found", f"{household:.2%}"))
@@ -156,6 +158,12 @@ def uniques_told(special: Special, population: PopulationUniques | None, househo
         "The fewer columns set a row apart, the easier it is found. Numbers of a population are estimates by models."
     )
     return Further((section("Rows that stand alone", table((), rows), note(words)),), figures)
+
+
+def odd_told(sentences: Sequence[str]) -> Further:
+    """Return what a report says of how a table was read, and of columns that may not be what they seem."""
+    parts = (section("How the table was read", bullets(sentences)),) if sentences else ()
+    return Further(parts, {"read": list(sentences)})
 
 
 def presence_told(found: Presence) -> Further:
@@ -184,19 +192,21 @@ def weights_told(found: WeightedRisk) -> Further:
 
 
 def map_told(points: Sequence[Point]) -> Further:
-    """Return the R-U map: a table and a picture."""
+    """Return the R-U map over one rule: a table and a picture."""
+    rule = points[0].rule
     rows = [
-        (f"{one.k}", f"{one.ncp:.4f}", f"{one.marketer:.2%}", "" if one.right is None else f"{one.right:.1%}")
+        (f"{one.value:g}", f"{one.ncp:.4f}", f"{one.marketer:.2%}", "" if one.right is None else f"{one.right:.1%}")
         for one in points
     ]
-    lost = [one.ncp for one in points]
-    lines = [Line("rows found again", lost, [one.marketer for one in points])]
+    ordered = sorted(points, key=lambda one: one.ncp)
+    lost = [one.ncp for one in ordered]
+    lines = [Line("rows found again", lost, [one.marketer for one in ordered])]
     if all(one.right is not None for one in points):
-        lines.append(Line("values guessed right", lost, [one.right for one in points]))
+        lines.append(Line("values guessed right", lost, [one.right for one in ordered]))
     chart = line_chart("Risk against loss", lines, across=Axis("certainty penalty"), up=Axis("share"))
     part = section(
-        "Other values of k",
-        table(("k", "certainty penalty", "rows found again on average", "values guessed right"), rows),
-        figure(chart.markup(), "Each point is a k; larger ones lie further right."),
+        f"Other values of {rule}",
+        table((rule, "certainty penalty", "rows found again on average", "values guessed right"), rows),
+        figure(chart.markup(), f"Each point is a value of {rule}; those that lose more lie further right."),
     )
     return Further((part,), {"map": [one.to_dict() for one in points]})

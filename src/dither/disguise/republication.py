@@ -5,10 +5,11 @@ owner does, and say what somebody learns who finds a person's class in each of t
 
 - *m-invariance* (Xiao, Tao 2007): in every release a class has at least m rows, all with different sensitive values;
   and a person who is in several releases is in classes with the same set of values each time.
-- *(rho, alpha)*: named by Lu (Adelaide 2021) against composition attacks without a definition; here, of the people in
-  two releases, at most a share rho have a value that somebody is surer of than alpha after seeing both. The value's
-  probability is the product of its shares in both classes, over the sum for all values that both have: what follows
-  if the releases were drawn independently and no value is likelier before.
+- *(rho, alpha)*: named by Lu (Adelaide 2021) against composition attacks without a definition, so that this reading is
+  ours, with its reasons in ``docs/disguise.md``: of the people in two releases, at most a share rho have a value that
+  somebody is surer of than alpha after seeing both. The value's probability is the product of its shares in both
+  classes, over the sum for all values that both have: what follows if the releases were drawn independently and no
+  value is likelier before.
 - *Incremental republication* (Byun, Sohn, Bertino, Li 2006): rows are added, and each release is l-diverse by itself;
   the values of those rows that a new release added to an earlier class must be l-diverse as well, since they are known
   as a difference. So must the values that a person's classes have in common.

@@ -111,6 +111,9 @@ class Rules:
         """Return the trial of classes of rows of a table."""
         if self.about_values and not sensitive:
             raise InvalidParameter("sensitive", list(sensitive), f"one or more columns, for {self.said()}")
+        for name in sensitive:
+            if name in self.trees:
+                self.trees[name].covers(name, table[name])
         return Trial(self, tuple(Values.of(table[name], self, self.trees.get(name)) for name in sensitive))
 
 
@@ -156,7 +159,7 @@ class Values:
 
 def ordered_values(column: Column) -> Codes:
     """Return the places of a column's values in their order; what is missing comes first."""
-    numbers = column.numbers()
+    numbers = column.scale()
     if numbers is not None:
         return np.argsort(np.where(np.isnan(numbers), -np.inf, numbers), kind="stable")
     keys = [(value is not None, str(value)) for value in column.values]

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from dither.disguise.contract import Disguise, Recoded, Roles, disguise
+from dither.disguise.contract import Disguise, Recoded, disguise
 from dither.disguise.full_domain import LEVELS_ATTACKED, masked
 from dither.disguise.hierarchies import Hierarchy
 from dither.disguise.lattice import Lattice, Node, rows_allowed
+from dither.disguise.roles import Roles
 from dither.disguise.rules import Rules, Trial
 from dither.disguise.table import Table
 

@@ -25,9 +25,10 @@ from typing import ClassVar, Final
 import numpy as np
 
 from dither.disguise.blocks import Blocks, Labelled, grown
-from dither.disguise.contract import Disguise, Recoded, Roles, disguise
+from dither.disguise.contract import Disguise, Recoded, disguise
 from dither.disguise.hierarchies import ANYTHING, Hierarchy
 from dither.disguise.lattice import rows_allowed
+from dither.disguise.roles import Roles
 from dither.disguise.rules import Mask, Rules, Trial, ordered_values
 from dither.disguise.table import Codes, Column, Table
 from dither.errors import InvalidParameter
@@ -82,10 +83,7 @@ class _Scheme(Disguise):
         tree = self.hierarchies.get(name)
         if tree is None:
             raise InvalidParameter("hierarchies", name, "given for every quasi-identifier; this one has none")
-        lacking = [value for value in column.values if ("" if value is None else str(value)) not in tree.labels]
-        if lacking:
-            raise InvalidParameter(name, lacking[0], "a value that its hierarchy has a line for")
-        return self.started(column, tree)
+        return self.started(column, tree.covers(name, column))
 
     def _no_tree(self, table: Table, name: str) -> Hierarchy:
         """Return the hierarchy that keeps values or gives them up, where none may be given."""

@@ -10,19 +10,27 @@ from __future__ import annotations
 import csv
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.disguise.dates import day_of, written
 from dither.errors import InvalidParameter, MissingExtra
 
 Codes = NDArray[np.int64]
 Origin = Literal["columns", "pandas", "polars", "arrow"]
+#: The values of a column of a frame, and their type there.
+Typed = tuple[tuple[Any, ...], Any]
 _DELIMITERS: Final = ",;\t|"
+#: Numbers beyond this are texts: their squares could not be added up.
+_LARGEST: Final = 1e140
+#: Columns that an error names.
+_LISTED: Final = 20
 #: Lines that are read or written at once.
 _LINES: Final = 1 << 16
 
@@ -77,6 +85,31 @@ class Column:
             return None
         return np.array(found, dtype=np.float64)
 
+    def scale(self) -> NDArray[np.float64] | None:
+        """Return where the values lie on a line: numbers as they are, dates by days; None if they are texts or codes.
+
+        >>> np.diff(Column.of(["2021-04-03", "2021-04-05"]).scale()).tolist()
+        [2.0]
+
+        """
+        numbers = self.numbers()
+        if numbers is not None:
+            return numbers
+        days = [float("nan") if value is None else day_of(value) for value in self.values]
+        if any(one is None for one in days) or all(value is None for value in self.values):
+            return None
+        return np.array(days, dtype=np.float64)
+
+    def in_one_kind(self) -> Column:
+        """Return the column as libraries of frames take it: where some values are texts, all are."""
+        kinds = {type(value) for value in self.values if value is not None}
+        if str not in kinds or len(kinds) == 1:
+            return self
+        places: dict[Any, int] = {}
+        texts = [None if value is None else written(value) for value in self.values]
+        codes = np.array([places.setdefault(text, len(places)) for text in texts], dtype=np.int64)
+        return Column(tuple(places), codes[self.codes])
+
 
 def _factored(cells: Any) -> Column | None:
     """Return the column of an array of numbers or of Arrow's; None for anything else, which is gone through."""
@@ -124,12 +157,15 @@ def _plain(cell: Any) -> Any:
         return cell or None
     if type(cell) is int:
         return cell
+    if isinstance(cell, np.datetime64):
+        # Of nanoseconds NumPy makes a plain number.
+        cell = cell.astype("datetime64[us]")
     if isinstance(cell, np.generic):
         cell = cell.item()
     # pandas has a missing value whose comparison is neither true nor false.
     if cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, str) and not cell):
         return None
-    return None if isinstance(cell, float) and cell != cell else cell
+    return None if isinstance(cell, float | Decimal) and cell != cell else cell
 
 
 def _number(value: Any) -> float | None:
@@ -145,7 +181,7 @@ def _number(value: Any) -> float | None:
         found = float(value)
     except (TypeError, ValueError):
         return None
-    return found if np.isfinite(found) else None
+    return found if abs(found) <= _LARGEST else None
 
 
 def _of_pandas(series: Any) -> Column:
@@ -159,6 +195,14 @@ def _of_pandas(series: Any) -> Column:
     return _renumbered(list(values), np.asarray(codes, dtype=np.int64)) or Column.of(series.tolist())
 
 
+def _series(cells: list[Any], kind: Any) -> Any:
+    """Return a series of pandas; categories that no cell has are left out, because rows may be."""
+    import pandas as pd
+
+    made = pd.Series(cells, dtype=kind)
+    return made.cat.remove_unused_categories() if isinstance(made.dtype, pd.CategoricalDtype) else made
+
+
 def _of_polars(series: Any) -> Column:
     try:
         return Column.of(series.to_arrow())
@@ -166,9 +210,15 @@ def _of_polars(series: Any) -> Column:
         return Column.of(series.to_list())
 
 
+def _once(names: Iterable[Any]) -> Iterable[Any]:
+    """Return names of columns, if they are different as texts."""
+    _check_names([str(name) for name in names])
+    return names
+
+
 def _check_names(names: Sequence[str]) -> None:
     if not names or len(set(names)) != len(names):
-        raise InvalidParameter("file", list(names), "columns with a different name each")
+        raise InvalidParameter("columns", list(names), "one or more, with a different name each")
 
 
 class Table:
@@ -180,20 +230,24 @@ class Table:
 
     """
 
-    def __init__(self, columns: Mapping[str, Column], origin: Origin = "columns") -> None:
+    def __init__(
+        self, columns: Mapping[str, Column], origin: Origin = "columns", types: Mapping[str, Typed] | None = None
+    ) -> None:
         lengths = {len(column.codes) for column in columns.values()}
         if len(lengths) != 1:
             raise InvalidParameter("table", sorted(lengths), "one or more columns of equal length")
         self._columns = dict(columns)
         self._rows = lengths.pop()
         self.origin: Final = origin
+        self._types = types or {}
 
     def __len__(self) -> int:
         return self._rows
 
     def __getitem__(self, name: str) -> Column:
         if name not in self._columns:
-            raise InvalidParameter("column", name, f"one of {', '.join(self._columns)}")
+            shown, more = list(self._columns)[:_LISTED], len(self._columns) - _LISTED
+            raise InvalidParameter("column", name, f"one of {', '.join(shown)}{f' and {more} more' * (more > 0)}")
         return self._columns[name]
 
     @property
@@ -208,21 +262,30 @@ class Table:
             return given
         home = type(given).__module__.partition(".")[0]
         if home == "pandas":
-            return cls({str(name): _of_pandas(given[name]) for name in given.columns}, "pandas")
+            return cls._of_frame([(str(name), given[name]) for name in _once(given.columns)], _of_pandas, "pandas")
         if home == "polars":
             if hasattr(given, "collect"):
                 given = given.collect()
-            return cls({name: _of_polars(given[name]) for name in given.columns}, "polars")
+            return cls._of_frame([(name, given[name]) for name in given.columns], _of_polars, "polars")
         if home == "pyarrow":
-            return cls({name: Column.of(given[name]) for name in given.column_names}, "arrow")
+            return cls._of_frame([(name, given[name]) for name in _once(given.column_names)], Column.of, "arrow")
         if isinstance(given, Mapping):
             return cls({str(name): Column.of(cells) for name, cells in given.items()})
         rule = "a frame of pandas or Polars, an Arrow table, or a mapping from names to columns"
         raise InvalidParameter("table", type(given).__name__, rule)
 
     @classmethod
+    def _of_frame(cls, parts: Sequence[tuple[str, Any]], column_of: Callable[[Any], Column], origin: Origin) -> Table:
+        columns = {name: column_of(part) for name, part in parts}
+        types = {name: part.type if origin == "arrow" else part.dtype for name, part in parts}
+        return cls(columns, origin, {name: (column.values, types[name]) for name, column in columns.items()})
+
+    @classmethod
     def read(cls, path: Path | str) -> Table:
-        """Return the table in a .csv file with a line of names, or in a .parquet file."""
+        """Return the table in a .csv file with a line of names, or in a .parquet file.
+
+        Names lose the blanks around them; cells stay as they are.
+        """
         file = Path(path)
         if not file.is_file():
             raise InvalidParameter("file", str(path), "a file that is there")
@@ -235,7 +298,7 @@ class Table:
                 first = stream.readline()
                 stream.seek(0)
                 rows = csv.reader(stream, delimiter=max(_DELIMITERS, key=first.count)) if first else iter(())
-                return cls._of_lines(next(rows, []), rows)
+                return cls._of_lines([name.strip() for name in next(rows, [])], rows)
         except (UnicodeDecodeError, csv.Error):
             raise InvalidParameter("file", str(path), "rows of cells in UTF-8, with a line of names") from None
 
@@ -292,35 +355,45 @@ class Table:
         """Return the table with other columns in place of those of the same names, and without those dropped."""
         gone = set(dropped)
         kept = {name: columns.get(name, column) for name, column in self._columns.items() if name not in gone}
-        return Table(kept, self.origin)
+        return Table(kept, self.origin, self._types)
 
     def taken(self, rows: NDArray[Any]) -> Table:
         """Return some of the rows: a mask, or their places."""
-        return Table({name: column.taken(rows) for name, column in self._columns.items()}, self.origin)
+        return Table({name: column.taken(rows) for name, column in self._columns.items()}, self.origin, self._types)
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the cells of every column, by name."""
         return {name: column.cells() for name, column in self._columns.items()}
 
     def frame(self) -> Any:
-        """Return what the table was made from: a frame of the same library, else a dictionary of columns."""
-        cells = self.columns()
+        """Return what the table was made from: a frame of the same library, else a dictionary of columns.
+
+        Columns of a frame that stayed as they were have the type that they had; a column that now has texts and other
+        values has texts.
+        """
         if self.origin == "columns":
-            return cells
+            return self.columns()
         try:
             if self.origin == "pandas":
                 import pandas as pd
 
-                return pd.DataFrame(cells)
+                return pd.DataFrame({name: _series(cells, kind) for name, cells, kind in self._typed()})
             if self.origin == "polars":
                 import polars as pl
 
-                return pl.DataFrame(cells, strict=False)
+                return pl.DataFrame([pl.Series(name, cells, kind, strict=False) for name, cells, kind in self._typed()])
             import pyarrow as pa
 
-            return pa.table(cells)
+            return pa.table({name: pa.array(cells, kind) for name, cells, kind in self._typed()})
         except ImportError:
             raise MissingExtra("frames", "frames") from None
+
+    def _typed(self) -> Iterator[tuple[str, list[Any], Any]]:
+        """Yield names and cells of columns, with the type that each had if its values are still those."""
+        for name, column in self._columns.items():
+            values, kind = self._types.get(name, ((), None))
+            stayed = column.values is values
+            yield name, (column if stayed else column.in_one_kind()).cells(), kind if stayed else None
 
     def write(self, path: Path | str) -> Path:
         """Write the table to a .csv or .parquet file and return its path."""
@@ -331,14 +404,17 @@ class Table:
                 import pyarrow.parquet as pq
             except ImportError:
                 raise MissingExtra("Parquet files", "frames") from None
-            pq.write_table(pa.table(self.columns()), file)
+            cells = {name: column.in_one_kind().cells() for name, column in self._columns.items()}
+            pq.write_table(pa.table(cells), file)
             return file
         if file.suffix.lower() != ".csv":
             raise InvalidParameter("out", str(path), "a file ending in .csv or .parquet")
         with file.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream)
             writer.writerow(self.names)
+            columns = [column.in_one_kind() for column in self._columns.values()]
             for start in range(0, len(self), _LINES):
-                some = self.taken(np.arange(start, min(start + _LINES, len(self))))
-                writer.writerows(zip(*some.columns().values(), strict=True))
+                some = slice(start, start + _LINES)
+                lines = [map(column.values.__getitem__, column.codes[some].tolist()) for column in columns]
+                writer.writerows(zip(*lines, strict=True))
         return file

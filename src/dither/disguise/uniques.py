@@ -4,7 +4,9 @@ A row is a *minimal unique* of some quasi-identifiers if nobody else agrees with
 once any of them is left out. The fewer columns it takes, the easier it is found; SUDA (Elliot, Manning, Ford 2002;
 Manning, Haglin, Keane 2008) adds up a score over all of them. How many rows are alone in the population is estimated
 from the sizes of classes, by the methods of Zayatz (1991) and of Hoshino (2001), which takes classes to come from
-Pitman's model. Both are models of a population that nobody has seen.
+Pitman's model. Both are models of a population that nobody has seen. How often somebody who finds one row alone, and
+takes it for a person whom it fits, is right, is estimated without a model (DIS, Skinner and Elliot 2002).
+``docs/theory/uniques.md`` derives every formula.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from dither.errors import InvalidParameter
 
 #: Minimal uniques of more columns are not looked for.
 _MOST_COLUMNS: Final = 3
+#: A population beyond this is no population of people.
+_MOST_PEOPLE: Final = 10**12
 #: Sets of columns: what is more is refused.
 _MOST_SETS: Final = 5000
 
@@ -100,12 +104,14 @@ class PopulationUniques:
         population: its size.
         zayatz: by the sizes of the sample's classes.
         pitman: by Pitman's model.
+        dis: of all people who fit a row that is alone in the sample, the share whose row it is; None if no row is.
 
     """
 
     population: int
     zayatz: float
     pitman: float
+    dis: float | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain data."""
@@ -123,11 +129,29 @@ def population_uniques(table: Table, quasi: Sequence[str], fraction: float) -> P
     """
     if not 0 < fraction <= 1:
         raise InvalidParameter("fraction", fraction, "a share above 0, at most 1")
+    if not len(table):
+        raise InvalidParameter("table", 0, "one or more rows long")
+    if len(table) / fraction > _MOST_PEOPLE:
+        raise InvalidParameter("fraction", fraction, f"such that the population has at most {_MOST_PEOPLE:,} people")
     sizes = classes_of(table, quasi).sizes
     population = max(round(len(table) / fraction), len(table))
     counts = np.bincount(sizes)
     alpha, theta = pitman_fit(counts)
-    return PopulationUniques(population, zayatz(counts, population), pitman_uniques(alpha, theta, population))
+    uniques = zayatz(counts, population), pitman_uniques(alpha, theta, population)
+    return PopulationUniques(population, *uniques, right_matches(counts, fraction))
+
+
+def right_matches(counts: NDArray[np.int64], fraction: float) -> float | None:
+    """Return the share of right ones among all matches of a person with a row that is alone in the sample (DIS).
+
+    With n1 classes of one row and n2 of two, and a share f sampled, it is f n1 over f n1 + 2 (1 - f) n2.
+
+    >>> right_matches(np.array([0, 6, 2]), 0.25)
+    0.3333333333333333
+
+    """
+    alone, pairs = int(counts[1]), int(counts[2]) if len(counts) > 2 else 0
+    return fraction * alone / (fraction * alone + 2 * (1 - fraction) * pairs) if alone else None
 
 
 def zayatz(counts: NDArray[np.int64], population: int) -> float:
@@ -199,13 +223,27 @@ def pitman_uniques(alpha: float, theta: float, population: int) -> float:
     return float(min(population * np.exp(logs), population))
 
 
-def household_risk(table: Table, quasi: Sequence[str], household: str) -> float:
+def household_risk(
+    table: Table, quasi: Sequence[str], household: str, risks: NDArray[np.float64] | None = None
+) -> float:
     """Return the greatest probability of finding anybody of a household again, each member by their own class.
 
-    Members are taken to be looked for one by one: with classes of sizes f, it is 1 minus the product of all 1 - 1/f.
+    Members are taken to be looked for one by one: with probabilities r of being found, it is 1 minus the product of all
+    1 - r. A row without a household is one of its own.
+
+    Args:
+        table: of people.
+        quasi: the quasi-identifiers.
+        household: the column that says who lives together.
+        risks: the probability of each row to be found; one over the size of its class if not given.
+
     """
+    if not len(table):
+        raise InvalidParameter("table", 0, "one or more rows long")
     classes = classes_of(table, quasi)
-    missed = 1 - 1 / classes.sizes[classes.of_row]
-    left = np.ones(len(table[household].values))
-    np.multiply.at(left, table[household].codes, missed)
-    return float(1 - left.min())
+    homes = table[household]
+    missed = 1 - (1 / classes.sizes[classes.of_row] if risks is None else risks)
+    left = np.ones(len(homes.values))
+    np.multiply.at(left, homes.codes, missed)
+    homeless = np.array([value is None for value in homes.values], dtype=np.bool_)[homes.codes]
+    return float(1 - np.where(homeless, missed, left[homes.codes]).min())

@@ -25,8 +25,8 @@ def fitting(table: Table, quasi: Sequence[str]) -> Counts:
     [3, 3, 2, 4]
 
     """
-    if not quasi:
-        raise InvalidParameter("quasi", list(quasi), "one or more columns")
+    if not quasi or isinstance(quasi, str):
+        raise InvalidParameter("quasi", quasi or [], "a sequence of one or more columns")
     columns = [table[name] for name in quasi]
     holes = np.stack([_missing(column.values)[column.codes] for column in columns], axis=1)
     patterns, of_row = np.unique(holes, axis=0, return_inverse=True)

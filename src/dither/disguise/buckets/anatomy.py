@@ -14,7 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dither.disguise.contract import WARNING, Roles
+from dither.disguise.contract import WARNING
+from dither.disguise.odd import odd_columns
+from dither.disguise.roles import Roles
 from dither.disguise.table import Codes, Column, Table
 from dither.errors import InvalidParameter
 from dither.estimate.public_randomness import public_generator
@@ -113,6 +115,7 @@ class Anatomy:
         done = [f"{len(sizes):,} groups of {sizes.min()} rows or more, all of whose values of {secret} differ."]
         if self.roles.identifiers:
             done.append(f"Dropped: {', '.join(self.roles.identifiers)}.")
+        done += odd_columns(given, self.roles)
         return Anatomised(
             Table(kept, given.origin),
             Table(shown, given.origin),

@@ -24,7 +24,8 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from dither.disguise.classes import Figures, classes_of, group
-from dither.disguise.contract import WARNING, Roles
+from dither.disguise.contract import WARNING
+from dither.disguise.roles import Roles
 from dither.disguise.rules import ordered_values
 from dither.disguise.table import Codes, Column, Table
 from dither.errors import InvalidParameter
@@ -312,9 +313,9 @@ def best_columns(table: Table, names: Sequence[str], parts: int) -> tuple[tuple[
 
 
 def _binned(column: Column) -> Codes:
-    """Return the codes of a column; numbers with many values go into ten bins of about equal counts."""
+    """Return the codes of a column; numbers and dates with many values go into ten bins of about equal counts."""
     ranks = _ranks(column)
-    if column.numbers() is None or len(column.values) <= _BINS:
+    if column.scale() is None or len(column.values) <= _BINS:
         return ranks
     ends = np.sort(ranks)[np.linspace(0, len(ranks) - 1, _BINS + 1).astype(np.int64)[1:-1]]
     return np.searchsorted(ends, ranks, side="left")

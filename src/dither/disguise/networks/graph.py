@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,9 @@ from dither.errors import InvalidParameter
 
 Numbers = NDArray[np.float64]
 Places = NDArray[np.int64]
+#: Weights beyond these are refused: sums of them, or their inverses, would leave the numbers of the machine.
+LEAST: Final = 1e-140
+LARGEST: Final = 1e140
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +44,8 @@ class Weighted:
         for wrong, rule in (
             ((self.ends < 0).any(axis=1) | (self.ends >= self.nodes).any(axis=1), f"nodes from 0 to {self.nodes - 1}"),
             (self.ends[:, 0] == self.ends[:, 1], "two different nodes"),
-            (~(np.isfinite(self.weights) & (self.weights > 0)), "with a finite weight above zero"),
+            (~(self.weights > 0), "with a weight above zero"),
+            (~((self.weights >= LEAST) & (self.weights <= LARGEST)), f"with a weight from {LEAST:g} to {LARGEST:g}"),
             (self._doubles(), "listed once"),
         ):
             if wrong.any():

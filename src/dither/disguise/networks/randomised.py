@@ -12,11 +12,18 @@ others; weights are divided by their mean, because exp(-20 times 40) is zero in 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
-from dither.disguise.networks.graph import Numbers, Weighted
+from dither.disguise.networks.graph import LARGEST, LEAST, Numbers, Weighted
 from dither.errors import InvalidParameter
+
+#: A walk that loses less of its weight at a node than this is not told from one that loses nothing.
+_SINGULAR: Final = 1e-12
+_TINY: Final = float(np.finfo(np.float64).tiny)
+_NO_LOSS: Final = "walks hardly lose weight, and I - Q is singular"
+_NO_WEIGHT: Final = "some walks weigh nothing in floating point"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +55,12 @@ class RandomisedPaths:
         unit = float(graph.weights.mean())
         weights = graph.matrix() / unit
         walks = np.stack([_steps(row, theta) for row in weights])
-        if walks.sum(axis=1).max() > 1 - 1e-12:
-            raise InvalidParameter("theta", theta, "larger: walks hardly lose weight, and I - Q is singular")
+        if walks.sum(axis=1).max() > 1 - _SINGULAR:
+            raise InvalidParameter("theta", theta, f"larger: {_NO_LOSS}")
         visits = np.linalg.inv(np.eye(graph.nodes) - walks)
         reached = np.isfinite(graph.lengths())
-        if (visits[reached] <= np.finfo(np.float64).tiny).any():
-            raise InvalidParameter("theta", theta, "smaller: some walks weigh nothing in floating point")
+        if (visits[reached] <= _TINY).any():
+            raise InvalidParameter("theta", theta, f"smaller: {_NO_WEIGHT}")
         # Where no walk leads, rounding of the inverse may leave a trace.
         return cls(theta, unit, weights, walks, np.where(reached, visits, 0.0), graph.directed)
 
@@ -77,8 +84,8 @@ class RandomisedPaths:
             raise InvalidParameter("edge", (first, last), f"nodes from 0 to {len(self.weights) - 1}")
         if not np.isfinite(self.weights[first, last]):
             raise InvalidParameter("edge", (first, last), "an edge of the network")
-        if not 0 < weight < float("inf"):
-            raise InvalidParameter("weight", weight, "above 0 and finite")
+        if not LEAST <= weight <= LARGEST:
+            raise InvalidParameter("weight", weight, f"from {LEAST:g} to {LARGEST:g}")
         one = self._with_row(first, last, weight)
         return one if self.directed else one._with_row(last, first, weight)
 
@@ -88,7 +95,12 @@ class RandomisedPaths:
         walks[first] = _steps(weights[first], self.theta)
         onward = (walks[first] - self.walks[first]) @ self.visits
         column = self.visits[:, first]
+        if walks[first].sum() > 1 - _SINGULAR or 1 - onward[first] < _SINGULAR:
+            raise InvalidParameter("weight", weight, f"larger, or theta is: {_NO_LOSS}")
         visits = self.visits + np.outer(column, onward) / (1 - onward[first])
+        # The edges are the same, and so is what walks reach.
+        if (visits[self.visits > 0] <= _TINY).any():
+            raise InvalidParameter("weight", weight, f"smaller, or theta is: {_NO_WEIGHT}")
         return replace(self, weights=weights, walks=walks, visits=visits)
 
 

@@ -21,9 +21,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dither.disguise.classes import classes_of
-from dither.disguise.contract import WARNING, Roles
+from dither.disguise.contract import WARNING
 from dither.disguise.mondrian import Mondrian
+from dither.disguise.odd import odd_columns
 from dither.disguise.parties.commutative import CommutativeKey, square_of
+from dither.disguise.roles import Roles
 from dither.disguise.rules import Rules
 from dither.disguise.table import Column, Table
 from dither.errors import InvalidParameter
@@ -121,6 +123,10 @@ class Side:
     def columns(self) -> tuple[str, ...]:
         """Return the names of the columns that it releases."""
         return tuple(one for one in self._table.names if one not in self._roles.identifiers)
+
+    def odd(self) -> list[str]:
+        """Return sentences about its columns that may not be what they seem."""
+        return odd_columns(self._table, self._roles)
 
     def cut(self, k: int) -> None:
         """Cut the rows into classes of k rows or more, and take a new key."""
@@ -241,5 +247,7 @@ def _released(left: Side, right: Side, sent: list[Message], common: Sequence[int
     done = (
         f"{tries} attempts; {len(common):,} joined classes, the smallest of {smallest}.",
         f"{len(table):,} people are on both sides; {len(left):,} and {len(right):,} rows were there.",
+        *left.odd(),
+        *right.odd(),
     )
     return Agreement(table, done, learned, tuple(sent), smallest)
