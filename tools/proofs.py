@@ -65,6 +65,7 @@ ROOMS = (
     "dither.data.graph_relations",
     "dither.data.places.box",
     "dither.data.places.projection",
+    "dither.data.places.trips",
 )
 #: Modules that carry no step of a proof and are handed neither data nor releases: how things are declared and written.
 PLUMBING: Mapping[str, str] = MappingProxyType(

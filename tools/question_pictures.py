@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from dither import Budget, converse, release
+from dither.data import Column, DataSet, Kind, Table
+from dither.data.reference import ReferenceEngine
+from dither.data.schema import person_unit
 from dither.lift.attributes import Attributes
+from dither.lift.cells import cells_of
 from dither.mechanisms import PublicArray
 from dither.pages.charts import Line, line_chart
 from dither.pages.frame import Axis, Chart
@@ -19,6 +24,7 @@ from dither.publish.interactive import (
     DisjunctionConversation,
     DistanceConversation,
     IterativeConstruction,
+    LiftedQuestions,
     MinimisingConversation,
     ModelFirst,
     PublishedModel,
@@ -40,6 +46,7 @@ def pictures() -> Iterator[tuple[str, Chart]]:
         distances,
         disjunctions,
         minimisers,
+        people,
         published_models,
         retrieval,
         capacities,
@@ -191,6 +198,46 @@ def minimisers() -> Iterator[tuple[str, Chart]]:
         lines.append(Line(f"{corrections} corrections", *_blocks(excess, 20)))
     facts = "The median of random halves of 32 groups, 96,000 generated rows, epsilon 4, 200 questions."
     yield "minimisers", _by_question("What a chosen median loses beyond the best", lines, "loss beyond", "a row", facts)
+
+
+def people() -> Iterator[tuple[str, Chart]]:
+    """Draw what questions about a data set of people are off by, by how many rows of one person count."""
+    dice = np.random.default_rng(12)
+    persons, hours, limits = 5000, 24, (1, 2, 3, 4, 6, 8)
+    rows = [
+        {"person": person, "hour": int(hour)}
+        for person in range(persons)
+        for hour in np.rint(dice.normal(9 + person % 8, 2, 1 + person % 4)).astype(np.int64) % hours
+    ]
+    apart = np.abs(np.arange(hours)[:, None] - np.arange(hours))
+    truth = apart @ np.bincount([row["hour"] for row in rows], minlength=hours)
+    columns = (Column("person", Kind.INTEGER), Column("hour", Kind.INTEGER, lower=0, upper=hours - 1))
+    lines = []
+    for epsilon in (1, 4):
+        errors = []
+        for most in limits:
+            visits = Table("visits", columns, "frames", person="person")
+            source = cells_of(DataSet("clinic", (visits,), person_unit("person"), rows=most), "visits", "hour", hours)
+            loss = PureDP(Fraction(epsilon, most))
+            method = DistanceConversation.calibrated(
+                loss, metric=PublicArray(apart), corrections=hours, questions=hours
+            )
+            asked = LiftedQuestions(source=source, method=method)
+            data, off = ReferenceEngine(source.dataset, {"visits": rows}), []
+            for _ in range(5):
+                talk = converse(asked, data, budget=Budget(loss=asked.loss(1), unit=asked.distance))
+                off += [abs(talk.ask(hour).value - int(truth[hour])) / len(rows) for hour in range(hours)]
+            errors.append(float(np.mean(off)))
+        lines.append(Line(f"epsilon {epsilon} for a person", [float(one) for one in limits], errors))
+    chart = line_chart(
+        "The mean distance of all rows from an hour, asked of people",
+        lines,
+        across=Axis("rows of a person that count"),
+        up=Axis("a mean is off by", "hours"),
+        width=WIDTH,
+    )
+    facts = f"{persons:,} generated people with 1 to 4 rows each; rows that do not count are part of the error."
+    yield "people", chart.captioned(facts)
 
 
 def published_models() -> Iterator[tuple[str, Chart]]:

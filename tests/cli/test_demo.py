@@ -16,11 +16,13 @@ from typing import Any, NamedTuple
 import pytest
 from scipy.stats import binom
 
-from dither.cli.demo import clinic, tour
+from dither.cli.demo import ask, clinic, stream, tour
+from dither.cli.demo.anew import remove_earlier
 from dither.curator.folder import Curator
 from dither.curator.ledger.memory import MemoryLedger
 from dither.curator.session import Session
 from dither.data.engines.duckdb import DuckDBEngine
+from dither.errors import InvalidParameter
 from dither.privacy import ApproxDP
 from dither.publish.queries import QueryResult
 
@@ -149,3 +151,29 @@ def test_the_next_step_works_when_it_is_pasted(tmp_path: Path) -> None:
     line = next(line for line in printed.splitlines() if line.lstrip().startswith("bin/dither sql"))
     assert shlex.split(line)[0] == "bin/dither"
     assert "north" in said(line)
+
+
+@pytest.mark.parametrize(("take", "schema"), [(ask.take, "clinic.yaml"), (stream.take, "arrivals.yaml")])
+def test_a_demonstration_removes_nothing_but_an_earlier_one(take: Any, schema: str, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").touch()
+    with pytest.raises(InvalidParameter, match="an earlier demonstration"):
+        take(tmp_path / "mine")
+    assert (tmp_path / "mine" / "thesis.tex").exists()
+    remove_earlier(tmp_path / "new", schema)
+    (tmp_path / "mine" / schema).touch()
+    remove_earlier(tmp_path / "mine", schema)
+    assert not (tmp_path / "mine").exists()
+
+
+def test_a_hundred_questions_have_one_price_and_are_asked_twice(tmp_path: Path) -> None:
+    """The second demonstration takes the place of the first one, its ledger with it."""
+    ask.take(tmp_path / "asked")
+    done = ask.take(tmp_path / "asked")
+    assert len(done.answers) == len(set(ask.questions())) == 100
+    assert done.same
+    assert "epsilon = 1 of epsilon = 2 spent in 1 release" in done.spent
+    rows = clinic.visits(9_000)
+    words, name, ward, age = ask.questions()[7]
+    assert (done.answers[7].question, name) == (words, "ward")
+    assert done.truth[7] == len([one for one in rows if one[3] == ward and one[1] < age])

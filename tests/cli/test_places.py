@@ -97,6 +97,8 @@ def test_a_town_is_mapped_and_walked(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["heatmap", "--levels", "a"], "separated by commas"),
         (["heatmap", "--grid", "9y"], "such as 64x48"),
         (["heatmap", "--length", "3"], "left out for heatmap"),
+        (["heatmap", "--times", "24"], "left out for heatmap"),
+        (["synthesize", "--times", "24"], "bounds in the schema"),
         (["heatmap", "--cell", "1"], "cell must be larger"),
         (["synthesize", "--cell", "3"], "left out for synthesize"),
         (["synthesize", "--levels", "3"], "left out for synthesize"),

@@ -76,6 +76,10 @@ def test_a_map_and_journeys_of_a_city(curator: Curator, folder: Path) -> None:
         assert shown.contours([float(true.max()) / 2])
         drawn = places.synthesize(epsilon=10**5, grid=10, length=30)
         assert len(drawn.geojson()["features"]) == 300
+        assert any("300 to 300 journeys count (95%)" in note for note in drawn.result.notes)
+        assert any("no known law" in note for note in drawn.result.notes)
+        with pytest.raises(InvalidParameter, match="bounds in the schema"):
+            session.offer.place_journeys(epsilon=1, times=24)
         with pytest.raises(InvalidParameter, match="rows are trips"):
             places.flows(epsilon=1)
         with pytest.raises(InvalidParameter, match="left out where a grid"):
@@ -87,6 +91,33 @@ def test_a_map_and_journeys_of_a_city(curator: Curator, folder: Path) -> None:
             session.offer.place_journeys(epsilon=1, grid=60)
         with pytest.raises(InvalidParameter, match="one of auto"):
             session.offer.place_journeys(epsilon=1, method="nothing")
+
+
+def test_journeys_begin_at_the_hours_of_true_ones(curator: Curator, folder: Path) -> None:
+    """Noise is 0 but for a chance far below 1e-9."""
+    lines = ["who,trip,when,lat,lon"]
+    for person in range(40):
+        hour = 7 if person < 30 else 18
+        for step in range(3):
+            lat = 50.005 + 0.01 * (step if hour == 7 else 8 - step)
+            lines.append(f"{person},1,2026-03-{person % 28 + 1:02d} {hour:02d}:{59 - 2 * step}:00,{lat},10.005")
+    (folder / "points.csv").write_text("\n".join(lines))
+    curator.add(
+        schema(POINTS.replace("when: {kind: integer}", "when: {kind: timestamp}"), folder), budget=PureDP(10**6)
+    )
+    with curator.session("city") as session:
+        drawn = session.places().synthesize(epsilon=10**5, grid=10, length=30, times=24, key="timed")
+        assert drawn.result.names == ("trip", "place", "lat", "lon", "start")
+        told = drawn.geojson()["features"]
+        assert len(told) == 40
+        for one in told:
+            is_early = one["geometry"]["coordinates"][0][1] < 50.05
+            assert one["properties"]["start"] == ("07:00" if is_early else "18:00")
+        again = session.places().synthesize(epsilon=10**5, grid=10, length=30, times=24, key="timed")
+        assert again.result.rows == drawn.result.rows
+        for method in ("markov", "hierarchy", "prefix-tree"):
+            shown = session.places().synthesize(epsilon=1, method=method, times=12)
+            assert shown.result.names[-1] == "start"
 
 
 def test_flows_between_zones_and_between_cells(curator: Curator, folder: Path) -> None:

@@ -48,7 +48,8 @@ def networkx(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_graph_of_networkx_is_read_edge_by_edge(networkx: Any) -> None:
-    assert graph_of(networkx, 3).edges.tolist() == [[0, 1], [1, 2]]
+    # An end is the number that it is or spells, as a cell of a table is.
+    assert graph_of(networkx, 3).edges.tolist() == [[0, 1], [0, 2], [1, 2]]
 
 
 def test_graphs_stand_in_place_of_files(networkx: Any) -> None:

@@ -52,6 +52,18 @@ def test_every_picture_that_is_shown_is_there_and_described() -> None:
             assert len(words) > 20, (page.name, target)
 
 
+def test_rows_about_streams_questions_and_retrieval_have_pages_with_pictures() -> None:
+    text = (DOCS / "sources.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (T0[1-9]|R0[1-3]|P12|Q0[789]|Q1[0-4]|C06) \|(.*)$", text, flags=re.MULTILINE)
+    assert len(rows) == 22
+    for name, row in rows:
+        pages = [DOCS / one for one in re.findall(r"\]\(([\w/-]+\.md)\)", row) if one != "specimens.md"]
+        assert pages, name
+        assert any("![" in page.read_text(encoding="utf-8") for page in pages), name
+    # The last of the 23, D03, is how a stream is declared.
+    assert "![" in (DOCS / "streams.md").read_text(encoding="utf-8")
+
+
 def test_search_needs_nothing_from_elsewhere() -> None:
     settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     script = re.search(r"polyfills:\n    - (\S*iframe-worker\S*)", settings)

@@ -18,7 +18,11 @@ def test_a_made_up_graph_is_measured_by_every_method(monkeypatch: pytest.MonkeyP
     six = np.array(list(itertools.combinations(range(6), 2)))
     monkeypatch.setattr(graphs_node, "read", lambda _: (40, six))
     found = list(graphs_node.measure("ca_grqc", releases=2))
-    assert {what for what, _, _ in found} == {"edges", "degrees", "2-stars", "3-stars", "triangles"}
+    counted = {"edges", "degrees", "2-stars", "3-stars", "triangles"}
+    assert {what for what, _, _ in found} == {*counted, "degrees worth 1", "degrees worth 1, 2, 3"}
+    small = list(graphs_node.measure_small(releases=2))
+    assert {what for what, _, _ in small} == {"4-cliques", "2-triangles", "2-stars"}
+    found += small
     for _, _, errors in found:
         assert len(errors) == 2
         assert all(math.isfinite(error) and error >= 0 for error in errors.tolist())

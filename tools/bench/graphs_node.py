@@ -9,6 +9,7 @@ knows, stand beside the methods. ``python -m tools.bench graphs-node``.
 from __future__ import annotations
 
 import gzip
+import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
@@ -24,7 +25,9 @@ from dither.mechanisms.generalised_exponential import GeneralisedExponential
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import PureDP
 from dither.publish.graphs import (
+    ChosenCopies,
     ChosenDegrees,
+    ChosenDegreeSum,
     ChosenEdges,
     ChosenStars,
     ChosenTriangles,
@@ -32,6 +35,8 @@ from dither.publish.graphs import (
     GraphRace,
     QuickTriangles,
     RecursiveCount,
+    TruncatedCount,
+    chosen_degree_sum,
     chosen_degrees,
     chosen_edges,
     chosen_stars,
@@ -41,10 +46,14 @@ from dither.publish.graphs import (
     race,
     recursive_count,
 )
+from dither.publish.graphs.copies import copies_of
+from dither.publish.graphs.copy_blocks import Copies, triangles_of
 from dither.publish.graphs.counts import star_count
-from dither.publish.graphs.degree_flow import nodes_above
+from dither.publish.graphs.degree_flow import added_up, nodes_above
 from dither.publish.graphs.flow import twice_flow
-from dither.publish.graphs.packing import PARTS, packed, triangles_of
+from dither.publish.graphs.node_planning import copy_bounds
+from dither.publish.graphs.packing import PARTS, most_bound, packed
+from dither.publish.graphs.patterns import CLIQUES, K_TRIANGLES, STARS, count, named
 from dither.publish.graphs.projection import projected
 from dither.publish.graphs.quick_triangles import standing_out_in_triangles
 from dither.publish.graphs.recursive_count import steps_of_bound
@@ -57,6 +66,8 @@ WITH_TRIANGLES: Final = ("ca_grqc", "ca_hepth", "ca_condmat")
 RELEASES: Final = 200
 DEGREES: Final = doubling(1, 4096)
 TRIANGLES: Final = doubling(16, 8192)
+#: What degrees 1, 2, 3, ... are worth: nodes with an edge, and at most three edges of each.
+WORTH: Final = ((1,), (1, 2, 3))
 _LOSS: Final = PureDP(1)
 #: Of the source: how many of its noise a bound is set back, beside the penalty of the choice.
 _HALF: Final = Fraction(1, 2)
@@ -81,9 +92,10 @@ class Remembered:
 
     def __init__(self, graph: SimpleGraph) -> None:
         self.flow = cache(lambda bound: twice_flow(graph, bound))
-        self.packed = cache(lambda bound: packed(self.triangles(), graph.nodes, bound))
+        self.packed = cache(lambda bound: packed(self.triangles(), bound))
         self.degrees = cache(lambda bound: projected(graph, bound))
         self.above = cache(lambda bound, degrees: nodes_above(graph, bound, degrees))
+        self.sums = cache(lambda bound, levels: added_up(graph, bound, levels))
         self.triangles = cache(lambda: triangles_of(graph))
         self.graph = graph
 
@@ -92,18 +104,21 @@ class Remembered:
         for module in (chosen_edges, flow_edges, race):
             self._put(module, "twice_flow", lambda _, bound: self.flow(bound))
         for module in (chosen_triangles, quick_triangles, race):
-            self._put(module, "packed", lambda _, __, bound: self.packed(bound))
+            self._put(module, "packed", lambda _, bound: self.packed(bound))
             self._put(module, "triangles_of", lambda _: None)
         for module in (chosen_edges, chosen_degrees, chosen_stars, chosen_triangles, flow_edges, quick_triangles, race):
             self._put(module, "graph_of", lambda *_: self.graph)
-        of_edges = cache(lambda bound: packed(self.graph.edges, self.graph.nodes, bound))
+        edges = Copies.of(self.graph.edges, self.graph.nodes)
+        of_edges = cache(lambda bound: packed(edges, bound))
         self._put(recursive_count, "graph_of", lambda *_: self.graph)
         self._put(recursive_count, "triangles_of", lambda _: None)
-        self._put(recursive_count, "packed", lambda of, _, at: self.packed(at) if of is None else of_edges(at))
+        self._put(recursive_count, "packed", lambda of, at: self.packed(at) if of is None else of_edges(at))
         steps = cache(lambda pattern, pace: steps_of_bound(self.graph, pattern, pace))
         self._put(recursive_count, "steps_of_bound", lambda _, pattern, pace: steps(pattern, pace))
         standing = cache(lambda bounds: standing_out_in_triangles(self.graph, bounds))
         self._put(quick_triangles, "standing_out_in_triangles", lambda _, bounds: standing(bounds))
+        self._put(chosen_degree_sum, "added_up", lambda _, bound, levels: self.sums(bound, tuple(levels)))
+        self._put(chosen_degree_sum, "graph_of", lambda *_: self.graph)
         self._put(chosen_stars, "projected", lambda _, bound: self.degrees(bound))
         self._put(chosen_degrees, "nodes_above", lambda _, bound, degrees: self.above(bound, degrees))
         return self
@@ -189,11 +204,20 @@ def measure(name: str, releases: int = RELEASES) -> Iterator[tuple[str, str, NDA
         tried = [ChosenDegrees.calibrated(PureDP("10/9"), nodes=nodes, bounds=(bound,)) for bound in bounds]
         found = [run(one, lambda out: distance(out, graph.degrees)) for one in tried]
         yield "degrees", "best fixed bound", min(found, key=lambda one: float(np.median(one)))
+        for worth in WORTH:
+            table = np.array([0, *worth])
+            truth = int(table[np.minimum(graph.degrees, len(worth))].sum())
+            summed = ChosenDegreeSum.calibrated(
+                _LOSS, nodes=nodes, worth=worth, bounds=doubling(len(worth), bounds[-1])
+            )
+            said = f"degrees worth {', '.join(map(str, worth))}"
+            yield said, "chosen bound", run(summed, relative(truth, 1))
+            yield said, "from released degrees", run(made, _worth_error(table, truth))
         for k in (2, 3):
             stars = ChosenStars.calibrated(_LOSS, nodes=nodes, k=k, bounds=doubling(k, bounds[-1]))
             yield f"{k}-stars", "chosen bound", run(stars, relative(star_count(graph, k), 1))
-        truth = len(kept.triangles())
-        wide = doubling(TRIANGLES[0], TRIANGLES[-1] if name in WITH_TRIANGLES else 2**16)
+        truth = kept.triangles().many
+        wide = doubling(TRIANGLES[0], TRIANGLES[-1] if name in WITH_TRIANGLES else min(2**16, most_bound(nodes)))
         quick = QuickTriangles.calibrated(_LOSS, nodes=nodes, bounds=wide)
         yield "triangles", "one programme", run(quick, relative(truth, 1))
         if name in WITH_TRIANGLES:
@@ -212,9 +236,40 @@ def measure(name: str, releases: int = RELEASES) -> Iterator[tuple[str, str, NDA
             yield "triangles", "best fixed bound", fixed(values, TRIANGLES, truth, releases)
 
 
+def _worth_error(table: Ints, truth: int) -> Callable[[Any], float]:
+    """Return how far what released degrees are worth is off, in per cent."""
+
+    def error(out: Any) -> float:
+        found = int((np.asarray(out) * table[np.minimum(np.arange(len(out)), len(table) - 1)]).sum())
+        return 100 * abs(found - truth) / max(truth, 1)
+
+    return error
+
+
+def measure_small(releases: int = RELEASES // 4) -> Iterator[tuple[str, str, NDArray[np.float64]]]:
+    """Yield the same for cliques, k-triangles and stars of a made-up graph: twelve groups of five, and ties between."""
+    nodes, dice = 60, np.random.default_rng(5)
+    groups = np.array([pair for one in range(0, nodes, 5) for pair in itertools.combinations(range(one, one + 5), 2)])
+    graph = graph_of(np.concatenate([groups, dice.integers(0, nodes, (40, 2))]), nodes)
+    degree = int(graph.degrees.max())
+    for pattern, k in ((CLIQUES, 4), (K_TRIANGLES, 2), (STARS, 2)):
+        truth, bounds = count(graph, pattern, k), copy_bounds(nodes, degree, pattern, k)
+        copies = Copies.of(copies_of(graph, pattern, k), nodes)
+        values = [Fraction(packed(copies, bound), PARTS) for bound in bounds]
+        made = ChosenCopies.calibrated(_LOSS, nodes=nodes, pattern=pattern, k=k, bounds=bounds)
+        rival = TruncatedCount.calibrated(_LOSS, nodes=nodes, degree=degree, pattern=pattern, k=k)
+        for how, one, place in (("chosen bound", made, 1), ("truncated, largest degree known", rival, None)):
+            outs = (perform(one, graph.edges, stability=1) for _ in range(releases))
+            found = [float(out if place is None else out[place]) for out in outs]
+            yield named(pattern, k), how, 100 * np.abs(np.array(found) - truth) / truth
+        yield named(pattern, k), "best fixed bound", fixed(values, bounds, truth, releases)
+
+
 def lines() -> Iterator[str]:
     """Yield the figures for people."""
     yield "graph | released | method | median | 90 % quantile"
+    for what, how, found in measure_small():
+        yield f"60 nodes, made up | {what} | {how} | {np.median(found):.3g} | {np.quantile(found, 0.9):.3g}"
     for name in GRAPHS if "DITHER_DATA" in os.environ else GRAPHS[:1]:
         shown = name if "DITHER_DATA" in os.environ else "made up"
         for what, how, found in measure(name):

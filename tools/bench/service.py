@@ -28,7 +28,7 @@ from rich.table import Table
 from dither.curator.folder import Curator
 from dither.curator.people import People
 from dither.privacy import PureDP
-from tools.faults.service import COUNT, EACH, SCHEMA, Served
+from tools.faults.served import COUNT, EACH, SCHEMA, Served
 
 PEOPLE: Final = 20
 #: What the issue of the service asks for, as ratios within one run.

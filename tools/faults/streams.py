@@ -2,8 +2,10 @@
 
 In a trial processes open one stream, feed it and release its ticks, one after the other; each is killed with SIGKILL at
 a named step, or at a random moment. The last one is left alive. Then the stream must have every tick once, with the
-answers that anybody was sent, made of every row once, for one debit. The loss is so large that no noise is left, so
-that answers are compared with the truth.
+answers that anybody was sent, made of every row once, for one debit. There are several ways to go on (``WAYS``): rows
+that are fed before a release or with it, streams that keep noisy numbers only, and tables that are read and have other
+rows for every process. In some the loss is so large that no noise is left, and answers are compared with the truth. In
+the others noise is as large as the counts, so that noise that was drawn twice is seen.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from typing import Any, Final
 
 from dither.curator.folder import Curator
 from dither.curator.ledger.books import Books
-from dither.curator.streams.book import Book, _Marks
+from dither.curator.streams.book import Book
+from dither.curator.streams.marks import Marks
 from dither.curator.streams.seal import Seal
 from dither.data import Column, DataSet, Kind, Table
 from dither.data.schema import FRAMES
@@ -36,6 +39,8 @@ from dither.privacy import ROW
 
 START: Final = datetime.datetime(2025, 1, 1)
 TICKS: Final = 6
+#: Above this epsilon counts have no noise: another answer than the truth has a chance below e^-1000.
+_NO_NOISE: Final = 1000
 #: What is called when something becomes durable, or is about to.
 STEPS: Final[tuple[tuple[type, str], ...]] = (
     (Book, "create"),
@@ -44,12 +49,42 @@ STEPS: Final[tuple[tuple[type, str], ...]] = (
     (Book, "freeze"),
     (Book, "store"),
     (Book, "report"),
-    (_Marks, "append"),
+    (Marks, "append"),
     (Seal, "write"),
     (Books, "reserve"),
     (Books, "complete"),
 )
 POINTS: Final = tuple(f"{when} {owner.__name__}.{name}" for owner, name in STEPS for when in ("before", "after"))
+
+
+@dataclass(frozen=True)
+class Way:
+    """How the processes of a trial go on.
+
+    Args:
+        kept: what the stream keeps.
+        is_together: whether rows come with the release, and not before it.
+        is_read: whether the table is read, and has other rows for every process.
+        epsilon: of the whole stream; up to 1000 nothing is compared with the truth.
+
+    """
+
+    kept: str = "exact"
+    is_together: bool = False
+    is_read: bool = False
+    epsilon: int = 10**6
+
+
+#: Fed and released, apart and together, with and without noise; and read.
+WAYS: Final = (
+    Way(),
+    Way(is_together=True),
+    Way(kept="noisy"),
+    Way(is_together=True, epsilon=1),
+    Way(kept="noisy", is_together=True),
+    Way(is_read=True, epsilon=1),
+    Way(epsilon=1),
+)
 
 
 @dataclass
@@ -61,10 +96,10 @@ class Tally:
     failures: list[str] = field(default_factory=list)
 
 
-def clinic() -> DataSet:
-    """Return a data set whose rows are fed by the hour."""
+def clinic(source: str = FRAMES) -> DataSet:
+    """Return a data set whose rows are fed by the hour, or read from a file."""
     columns = (Column("at", Kind.TIMESTAMP), Column("site", Kind.TEXT, categories=("east", "west")))
-    visits = Table("visits", columns, FRAMES, stream=Ticks("at", 3600, START, TICKS))
+    visits = Table("visits", columns, source, stream=Ticks("at", 3600, START, TICKS))
     return DataSet("clinic", (visits,), ROW)
 
 
@@ -74,22 +109,42 @@ def rows_of(tick: int) -> list[dict[str, Any]]:
     return [{"at": moment, "site": "east" if row % 3 else "west"} for row in range(5 + 7 * tick)]
 
 
-def made(folder: Path) -> None:
+def other_rows(folder: Path) -> DataSet:
+    """Return the data set with a file of other rows than any time before."""
+    path = folder / f"visits-{secrets.token_hex(4)}.csv"
+    with path.open("w") as file:
+        file.write("at,site\n")
+        for tick in range(TICKS):
+            for row in rows_of(tick)[: secrets.randbelow(5 + 7 * tick)]:
+                file.write(f"{row['at'].isoformat(sep=' ')},{row['site']}\n")
+    return clinic(str(path))
+
+
+def made(folder: Path, way: Way = WAYS[0]) -> None:
     """Make a curator's folder with one data set."""
     with contextlib.closing(Curator.create(folder / "home", anchors=folder / "anchors")) as curator:
-        curator.add(clinic(), epsilon=10**6)
+        curator.add(other_rows(folder) if way.is_read else clinic(), epsilon=10**6)
 
 
-def work(folder: Path, notes: Path | None = None, kept: str = "exact") -> list[list[Any]]:
+def change_rows(folder: Path) -> None:
+    """Put other rows in place of those that are there."""
+    with contextlib.closing(Curator.open(folder / "home", anchors=folder / "anchors")) as curator:
+        curator.add(other_rows(folder), epsilon=10**6)
+
+
+def work(folder: Path, notes: Path | None = None, way: Way = WAYS[0]) -> list[list[Any]]:
     """Open the stream, feed it and release its ticks; note what was sent. Return all that was released."""
     with contextlib.closing(Curator.open(folder / "home", anchors=folder / "anchors")) as curator:
         session = curator.session("clinic", analyst="ana")
         text = "SELECT site, COUNT(*) AS n FROM visits GROUP BY site"
-        how: dict[str, Any] = {"kept": kept, "released": "tick"} if kept == "noisy" else {}
-        with contextlib.closing(session.stream("hourly", text, epsilon=10**6, **how)) as stream:
+        how: dict[str, Any] = {"kept": way.kept, "released": "tick"} if way.kept == "noisy" else {}
+        with contextlib.closing(session.stream("hourly", text, epsilon=way.epsilon, **how)) as stream:
             for tick in range(stream.released, TICKS):
-                stream.feed(rows_of(tick), batch=f"hour {tick}")
-                sent = stream.release(tick + 1).rows
+                given: dict[str, Any] = {} if way.is_read else {"rows": rows_of(tick), "batch": f"hour {tick}"}
+                if given and not way.is_together:
+                    stream.feed(**given)
+                    given = {}
+                sent = stream.release(tick + 1, **given).rows
                 if notes is not None:
                     with notes.open("a") as file:
                         file.write(json.dumps([tick, [list(row[1:]) for row in sent]]) + "\n")
@@ -153,30 +208,12 @@ def killed(
     return os.WIFSIGNALED(status)
 
 
-def problems(folder: Path, notes: Path, kept: str = "exact") -> list[str]:
-    """Finish a stream, and return all that is wrong with it.
-
-    One that keeps noisy numbers only may have lost the rows of a tick, all of them, as its rule says.
-    """
-    found = []
-    released = work(folder, kept=kept)
-    east = west = 0
-    truth = []
-    for tick in range(TICKS):
-        if kept == "noisy":
-            east = west = 0
-        east += sum(row["site"] == "east" for row in rows_of(tick))
-        west += sum(row["site"] == "west" for row in rows_of(tick))
-        truth += [["east", east], ["west", west]]
-    if kept == "noisy":
-        pairs = zip(released[::2], released[1::2], strict=True)
-        truth = [
-            one
-            for pair, told in zip(zip(truth[::2], truth[1::2], strict=True), pairs, strict=True)
-            for one in ([["east", 0], ["west", 0]] if told == (["east", 0], ["west", 0]) else pair)
-        ]
-    if released != truth:
-        found.append(f"released {released}, and the truth is {truth}")
+def problems(folder: Path, notes: Path, way: Way = WAYS[0]) -> list[str]:
+    """Finish a stream, and return all that is wrong with it."""
+    released = work(folder, way=way)
+    found = _other_than_true(released, way) if way.epsilon > _NO_NOISE else []
+    if len(released) != 2 * TICKS:
+        found.append(f"{len(released)} numbers were released of {TICKS} ticks")
     for line in notes.read_text().splitlines() if notes.exists() else ():
         tick, sent = json.loads(line)
         if tick == "raised":
@@ -191,15 +228,37 @@ def problems(folder: Path, notes: Path, kept: str = "exact") -> list[str]:
     return found
 
 
-def trial(folder: Path, points: list[tuple[str, int]], tally: Tally, kept: str = "exact") -> None:
+def _other_than_true(released: list[list[Any]], way: Way) -> list[str]:
+    """Return where answers without noise are not those of all rows.
+
+    A stream that keeps noisy numbers only may have lost the rows of a tick, all of them, as its rule says.
+    """
+    east = west = 0
+    truth = []
+    for tick in range(TICKS):
+        if way.kept == "noisy":
+            east = west = 0
+        east += sum(row["site"] == "east" for row in rows_of(tick))
+        west += sum(row["site"] == "west" for row in rows_of(tick))
+        truth.append([["east", east], ["west", west]])
+    told = [released[place : place + 2] for place in range(0, len(released), 2)]
+    lost = [["east", 0], ["west", 0]]
+    if way.kept == "noisy":
+        truth = [lost if pair == lost else true for true, pair in zip(truth, told, strict=False)]
+    return [] if told == truth else [f"released {told}, and the truth is {truth}"]
+
+
+def trial(folder: Path, points: list[tuple[str, int]], tally: Tally, way: Way = WAYS[0]) -> None:
     """Kill one process after the other, then finish and compare."""
-    made(folder)
+    made(folder, way)
     notes = folder / "notes"
     for point, count in points:
-        if killed(folder, notes, point, count, functools.partial(work, kept=kept)):
+        if killed(folder, notes, point, count, functools.partial(work, way=way)):
             name = point or "at random"
             tally.kills[name] = tally.kills.get(name, 0) + 1
-    tally.failures += [f"{points}: {problem}" for problem in problems(folder, notes, kept)]
+        if way.is_read:
+            change_rows(folder)
+    tally.failures += [f"{way}, {points}: {problem}" for problem in problems(folder, notes, way)]
     tally.ticks += TICKS
 
 
@@ -215,7 +274,7 @@ def main() -> None:
             (secrets.choice((*POINTS, "")), 1 + secrets.randbelow(4)) for _ in range(2)
         ]
         with tempfile.TemporaryDirectory() as folder:
-            trial(Path(folder), chosen, tally, "noisy" if number % 4 == 3 else "exact")
+            trial(Path(folder), chosen, tally, WAYS[number % len(WAYS)])
         if tally.failures:
             break
     print(

@@ -37,7 +37,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither report-location --again                                       # the last report, at no cost",
         ),
         "specimens": ("dither specimens", "dither specimens gain-ratio"),
-        "demo": ("dither demo", "dither demo --out report.html", "dither demo --stream"),
+        "demo": ("dither demo", "dither demo --out report.html", "dither demo --stream", "dither demo --ask"),
         "attack": ("dither attack list", "dither attack known-set -o known-set.html"),
         "init": ("dither init clinic", "dither init clinic --ledger postgresql://curator@db/ledger"),
         "add": (

@@ -65,11 +65,15 @@ def places(
         int | None, typer.Option(help="Of synthetic journeys: how many cells of a journey count.")
     ] = None,
     most: Annotated[int | None, typer.Option(help="Of synthetic journeys: how many are drawn at most.")] = None,
+    times: Annotated[
+        int | None,
+        typer.Option(help="Of synthetic journeys: when they begin, by so many equal parts of the day, such as 24."),
+    ] = None,
     method: Annotated[
         str,
         typer.Option(
             help="auto; of counts a method for tables of two columns, see dither catalog; of synthetic journeys walks, "
-            "markov or prefix-tree."
+            "markov, hierarchy or prefix-tree."
         ),
     ] = "auto",
     out: Annotated[
@@ -108,9 +112,9 @@ def places(
             raise InvalidParameter("levels", levels, "left out where regions are given")
         areas = _areas(what, regions, declared(found), out)
         kind = {FLOWS: FLOWS, _SYNTHESIZE: JOURNEYS}.get(what, HEATMAP)
-        _left_out(what, kind == JOURNEYS, {"length": length, "most": most}, {"cell": cell})
+        _left_out(what, kind == JOURNEYS, {"length": length, "most": most, "times": times}, {"cell": cell})
         if kind == JOURNEYS:
-            offer = session.offer.place_journeys(length=length, most=most, **asked)
+            offer = session.offer.place_journeys(length=length, most=most, times=times, **asked)
         else:
             offer = session.offer.place_counts(kind, cell=cell, **asked)
         if is_quoted:

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from dither.cli.console import print_json, say
+from dither.cli.elsewhere import connection, named_elsewhere
 from dither.cli.exits import ANSWER_IS_NO
-from dither.cli.options import Force, Home, Json, Out
+from dither.cli.options import Force, Home, Json, Out, Server
 from dither.cli.outputs import Output, check_outputs, keep_files, write_whole
 from dither.curator.folder import Curator
 from dither.curator.receipts import (
@@ -30,21 +31,36 @@ Key = Annotated[Path, typer.Option("--key", help="A file with the curator's key,
 
 def show(
     name: Annotated[str, typer.Argument(metavar="ANSWER", help="Its number, its key, or its place in the ledger.")],
+    dataset: Annotated[str | None, typer.Option(help="Whose answer; needed with --server.")] = None,
     out: Out = None,
     force: Force = False,
     home: Home = None,
+    server: Server = None,
 ) -> None:
     """Write the receipt of a stored answer, which anybody can check."""
-    with Curator.open(home) as curator:
-        answered = curator.answer(name)
-        text = receipt_text(Log(curator.ledger, curator.folder).receipt(answered.receipt.entry))
+    asked = connection()
+    if asked is not None:
+        with asked:
+            text = receipt_text(asked.receipt(named_elsewhere(dataset), name))
+    else:
+        with Curator.open(home) as curator:
+            answered = curator.answer(name, dataset=dataset)
+            text = receipt_text(Log(curator.ledger, curator.folder).receipt(answered.receipt.entry))
     _put(text, out, force=force)
 
 
-def key(out: Out = None, force: Force = False, home: Home = None) -> None:
-    """Print the key with which receipts of this folder are checked."""
-    with Curator.open(home) as curator:
-        text = f"{Log(curator.ledger, curator.folder).public_key}\n"
+def key(out: Out = None, force: Force = False, home: Home = None, server: Server = None) -> None:
+    """Print the key with which receipts of this folder are checked.
+
+    Of a service it is the key that was seen first, and the program refuses another.
+    """
+    asked = connection()
+    if asked is not None:
+        with asked:
+            text = f"{asked.key()}\n"
+    else:
+        with Curator.open(home) as curator:
+            text = f"{Log(curator.ledger, curator.folder).public_key}\n"
     _put(text, out, force=force)
 
 

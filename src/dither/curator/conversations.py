@@ -28,7 +28,7 @@ from dither.curator.ledger import Receipt
 from dither.curator.offers.answers import read_query
 from dither.curator.offers.conversations import planned_from, planned_of
 from dither.curator.streams.book import PlainBook
-from dither.curator.streams.opening import book_owner, book_paths, checked_stream_name, paid
+from dither.curator.streams.opening import book_owner, book_paths, checked_stream_name, paid, placeless
 from dither.data import wire
 from dither.data.closing import Closing
 from dither.data.engines.protocol import Engine
@@ -394,21 +394,11 @@ def _charges(session: Session, name: str, digest: str) -> list[Receipt]:
 def _declared(source: Cells | Edges) -> str:
     """Return a digest of what counts as what: rows, cells, limits and unit, wherever the rows are."""
     if isinstance(source, Edges):
-        graph = [_placeless(wire.encode(source)), {str(unit): str(moved) for unit, moved in source.moves().items()}]
+        graph = [placeless(wire.encode(source)), {str(unit): str(moved) for unit, moved in source.moves().items()}]
         return hashlib.sha256(json.dumps(graph, sort_keys=True).encode()).hexdigest()
     parts = [wire.encode(source.relation), *map(wire.encode, source.axes), wire.encode(source.dataset.unit)]
     limits = [repr(source.limits), str(source.sensitivity.l1), str(source.sensitivity.l2)]
-    return hashlib.sha256(json.dumps([_placeless(parts), limits], sort_keys=True).encode()).hexdigest()
-
-
-def _placeless(record: Any) -> Any:
-    """Return encoded records without the places of tables, which another edition may change."""
-    if isinstance(record, list):
-        return [_placeless(one) for one in record]
-    if not isinstance(record, dict):
-        return record
-    left_out = ("source",) if record.get("is") == "Table" else ()
-    return {name: _placeless(one) for name, one in record.items() if name not in left_out}
+    return hashlib.sha256(json.dumps([placeless(parts), limits], sort_keys=True).encode()).hexdigest()
 
 
 def _talk(session: Session, offer: Offer[Any], name: str, book: PlainBook) -> Talk:

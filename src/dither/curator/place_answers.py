@@ -30,7 +30,14 @@ class PlaceAnswers:
         return self._map(FLOWS, self._counts(FLOWS, grid=grid, **options))
 
     def synthesize(self, *, grid: Any = None, length: int | None = None, **options: Any) -> PlaceMap:
-        """Release synthetic journeys, as points in order; ``length``: how many cells of a journey count."""
+        """Release synthetic journeys, as points in order.
+
+        Args:
+            grid: the cells along each side, or two numbers; at most 48.
+            length: how many cells of a journey count.
+            options: ``times``: the number of parts of the day in which journeys begin; ``most``, and what all take.
+
+        """
         return self._map(JOURNEYS, self._journeys(grid=grid, length=length, **options))
 
     def _map(self, kind: str, result: QueryResult) -> PlaceMap:

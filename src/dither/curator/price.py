@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from dither.curator.ledger import Account, Balance, Ledger
 from dither.errors import InvalidParameter, LossNotStated, NoGuarantee
-from dither.mechanisms.core.mechanism import Bound
 from dither.mechanisms.notebook import decimals, html
 from dither.privacy import Loss, PureDP
 from dither.privacy.losses import states_rho
@@ -30,8 +29,7 @@ class Price:
         left: what the analyst may still spend.
         fits: whether it would be admitted now; nothing is promised for a moment later.
         is_at_most: whether the answer decides how much of the loss stays charged.
-        error: how far what is shown may be off, from public facts alone; None where nothing is stated beforehand.
-        why: how the method was chosen, or why no error is stated; empty where there is nothing to say.
+        error: how far the answer may be off, in words, as far as that is public; "" where nothing is said.
 
     """
 
@@ -41,8 +39,7 @@ class Price:
     left: str
     fits: bool
     is_at_most: bool = False
-    error: Bound | None = None
-    why: str = ""
+    error: str = ""
 
     @property
     def cost(self) -> str:
@@ -54,11 +51,8 @@ class Price:
         said: dict[str, Any] = {"release": self.release, "unit": self.unit, "left": self.left, "fits": self.fits}
         if self.is_at_most:
             said["is_at_most"] = True
-        if self.error is not None:
-            confidence = str(self.error.confidence)
-            said["error"] = {"value": self.error.value, "confidence": confidence, "meaning": self.error.meaning}
-        if self.why:
-            said["why"] = self.why
+        if self.error:
+            said["error"] = self.error
         return {**said, "loss": self.loss.to_dict(), "loss_decimals": decimals(self.loss)}
 
     def to_json(self) -> str:
@@ -70,13 +64,13 @@ class Price:
 
     def _repr_html_(self) -> str:
         facts = [("cost", self.cost), ("protects", self.unit), ("left", self.left)]
-        facts += [("fits", "yes" if self.fits else "no"), *((("error", str(self.error)),) if self.error else ())]
-        return html(f"Price of {self.release}", facts=[*facts, *((("why", self.why),) if self.why else ())])
+        facts += [("expected error", self.error)] if self.error else []
+        return html(f"Price of {self.release}", facts=[*facts, ("fits", "yes" if self.fits else "no")])
 
     def __str__(self) -> str:
         fits = "it fits" if self.fits else "it does not fit"
         price = f"{self.release} would cost {self.cost}, for {self.unit}; {self.left} is left: {fits}"
-        return "\n".join((price, *((str(self.error),) if self.error else ()), *((self.why,) if self.why else ())))
+        return f"{price}\nexpected error: {self.error}" if self.error else price
 
 
 @dataclass(frozen=True)

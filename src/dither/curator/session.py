@@ -411,8 +411,9 @@ class Session(Continuing, ForOwner, ByKind, Closing):
         if isinstance(what, Offer):
             room = self.room_for(what.loss)
             words, is_at_most = self.request_of(what).summary or what.verb, what.spent is not None and room.takes_back
-            unit = str(self.dataset.unit)
-            return Price(words, what.loss, unit, room.left, room.fits, is_at_most, *what.error())
+            unit, expected = str(self.dataset.unit), what.expected
+            error = expected if isinstance(expected, str) else expected()
+            return Price(words, what.loss, unit, room.left, room.fits, is_at_most, error)
         said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
         if any(word is not None for word in said.values()):
             stated_loss(**said)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from itertools import pairwise
 from numbers import Number, Real
 from typing import Any, Final
@@ -30,6 +31,8 @@ from dither.errors import InvalidParameter
 
 #: The code of a label that is none of the declared classes.
 NO_CLASS: Final = -1
+_LEAST: Final = -(2**63)
+_OWN_NUMBERS: Final = (bool, int, float, Fraction, Decimal)
 # NumPy counts a duration as an integer.
 _NO_NUMBERS: Final = (np.timedelta64, np.datetime64, np.void)
 _BASES: Final[tuple[tuple[type, Callable[[Any], Any]], ...]] = (
@@ -56,6 +59,61 @@ def number_of(cell: Any) -> float:
         raise
     except BaseException:  # a number of a foreign kind that cannot say how large it is
         return math.nan
+
+
+def whole_of(cell: Any) -> int | None:
+    """Return the whole number of 64 bits that a cell is exactly, by the methods of Python's classes alone; else None.
+
+    >>> [whole_of(cell) for cell in (1, 1.0, True, "1", "1.0", b"1", 1 + 0j, 1.5, "x", None, float("nan"), 2**70, [1])]
+    [1, 1, 1, 1, 1, 1, 1, None, None, None, None, None, None]
+    """
+    if type(cell) is int:
+        return cell if _LEAST <= cell < -_LEAST else None
+    try:
+        cell = plain(cell)
+        text = cell.decode("ascii", "replace") if type(cell) is bytes else cell
+        # A text is read as a cell of a column of integers is, and not as a real.
+        exact: Any = cell_of(text, Kind.INTEGER) if type(text) is str else _exact(cell)
+        if type(exact) not in _OWN_NUMBERS or not _LEAST <= exact < -_LEAST or exact != int(exact):
+            return None
+        return int(exact)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # NaN, or a number of a foreign kind that cannot say how large it is
+        return None
+
+
+def whole_numbers(cells: NDArray[Any], otherwise: int) -> NDArray[np.int64]:
+    """Return ``whole_of`` each cell of an array of any type; one odd cell may have set the type of all of them.
+
+    Args:
+        cells: of any shape. Durations and moments count by their number of units: another cell may have made them.
+        otherwise: what stands where a cell is masked or is no whole number.
+
+    >>> whole_numbers(np.array([["0", "x"]]), -1).tolist(), whole_numbers(np.array([[2, float("nan")]]), -1).tolist()
+    ([[0, -1]], [[2, -1]])
+
+    """
+    plain_cells = np.ma.getdata(cells)
+    is_masked = np.ma.getmaskarray(cells) if isinstance(cells, np.ma.MaskedArray) else np.False_
+    if plain_cells.dtype.kind == "c":
+        is_masked = is_masked | (plain_cells.imag != 0)
+        plain_cells = plain_cells.real
+    kind = plain_cells.dtype.kind
+    if kind in "mM":
+        plain_cells = plain_cells.astype(np.int64)
+    if kind == "u":
+        is_masked = is_masked | (plain_cells > np.uint64(-_LEAST - 1))
+    elif kind == "f":
+        # NaN is in no range; a float below 2^63 is at most 2^63 - 1024.
+        is_whole = (plain_cells >= _LEAST) & (plain_cells < -_LEAST) & (plain_cells == np.floor(plain_cells))
+        plain_cells = np.where(is_whole, plain_cells, 0)
+        is_masked = is_masked | ~is_whole
+    elif kind not in "biumM":
+        found = [whole_of(cell) for cell in plain_cells.reshape(-1).tolist()]
+        filled = np.array([otherwise if one is None else one for one in found], dtype=np.int64)
+        plain_cells = filled.reshape(plain_cells.shape)
+    return np.where(is_masked, np.int64(otherwise), plain_cells.astype(np.int64))
 
 
 def numbers_in(cells: Sequence[Any]) -> NDArray[np.float64]:

@@ -250,8 +250,7 @@ def _typed(table: Table, reading: _Reading, keys: tuple[str, ...] = ()) -> list[
         raise EngineUnavailable(f"no rows were given for table {table.name}")
     lengths = {column.name: column.longest for column in table.columns if column.kind is Kind.TEXT}
     typed = [
-        {name: cell(_given(row, name), kind) for name, kind in table.kinds.items()}
-        for row in reading.tables[table.name]
+        {name: cell(given(row, name), kind) for name, kind in table.kinds.items()} for row in reading.tables[table.name]
     ]
     for name, longest in lengths.items():
         for row in typed:
@@ -262,7 +261,7 @@ def _typed(table: Table, reading: _Reading, keys: tuple[str, ...] = ()) -> list[
     return typed
 
 
-def _given(row: Any, name: str) -> Any:
+def given(row: Any, name: str) -> Any:
     """Return a cell as it was given, NULL where there is none, as in an object that is not a row or cannot be read."""
     try:
         # By its type: what a row says that its class is would be asked of the row.

@@ -105,7 +105,8 @@ class Ticks:
 
     def closed(self, now: datetime.datetime) -> int:
         """Return how many ticks may be released at a moment: those that ended at least a watermark ago."""
-        ended = max(self.number(now - datetime.timedelta(seconds=self.watermark)), 0)
+        # Watermark and moment are both lengths of time since the start: a moment may be as early as there is one.
+        ended = max((now - self.first - datetime.timedelta(seconds=self.watermark)) // self.length, 0)
         return ended if self.horizon is None else min(ended, self.horizon)
 
     def numbers(self, moments: NDArray[Any]) -> NDArray[np.int64]:

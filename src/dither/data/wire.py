@@ -49,6 +49,7 @@ _LATER: Final[Mapping[str, tuple[str, ...]]] = types.MappingProxyType(
     {
         "Column": ("length", "source", "role"),
         "DataSet": ("rows_per_join", "time_limit"),
+        "Journeys": ("times",),
         "JoinPublic": ("on", "most", "where", "condition"),
         "Rows": ("categories", "as_codes"),
         "Scan": ("owners",),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from dither.lift.over_data import OverData
-from dither.mechanisms.core.mechanism import Bound, Numerics
+from dither.mechanisms.core.mechanism import Numerics
 from dither.privacy import Loss
 
 T = TypeVar("T")
@@ -19,11 +19,6 @@ T = TypeVar("T")
 
 def _nothing() -> None:
     """Hold nothing, and let go of nothing."""
-
-
-def _unsaid() -> tuple[None, str]:
-    """Say nothing about an error."""
-    return None, ""
 
 
 @dataclass(frozen=True)
@@ -43,8 +38,8 @@ class Offer(Generic[T]):
         forget: lets go of what was presented and could not be stored, where any of it is held.
         spent: reads from the stored bytes what the release has lost, where that may be less than its loss; the ledger
             gives the rest back where it can.
-        error: bounds how far what is shown may be off, before it is released, and says for people how the method was
-            chosen, or why there is no bound.
+        expected: how far the answer may be off, in words, as far as that is public, or what finds these words; "" where
+            nothing is said.
 
     """
 
@@ -58,7 +53,7 @@ class Offer(Generic[T]):
     key: str | None = None
     forget: Callable[[], None] = _nothing
     spent: Callable[[bytes], Loss] | None = None
-    error: Callable[[], tuple[Bound | None, str]] = _unsaid
+    expected: str | Callable[[], str] = ""
 
     @property
     def loss(self) -> Loss:

@@ -330,8 +330,9 @@ class Desk(Deciding, GoingOn):
                 kept.popitem()[1].close()
 
     def _grant(self, bearer: Bearer, name: str) -> Grant:
-        registered = self.curator.registered(name)
-        for grant in self.people.grants(bearer.person.name):
+        # As much is read for a name that nothing has as for one of others.
+        grants, registered = self.people.grants(bearer.person.name), self.curator.registered(name)
+        for grant in grants:
             if grant.dataset == registered:
                 return grant
         raise NotYours(name)

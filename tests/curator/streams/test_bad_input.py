@@ -5,11 +5,16 @@ from __future__ import annotations
 import contextlib
 import datetime
 import sqlite3
+import tracemalloc
+import zoneinfo
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas
+import polars
+import pyarrow
 import pytest
 
 from dither.curator.card import release_card
@@ -79,18 +84,122 @@ def test_a_horizon_of_nothing_is_refused(session: Session, horizon: Any) -> None
     assert session.balance().releases == 0
 
 
-def test_moments_with_a_zone_are_instants_and_days_have_24_hours(session: Session) -> None:
-    """An hour that clocks skip, or have twice, is an hour: 01:30 in Berlin is 00:30 UTC in winter."""
-    berlin = datetime.timezone(datetime.timedelta(hours=1))
+BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
+#: The last hour before clocks are put forward in Berlin, the next one, and one in the year's first moments.
+ZONED = [
+    datetime.datetime(2025, 3, 30, 1, 30, tzinfo=BERLIN),
+    datetime.datetime(2025, 3, 30, 3, 30, tzinfo=BERLIN),
+    datetime.datetime(1, 1, 1, tzinfo=BERLIN),
+]
+
+
+def frames_of(moments: list[Any]) -> dict[str, Any]:
+    """Return the same rows in every form that can be fed."""
+    rows = [row(moment) for moment in moments]
+    late = [moment for moment in moments if moment.year > 1]
+    kept = pandas.DataFrame([row(None) for _ in late]).assign(at=pandas.DatetimeIndex(late))
+    arrow = pyarrow.Table.from_pylist([row(moment) for moment in late])
+    return {
+        "list": rows,
+        "objects": pandas.DataFrame(rows).assign(at=pandas.Series(moments, dtype=object)),
+        "pandas": kept,
+        "polars": polars.from_arrow(arrow),
+        "arrow": arrow,
+        "batch": arrow.to_batches()[0],
+    }
+
+
+@pytest.mark.parametrize("form", list(frames_of(ZONED)))
+def test_moments_with_a_zone_are_instants(curator: Curator, form: str) -> None:
+    """01:30 and 03:30 in Berlin are 00:30 and 01:30 UTC in the night in which clocks are put forward."""
+    dataset = clinic_stream(persons=False)
+    spring = replace(dataset.tables[0], stream=Ticks("at", 3600, datetime.datetime(2025, 3, 30), 4))
+    session = session_on(curator, replace(dataset, tables=(spring,)))
     with contextlib.closing(session.stream("s", COUNT, epsilon=HUGE, released="tick")) as stream:
-        stream.feed([row(datetime.datetime(2025, 1, 1, 1, 30, tzinfo=berlin)), row("2025-01-01T02:30:00+01:00")])
+        stream.feed(frames_of(ZONED)[form])
         with pytest.raises(InvalidParameter, match="zone"):
-            stream.release(now=datetime.datetime(2025, 1, 2, tzinfo=berlin))
+            stream.release(now=datetime.datetime(2025, 4, 2, tzinfo=BERLIN))
         stream.release()
-        assert sum(counts(stream)) == counts(stream)[0] + counts(stream)[1]
+        assert counts(stream) == [1, 1, 0, 0]
+
+
+def test_days_have_24_hours() -> None:
+    """Berlin's 30 March 2025 has 23; these are ticks of 24."""
     daily = Ticks("at", 86_400, datetime.datetime(2025, 3, 29), 4)
-    # Berlin's 30 March 2025 has 23 hours; these are ticks of 24.
     assert [daily.begin(tick).hour for tick in range(4)] == [0, 0, 0, 0]
+
+
+def test_a_row_or_zone_that_raises_is_no_row_and_says_nothing_of_others(session: Session) -> None:
+    class Loud(datetime.tzinfo):
+        def utcoffset(self, moment: Any) -> Any:
+            raise RuntimeError("what a zone says")
+
+    class Masked:
+        @property
+        def __class__(self) -> Any:  # type: ignore[override]
+            raise RuntimeError("what a row says of its class")
+
+    rows = [row(hour(0)), Masked(), row(hour(0).replace(tzinfo=Loud())), row(hour(1))]
+    with contextlib.closing(session.stream("s", COUNT, epsilon=HUGE, released="tick")) as stream:
+        stream.feed(rows)
+        stream.release()
+        assert counts(stream) == [1, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "empty", [pandas.DataFrame(), pandas.DataFrame({"at": [], "site": []}), polars.DataFrame(), []]
+)
+def test_an_hour_without_rows_is_fed_like_any_other(session: Session, empty: Any) -> None:
+    """A frame without rows has types that a library made up; to refuse them would tell that there are none."""
+    with contextlib.closing(session.stream("s", COUNT, epsilon=HUGE)) as stream:
+        assert stream.feed(empty, batch="none")
+        stream.release(1)
+        assert counts(stream) == [0]
+
+
+@pytest.mark.parametrize(
+    ("method", "how"),
+    [
+        ("release", {"now": pandas.NaT}),
+        ("release", {"now": START.date()}),
+        ("feed", {"rows": [], "batch": "half \ud800"}),
+        ("feed", {"rows": [], "batch": ""}),
+        ("answers", {"end": "all"}),
+        ("answers", {"end": -1}),
+    ],
+    ids=str,
+)
+def test_odd_words_are_one_clear_error(session: Session, method: str, how: dict[str, Any]) -> None:
+    with contextlib.closing(session.stream("s", COUNT, epsilon=HUGE)) as stream:
+        with pytest.raises(InvalidParameter, match=list(how)[-1]):
+            getattr(stream, method)(**how)
+        assert stream.released == 0
+
+
+def test_a_clock_at_the_first_of_all_moments_releases_nothing(curator: Curator) -> None:
+    dataset = clinic_stream(persons=False)
+    waits = replace(dataset.tables[0], stream=Ticks("at", 3600, START, 4, watermark=600))
+    session = session_on(curator, replace(dataset, tables=(waits,)))
+    with contextlib.closing(session.stream("s", COUNT, epsilon=HUGE)) as stream:
+        assert len(stream.release(now=datetime.datetime.min).rows) == 0
+
+
+def test_one_long_id_takes_no_room_of_others(curator: Curator) -> None:
+    """The fingerprint of a batch sorts people by their ids: an array of texts would have the longest in each row."""
+    dataset = clinic_stream(persons=True)
+    columns = tuple(replace(one, length=2**16) if one.name == "person" else one for one in dataset.tables[0].columns)
+    session = session_on(curator, replace(dataset, tables=(replace(dataset.tables[0], columns=columns),)))
+    rows = [{**row(hour(0)), "person": f"p{number}"} for number in range(200)]
+    with contextlib.closing(session.stream("s", COUNT, epsilon=HUGE)) as stream:
+        stream.feed([], batch="warm")
+        tracemalloc.start()
+        try:
+            assert stream.feed([{**rows[0], "person": "x" * 2**16}, *rows], batch="one")
+            most = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert most < 200 * 2**16
+        assert not stream.feed([*reversed(rows), {**rows[0], "person": "x" * 2**16}], batch="one")
 
 
 def test_missing_numbers_are_nothing(session: Session) -> None:

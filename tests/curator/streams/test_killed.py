@@ -7,23 +7,34 @@ from pathlib import Path
 
 import pytest
 
-from tools.faults.streams import POINTS, Tally, trial
+from tools.faults.streams import POINTS, Tally, Way, trial
 
 
+@pytest.mark.parametrize("is_together", [False, True], ids=["fed before", "fed with the release"])
 @pytest.mark.parametrize("first", range(3))
-def test_a_stream_survives_death_at_every_step(first: int, tmp_path: Path) -> None:
+def test_a_stream_survives_death_at_every_step(first: int, is_together: bool, tmp_path: Path) -> None:
     """Each trial kills six processes on one stream, each at a step of its own, and lets the seventh finish."""
     tally = Tally()
-    trial(tmp_path, [(point, 1) for point in POINTS[first::3]], tally)
+    trial(tmp_path, [(point, 1) for point in POINTS[first::3]], tally, Way(is_together=is_together))
     assert tally.failures == []
     assert sum(tally.kills.values()) >= 4, tally.kills
 
 
-def test_a_noisy_stream_loses_an_open_tick_and_nothing_else() -> None:
+def test_a_table_with_other_rows_for_every_process_keeps_its_ticks(tmp_path: Path) -> None:
+    """Noise is as large as the counts: what anybody was sent stays, although rows change and processes die."""
+    tally = Tally()
+    points = [("after Book.freeze", 1), ("before Book.store", 1), ("after Book.store", 2), ("before Book.freeze", 1)]
+    trial(tmp_path, points, tally, Way(is_read=True, epsilon=1))
+    assert tally.failures == []
+    assert sum(tally.kills.values()) == len(points), tally.kills
+
+
+@pytest.mark.parametrize("is_together", [False, True], ids=["fed before", "fed with the release"])
+def test_a_noisy_stream_loses_an_open_tick_and_nothing_else(is_together: bool) -> None:
     """No tick is answered twice, none is free, and a tick is whole or lost."""
     tally = Tally()
-    points = [("after Book.arrive", 1), ("before Book.report", 2), ("after Book.report", 1), ("after _Marks.append", 1)]
+    points = [("after Book.arrive", 1), ("before Book.report", 2), ("after Book.report", 1), ("after Marks.append", 1)]
     with tempfile.TemporaryDirectory() as folder:
-        trial(Path(folder), points, tally, "noisy")
+        trial(Path(folder), points, tally, Way(kept="noisy", is_together=is_together))
     assert tally.failures == []
     assert sum(tally.kills.values()) == len(points), tally.kills

@@ -246,6 +246,13 @@ def test_a_table_is_read_tick_by_tick_and_never_behind(curator: Curator, tmp_pat
     with opened(curator.session("clinic", analyst="ana"), "hourly", None) as stream:
         assert numbers(stream.release()) == [3, 3]
         assert numbers(stream.answers()) == [1, 2, 3, 3]
+    # A new edition may lie in another place; whoever opens the stream by its query goes on as well.
+    moved = replace(named, tables=(replace(named.tables[0], source=str(file.rename(tmp_path / "later.csv"))),))
+    curator.add(moved, epsilon=9 * HUGE)
+    with opened(curator.session("clinic", analyst="ana"), "hourly") as stream:
+        assert stream.released == 4
+    with pytest.raises(InvalidParameter, match="another query or price"):
+        curator.session("clinic", analyst="ana").stream("hourly", COUNT, epsilon=HUGE - 1)
 
 
 def test_a_tick_that_has_not_ended_and_a_clock_that_was_put_back_are_refused(session: Session) -> None:

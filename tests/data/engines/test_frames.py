@@ -25,7 +25,6 @@ from dither.data.engines.frames import prepared
 from dither.data.engines.spark import _arrow
 from dither.data.evaluation import cell
 from dither.data.reference import ReferenceEngine
-from dither.errors import EngineUnavailable
 from dither.privacy import ROW
 
 pandas: Any = pytest.importorskip("pandas")
@@ -385,11 +384,19 @@ def test_dictionaries_of_polars_and_arrow_are_texts_whatever_they_are_declared_a
             assert read(kind, make(["1", "x", "1", None])) == meant
 
 
-def test_columns_that_no_reader_takes_are_refused_by_their_type_alone() -> None:
-    for cells in ([], [object()]):
-        frame = polars.DataFrame({"c": polars.Series(cells, dtype=polars.Object)})
-        with pytest.raises(EngineUnavailable, match="of Python objects"):
-            prepared(declared(Kind.TEXT), frame)
+@pytest.mark.parametrize("kind", Kind)
+def test_objects_of_polars_are_read_cell_by_cell(kind: Kind) -> None:
+    """One cell that is of no type of Polars makes objects of a whole column: that refuses nothing."""
+    cells = [1, 2.0, "1", object(), None, DAY, True, [1], b"1", 2**70, float("nan")]
+    assert read(kind, polars.DataFrame({"c": polars.Series([], dtype=polars.Object)})) == {}
+    found = read(kind, polars.DataFrame({"c": polars.Series(cells, dtype=polars.Object)}))
+    assert found == collections.Counter(cell(value, kind) for value in cells)
+
+
+def test_a_missing_or_odd_cell_changes_no_text_of_an_integer() -> None:
+    for odd in (None, float("nan"), 1.5, 1j, "x", object()):
+        found = read(Kind.TEXT, pandas.DataFrame({"c": [0, 1, 1, odd]}))
+        assert (found["0"], found["1"]) == (1, 2)
 
 
 def test_an_index_may_hold_anything() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import pytest
 
 from dither.data.engines.protocol import Engine
@@ -29,7 +28,7 @@ def told(dataset: DataSet, engine: Engine) -> tuple[list[int], list[tuple[int, .
     """Return the counts of cells and the journeys that an engine finds."""
     cells = heat_cells(dataset, dataset.tables[0], (3, 4)).read(engine)
     walked = Journeys(dataset, "points", (3, 4)).read(engine)
-    return cells.ravel().tolist(), sorted(tuple(row[row >= 0].tolist()) for row in np.asarray(walked))
+    return cells.ravel().tolist(), sorted(tuple(row[row >= 0].tolist()) for row in walked.rows(4))
 
 
 @pytest.mark.parametrize("outside", ["drop", "clamp"])

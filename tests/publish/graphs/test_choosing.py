@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dither.curator.offers.graph_synthesis import graph_synthesis
+from dither.curator.offers.graphs import graph_answer
+from dither.data import DataSet
+from dither.data.files import schema_from
 from dither.errors import InvalidParameter
-from dither.mechanisms import SmoothCauchy
+from dither.mechanisms import Geometric, SmoothCauchy
 from dither.noise import system_noise
 from dither.privacy import NODE, ROW, ApproxDP, PureDP
 from dither.publish.choose_graph import choose_graph
@@ -90,3 +94,45 @@ def test_what_cannot_be_chosen_is_refused() -> None:
         choose_graph("paths", 5000, epsilon=1)
     with pytest.raises(InvalidParameter, match="unit"):
         choose_graph("edges", 5000, epsilon=1, unit=ROW)
+
+
+def described(unit: str, **graph: Any) -> DataSet:
+    columns: dict[str, Any] = {name: {"kind": "integer", "bounds": [0, 499]} for name in ("one", "other")}
+    facts: dict[str, Any] = {"ends": ["one", "other"], **graph}
+    if unit == "weight":
+        columns["long"], facts["weight"] = {"kind": "integer", "bounds": [0, 9]}, "long"
+    table = {"source": "absent.csv", "graph": facts, "columns": columns}
+    return schema_from({"dataset": "friends", "unit": unit, "tables": {"friends": table}})
+
+
+def test_an_offer_says_how_far_it_may_be_off_and_the_file_need_not_be_there() -> None:
+    edges, people = described("edge"), described("node", degree=50)
+    noise = Geometric(scale=1).error("0.95")
+    assert graph_answer(edges, "edges", epsilon=1).expected == (
+        f"the absolute error is at most {noise.value:g} with probability 0.95"
+    )
+    # Where one edge may push out another everything is off by twice as much.
+    for what, limited in (("edges", "at most 6 "), ("triangles", "median about 34.7 if")):
+        assert limited in graph_answer(described("edge", edges=1000), what, epsilon=1).expected
+    for method in ("ladder", "smooth", "noisy-local"):
+        said = graph_answer(edges, "triangles", epsilon=1, delta="1e-6", method=method).expected
+        assert said.count("if one edge moves the count by") == 3
+        assert said.endswith("498, the most in any graph")
+    for what, k in (("edges", None), ("triangles", None), ("stars", 2), ("degree-sum", None)):
+        said = graph_answer(people, what, k=k, epsilon=1, worth=[1] if what == "degree-sum" else None).expected
+        assert said.startswith("median of the noise")
+    for what, method in (("degrees", "auto"), ("triangles", "race"), ("triangles", "recursive")):
+        assert graph_answer(people, what, epsilon=1, method=method).expected.startswith("not known before: ")
+    assert "not known before" in graph_answer(edges, "clustering", epsilon=1).expected
+    assert "not known before" in graph_synthesis(edges, epsilon=1).expected
+    assert "median" in graph_answer(edges, "degrees", epsilon=1).expected
+
+
+def test_a_delta_beside_an_epsilon_never_makes_a_length_worse() -> None:
+    roads = described("weight")
+    for what, ends in (("spanning-tree", {}), ("path", {"start": 0, "end": 9})):
+        pure, with_delta = (
+            graph_answer(roads, what, epsilon=1, delta=delta, **ends).mechanism.error("0.95")
+            for delta in (None, "1e-6")
+        )
+        assert with_delta.value <= pure.value

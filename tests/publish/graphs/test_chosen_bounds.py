@@ -36,6 +36,7 @@ from dither.publish.graphs import (
     truncated_edges,
 )
 from dither.publish.graphs.chosen_degrees import knots, smooth
+from dither.publish.graphs.copy_blocks import Copies, triangles_of
 from dither.publish.graphs.patterns import count
 from dither.publish.graphs.projection import projected
 from dither.publish.graphs.simple_graph import SimpleGraph, graph_of
@@ -192,7 +193,7 @@ def test_triangles_are_listed_once() -> None:
         slow = {
             three for three in itertools.combinations(range(5), 3) if set(itertools.combinations(three, 2)) <= edges
         }
-        found = [tuple(sorted(three)) for three in packing.triangles_of(graph).tolist()]
+        found = [tuple(sorted(three)) for block in triangles_of(graph).blocks() for three in block.tolist()]
         assert sorted(found) == sorted(slow)
 
 
@@ -202,11 +203,11 @@ def test_one_node_moves_packed_triangles_by_the_bound_and_never_down(
 ) -> None:
     """In fractions: how close the solver comes is another test."""
     solved = cache(packing.in_fractions)
-    monkeypatch.setattr(packing, "_certified", lambda *_: None)
+    monkeypatch.setattr(packing, "_solved", lambda *_: None)
     monkeypatch.setattr(
         packing, "in_fractions", lambda columns, *rest: solved(tuple(columns), tuple(rest[0]), *rest[1:])
     )
-    least, most = _moves(lambda graph: packing.packed(packing.triangles_of(graph), 5, bound))
+    least, most = _moves(lambda graph: packing.packed(triangles_of(graph), bound))
     # Thirds are rounded up to whole parts.
     assert -1 <= least <= 0
     assert bound * packing.PARTS <= most <= bound * packing.PARTS + 1
@@ -215,21 +216,21 @@ def test_one_node_moves_packed_triangles_by_the_bound_and_never_down(
 
 def test_the_solver_is_certified_and_nonsense_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     complete = graph_of(list(itertools.combinations(range(9), 2)), 9)
-    triangles = packing.triangles_of(complete)
+    triangles = triangles_of(complete)
     for bound in (1, 5, 20, 27, 28):
         # By symmetry all shares are equal: 84 triangles, 28 at a node.
         exact = Fraction(84 * bound, 28)
-        assert 0 <= packing.packed(triangles, 9, bound) - packing.PARTS * exact <= bound * packing.PARTS // 128
+        assert 0 <= packing.packed(triangles, bound) - packing.PARTS * exact <= bound * packing.PARTS // 128
 
     def nonsense(goal: Any, b_ub: Any, **_: Any) -> Any:
         return SimpleNamespace(
             x=np.full(len(goal), np.nan), ineqlin=SimpleNamespace(marginals=np.full(len(b_ub), -9.0))
         )
 
-    few = triangles[:12]
-    honest = packing.packed(few, 9, 2)
+    few = Copies.of(np.concatenate([*triangles.blocks()])[:12], 9)
+    honest = packing.packed(few, 2)
     monkeypatch.setattr(scipy.optimize, "linprog", nonsense)
-    assert 0 <= honest - packing.packed(few, 9, 2) <= 2 * packing.PARTS // 128
+    assert 0 <= honest - packing.packed(few, 2) <= 2 * packing.PARTS // 128
 
 
 def test_shares_that_are_too_large_are_cut() -> None:
@@ -312,7 +313,7 @@ def test_what_cannot_be_is_refused_by_public_facts() -> None:
         ChosenStars.calibrated(PureDP(1), nodes=5, k=3, bounds=(2, 3))
     with pytest.raises(InvalidParameter, match="2\\^60"):
         ChosenStars.calibrated(PureDP(1), nodes=2**20, k=8, bounds=(2**16,))
-    with pytest.raises(InvalidParameter, match="triangles"):
+    with pytest.raises(InvalidParameter, match="might not fit"):
         ChosenTriangles.calibrated(PureDP(1), nodes=2**20, bounds=(2**16,))
     with pytest.raises(InvalidParameter, match="rising"):
         ChosenEdges.calibrated(PureDP(1), nodes=5, bounds=(2, 2))
@@ -333,8 +334,8 @@ def test_any_graph_is_answered(edges: Any) -> None:
 
     bound, count = answer(ChosenEdges.calibrated(huge, nodes=6, bounds=(8,)))
     assert (bound, count) == (8, len(edges))
-    assert answer(ChosenTriangles.calibrated(huge, nodes=6, bounds=(16,)))[1] == len(packing.triangles_of(graph))
-    assert answer(QuickTriangles.calibrated(huge, nodes=6, bounds=(16,)))[1] == len(packing.triangles_of(graph))
+    assert answer(ChosenTriangles.calibrated(huge, nodes=6, bounds=(16,)))[1] == triangles_of(graph).many
+    assert answer(QuickTriangles.calibrated(huge, nodes=6, bounds=(16,)))[1] == triangles_of(graph).many
     stars = sum(math.comb(degree, 2) for degree in graph.degrees.tolist())
     assert answer(ChosenStars.calibrated(huge, nodes=6, k=2, bounds=(5,)))[1] == stars
     assert answer(FlowEdges.calibrated(huge, nodes=6, degree=5)) == len(edges)

@@ -17,6 +17,7 @@ from dither.privacy import NODE, PureDP
 from dither.publish.graphs import ChosenCopies, packing
 from dither.publish.graphs.chosen_copies import MOST_COPIES, most_listed
 from dither.publish.graphs.copies import copies_of
+from dither.publish.graphs.copy_blocks import Copies
 from dither.publish.graphs.node_planning import copy_bounds, restricted_degree
 from dither.publish.graphs.patterns import count
 from dither.publish.graphs.simple_graph import graph_of
@@ -63,7 +64,7 @@ def test_one_node_moves_packed_copies_by_the_bound_and_never_down(pattern: str, 
     attained, plain = {bound: Fraction(0) for bound in bounds}, 0
     same = classes()
     for bits in set(same.values()):
-        here = {bound: packing.packed(copies_of(graph_at(bits), pattern, k), 5, bound) for bound in bounds}
+        here = {bound: packing.packed(Copies.of(copies_of(graph_at(bits), pattern, k), 5), bound) for bound in bounds}
         for bound, value in here.items():
             exact = _optimum(bits, pattern, k, bound)
             assert 0 <= value - packing.PARTS * exact <= bound * packing.PARTS // 128
@@ -73,7 +74,7 @@ def test_one_node_moves_packed_copies_by_the_bound_and_never_down(pattern: str, 
                 attained[bound] = max(attained[bound], fall)
         for mask in WITHOUT:
             left = copies_of(graph_at(bits & mask), pattern, k)
-            there = {bound: packing.packed(left, 5, bound) for bound in bounds}
+            there = {bound: packing.packed(Copies.of(left, 5), bound) for bound in bounds}
             assert all(abs(here[bound] - there[bound]) <= packing.moved(bound) for bound in bounds)
             scores = [
                 relative_scores(list(one.values()), [packing.drawn_apart(bound) for bound in bounds], 1)

@@ -13,9 +13,10 @@ from dither.mechanisms import Geometric
 from dither.noise import system_noise
 from dither.privacy import ZCDP, PureDP
 from dither.publish.graphs import RecursiveCount
+from dither.publish.graphs.copy_blocks import triangles_of
 from dither.publish.graphs.counts import supports
-from dither.publish.graphs.packing import PARTS, packed, triangles_of
-from dither.publish.graphs.recursive_count import DOUBLING, bounds_by_step, step_of, steps_of_bound
+from dither.publish.graphs.packing import MOST_CORNERS, PARTS, packed
+from dither.publish.graphs.recursive_count import DOUBLING, bounds_by_step, last_step, step_of, steps_of_bound
 from dither.publish.graphs.simple_graph import SimpleGraph, graph_of
 
 PAIRS = list(itertools.combinations(range(5), 2))
@@ -37,7 +38,15 @@ def test_bounds_are_the_roots_of_two_rounded_up() -> None:
     bounds = bounds_by_step()
     assert len(bounds) == 20 * DOUBLING + 1
     assert all((one - 1) ** DOUBLING < 2**step <= one**DOUBLING for step, one in enumerate(bounds))
-    assert [step_of(copies) for copies in (0, 1, 2, 2**20, 2**30)] == [0, 0, 1, 20 * DOUBLING, 20 * DOUBLING]
+    last = 20 * DOUBLING
+    assert [step_of(copies, last) for copies in (0, 1, 2, 2**20, 2**30)] == [0, 0, 1, last, last]
+
+
+def test_no_bound_is_drawn_whose_programme_might_not_fit() -> None:
+    for nodes in (2, 700, 800, 10**4, 10**6, 2**24):
+        step, bounds = last_step(nodes), bounds_by_step()
+        assert nodes * bounds[step] <= MOST_CORNERS
+        assert step == len(bounds) - 1 or nodes * bounds[step + 1] > MOST_CORNERS
 
 
 @pytest.mark.parametrize("pattern", ["edges", "triangles"])
@@ -51,8 +60,8 @@ def test_one_node_moves_the_step_of_the_bound_by_a_pace_at_most(pattern: str, pa
         # The twin: the step of the largest number at a node, which one node moves by more.
         most = [graph.degrees.max() for graph in graphs()]
         if pattern == "triangles":
-            most = [np.bincount(triangles_of(graph).ravel(), minlength=5).max() for graph in graphs()]
-        assert max(falls([step_of(int(one)) for one in most])) > pace
+            most = [triangles_of(graph).at_node.max() for graph in graphs()]
+        assert max(falls([step_of(int(one), last_step(5)) for one in most])) > pace
 
 
 def test_one_node_moves_the_step_by_a_pace_where_many_nodes_stand_out() -> None:
@@ -70,14 +79,15 @@ def test_one_node_moves_the_step_by_a_pace_where_many_nodes_stand_out() -> None:
 @pytest.mark.parametrize("bound", [1, 2])
 def test_the_least_of_the_relaxed_sequence_is_the_packed_value(bits: int, bound: int) -> None:
     """The paper's own programme: of nodes x and copies z, z at least 0 and the sum of its nodes less 2."""
-    copies = triangles_of(graphs()[bits])
+    found = triangles_of(graphs()[bits])
+    copies = np.concatenate([*found.blocks()])
     cost = np.concatenate([np.full(5, -bound), np.ones(len(copies))])
     table = np.zeros((len(copies), 5 + len(copies)))
     for place, copy in enumerate(copies):
         table[place, copy], table[place, 5 + place] = 1, -1
     limits = [(0, 1)] * 5 + [(0, None)] * len(copies)
     least = linprog(cost, A_ub=table, b_ub=np.full(len(copies), 2.0), bounds=limits).fun + 5 * bound
-    assert packed(copies, 5, bound) / PARTS == pytest.approx(least, abs=bound / 128)
+    assert packed(found, bound) / PARTS == pytest.approx(least, abs=bound / 128)
 
 
 def test_a_bound_above_all_nodes_counts_all_and_a_loss_is_kept() -> None:

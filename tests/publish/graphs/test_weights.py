@@ -91,7 +91,7 @@ def test_rows_that_are_no_edges_and_odd_weights_have_their_rule() -> None:
     floats = np.array([(0, 1, 3), (0, 2, float("nan")), (1, 2, -float("inf")), (1, 3, 2.5), (2, 3, 9)])
     graph = weighted.weighted_graph(floats, 4, 1, 8)
     assert graph.edges.tolist() == [[0, 1], [0, 2], [1, 2], [1, 3], [2, 3]]
-    assert graph.weights.tolist() == [3, 8, 1, 8, 8]
+    assert graph.weights.tolist() == [3, 8, 8, 8, 8]
     with pytest.raises(InvalidValue, match="two ends and a weight"):
         weighted.weighted_graph(np.zeros((2, 2)), 3, 0, 8)
     assert WEIGHT.measure([(0, 1, 5), (1, 2, 6)], [(0, 1, 7), (1, 2, 6)]) == 1

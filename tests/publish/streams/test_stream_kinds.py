@@ -13,6 +13,7 @@ import pytest
 
 from dither.curator.offers.streams import offer_again, ticked_of
 from dither.curator.offers.streams import stream as offer_stream
+from dither.data import Column, Kind
 from dither.errors import HandleMisuse, InvalidParameter
 from dither.mechanisms.core.kept import converse_anew
 from dither.privacy import ZCDP, PureDP
@@ -220,7 +221,7 @@ def test_answers_say_from_which_number_of_rows_on_a_tick_is_cut_off() -> None:
     """A cost is at most 3; in 2^60 shares of 1 there is room for what is left of all ticks before."""
     query = stream_query(clinic_stream(persons=False), TOTAL)
     slow = plan_stream(query, ZCDP("1/2"), released="decayed", decay="0.999")
-    shares = sum(math.floor(2**16 * Fraction(999, 1000) ** lag) for lag in range(12_000))
+    shares = sum(math.floor(2**16 * 0.999**lag) for lag in range(12_000))
     assert any(f"adds up {2**60 // shares // 3} rows" in note for note in slow.notes) == (2**60 // shares // 3 < 2**31)
     slower = plan_stream(query, ZCDP("1/2"), released="decayed", decay="0.9999")
     assert any("it is cut off" in note for note in slower.notes)
@@ -228,10 +229,55 @@ def test_answers_say_from_which_number_of_rows_on_a_tick_is_cut_off() -> None:
     few = plan_stream(stream_query(clinic_stream(persons=False), COUNT), HUGE, released="decayed", decay="1/2")
     assert not any("it is cut off" in note for note in few.notes)
     # A single row that would be cut off is refused, by its declared bounds alone.
-    wide = stream_query(clinic_stream(persons=False), replace(TOTAL, bounds=((0.0, 2.0**31 - 1),)))
+    ones = replace(TOTAL, bounds=((0.0, 2.0**31 - 1),), granularity=1.0)
+    wide = stream_query(clinic_stream(persons=False), ones)
     assert limit < 2**31 - 1
     with pytest.raises(InvalidParameter, match="narrower bounds, or a faster decay"):
         plan_stream(wide, PureDP(2**60), released="decayed", decay="0.9999")
+
+
+@pytest.mark.parametrize("function", ["sum", "mean", "variance"])
+@pytest.mark.parametrize("loss", [PureDP(1), ZCDP("1/200")], ids=str)
+@pytest.mark.parametrize("how", [{}, {"released": "tick"}, {"released": "decayed", "decay": "0.9"}], ids=str)
+@pytest.mark.parametrize("kind", [Kind.INTEGER, Kind.REAL], ids=str)
+def test_numbers_have_the_finest_grid_whose_noise_fits(
+    kind: Kind, how: dict[str, Any], loss: Any, function: str
+) -> None:
+    """Reals have 2^24 steps by themselves, which is more than a counter's noise takes; nothing was answered then."""
+    clinic = clinic_stream(persons=False)
+    columns = (*clinic.tables[0].columns[:-1], Column("cost", kind, lower=0, upper=1000))
+    clinic = replace(clinic, tables=(replace(clinic.tables[0], columns=columns),))
+    asked = replace(TOTAL, name="found", function=function, bounds=((0.0, 1000.0),))
+    if (function, how.get("released"), loss) == ("variance", "decayed", ZCDP("1/200")):
+        # Squares of which a decayed sum has too little room.
+        with pytest.raises(InvalidParameter, match="larger units"):
+            plan_stream(stream_query(clinic, asked), loss, **how)
+        return
+    planned = plan_stream(stream_query(clinic, asked), loss, **how)
+    assert planned.loss(1) <= loss
+    (aggregate,) = planned.query.aggregates
+    (statistic,) = planned.arrivals.statistics
+    step = Fraction(aggregate.granularity or Fraction(1000, 2**24))
+    if function != "variance":
+        # A number that fills its bounds comes back within a step of the grid, and the grid is not coarser than need be.
+        ends = [np.array([part.most]) for part in statistic.measured]
+        assert 1000 - step <= statistic.values(ends)[0] <= 1000
+    if aggregate.granularity is not None:
+        assert kind is Kind.REAL or aggregate.granularity >= 1
+        finer = replace(asked, granularity=aggregate.granularity / 4)
+        with pytest.raises(InvalidParameter, match="larger units"):
+            plan_stream(stream_query(clinic, finer), loss, **how)
+
+
+@pytest.mark.parametrize(("fits", "too_little"), [(PureDP("1e-15"), PureDP("1e-19")), (ZCDP("1e-30"), ZCDP("1e-39"))])
+def test_intervals_of_ticks_by_themselves_fit_into_64_bits(fits: Any, too_little: Any) -> None:
+    """More noise than that was paid for, and could not be shown afterwards."""
+    query = stream_query(clinic_stream(persons=False), COUNT)
+    with pytest.raises(InvalidParameter, match="or lose more"):
+        plan_stream(query, too_little, released="tick")
+    widest = plan_stream(query, fits, released="tick")
+    shown = widest.presented(np.full((2, *widest.answer_shape), 2**62), 0, 1 - Fraction(1, 10**15), "")
+    assert all(low[1] < 2**62 < high[1] for low, high in zip(shown.low, shown.high, strict=True))
 
 
 def test_intervals_of_seizable_answers_fit_into_64_bits() -> None:

@@ -17,6 +17,7 @@ from dither.cli.demo.report import write
 from dither.cli.demo.tour import BUDGET, Tour, take
 from dither.cli.options import Json
 from dither.cli.outputs import Output, check_outputs, keep_known
+from dither.errors import InvalidParameter
 
 
 def run(
@@ -24,11 +25,17 @@ def run(
     stream: Annotated[
         bool, typer.Option("--stream", help="Publish a year of hourly numbers instead, killed and restarted half-way.")
     ] = False,
+    ask: Annotated[bool, typer.Option("--ask", help="Ask a hundred questions for one price instead.")] = False,
     as_json: Json = False,
 ) -> None:
     """Publish private answers from a generated table, and write a report with a picture."""
+    if stream and ask:
+        raise InvalidParameter("ask", ask, "left out with --stream: one demonstration at a time")
     if stream:
         _stream(out.parent / "dither-demo-stream", as_json=as_json)
+        return
+    if ask:
+        _ask(out.parent / "dither-demo-ask", as_json=as_json)
         return
     # A report of before is written over; what a curator's folder keeps is not.
     outputs = [Output("out", out, (".html",))]
@@ -88,6 +95,33 @@ def _stream(folder: Path, *, as_json: bool) -> None:
     _say(f"truth, all visits counted: {', '.join(f'{ward} {count}' for ward, count in done.truth.items())}", "green")
     _say(done.spent)
     _say(f"Go on yourself:\n  {_program()} stream show arrivals hourly -o hourly.html --home {home}", "bold")
+
+
+def _ask(folder: Path, *, as_json: bool) -> None:
+    """Show a conversation: any number of questions for one price."""
+    from dither.cli.demo.ask import COLUMNS, EPSILON
+    from dither.cli.demo.ask import take as take_answers
+
+    done = take_answers(folder)
+    if as_json:
+        answers = [{**one.to_dict(), "truth": true} for one, true in zip(done.answers, done.truth, strict=True)]
+        print_json({"folder": str(done.folder), "answers": answers, "same": done.same, "error": done.error})
+        return
+    home = done.folder / "home"
+    opening = f"$ dither ask clinic many --table visits --columns {','.join(COLUMNS)} --epsilon {EPSILON}"
+    _say(f"{opening} --quote --home {home}", "bold")
+    _say(done.price)
+    _say(f"\n{opening} --home {home}", "bold")
+    _say(f"$ dither ask clinic many QUESTION ... --home {home}", "bold")
+    for answer, true in list(zip(done.answers, done.truth, strict=True))[:: len(done.answers) // 5]:
+        _say(f"{answer}  {answer.question}")
+        _say(f"truth, all visits counted: {true}", "green")
+    same = "has the same answer" if done.same else "HAS ANOTHER ANSWER"
+    _say(
+        f"and so on: {len(done.answers)} questions, off by {done.error:.0f} on average; one that is asked again {same}"
+    )
+    _say(done.spent)
+    _say(f"Go on yourself:\n  {_program()} ask clinic many \"ward = 'oncology' AND age < 65\" --home {home}", "bold")
 
 
 def _say(text: str, style: str = "") -> None:

@@ -6,7 +6,6 @@ import contextlib
 import csv
 import datetime
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dither.cli.demo.anew import remove_earlier
 from dither.cli.demo.clinic import WARDS
 from dither.curator.folder import Curator
 from dither.publish.queries import QueryResult
@@ -96,7 +96,7 @@ def write(folder: Path) -> dict[str, int]:
 
 def take(folder: Path) -> Streamed:
     """Publish a year of hourly numbers: open the stream, kill whoever releases it half-way, and go on."""
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_earlier(folder, "arrivals.yaml")
     truth = write(folder)
     home = folder / "home"
     with contextlib.closing(Curator.create(home)) as curator:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dither.cli.demo import clinic
+from dither.cli.demo.anew import remove_earlier
 from dither.curator.folder import Curator
 from dither.curator.ledger import Balance, Verification
-from dither.errors import InvalidParameter
 from dither.privacy import ApproxDP
 from dither.publish.queries import QueryResult, Quote
 
@@ -155,10 +155,7 @@ def holds(result: QueryResult, name: str, truth: Sequence[dict[str, Any]]) -> li
 
 def take(folder: Path) -> Tour:
     """Go through everything in ``folder``, which is made afresh."""
-    if folder.exists():
-        if not (folder / "clinic.yaml").is_file():
-            raise InvalidParameter("folder", str(folder), "new, or the one of an earlier demonstration")
-        shutil.rmtree(folder)
+    remove_earlier(folder, "clinic.yaml")
     rows = clinic.write(folder)
     curator = Curator.create(folder / "home", anchors=folder / "anchors")
     curator.add(folder / "clinic.yaml", budget=BUDGET)

@@ -22,7 +22,6 @@ from dither.publish.queries import QueryResult
 
 if TYPE_CHECKING:
     from dither.lift.cells import Cells
-    from dither.mechanisms.core.mechanism import Bound
     from dither.publish.count_tables import Planned
     from dither.publish.workloads import Workload
 
@@ -120,7 +119,7 @@ def histogram(
         present,
         QueryResult.stored,
         key,
-        error=lambda: _error(planned, level, shown),
+        expected=lambda: _expected(planned, level, shown),
     )
 
 
@@ -196,7 +195,7 @@ def count(
         QueryResult.stored,
         key,
         spent=spent,
-        error=lambda: _error(planned, level),
+        expected=lambda: _expected(planned, level),
     )
 
 
@@ -268,7 +267,7 @@ def workload(
         present,
         QueryResult.stored,
         key,
-        error=lambda: _error(planned, level),
+        expected=lambda: _expected(planned, level),
     )
 
 
@@ -340,20 +339,20 @@ def marginals(
         present,
         read,
         key,
-        error=lambda: _error(planned, level),
+        expected=lambda: _expected(planned, level),
     )
 
 
-def _error(planned: Planned, confidence: Fraction, shown: str = "") -> tuple[Bound | None, str]:
-    """Return how far counts may be off by noise, in words that say of which rows, and why this method."""
+def _expected(planned: Planned, confidence: Fraction, shown: str = "") -> str:
+    """Return how far counts may be off by noise and of which rows, or why that is not known, and why this method."""
     bound, choice = planned.mechanism.error(confidence), planned.choice
-    why = "" if choice is None else f"method {choice.method}: {choice.because}"
     if bound is None:
-        unknown = f"how far it errs is not known beforehand: {planned.mechanism.method.no_error_because}"
-        return None, f"{why}; {unknown}" if why else unknown
-    limited = planned.cells.dataset.protects_persons
-    rows = ", among the rows that the limits on one person leave," if limited else ""
-    return replace(bound, meaning=f"{bound.meaning}{shown}{rows}"), why
+        said = f"not known before: {planned.mechanism.method.no_error_because}"
+    else:
+        limited = planned.cells.dataset.protects_persons
+        rows = ", among the rows that the limits on one person leave," if limited else ""
+        said = str(replace(bound, meaning=f"{bound.meaning}{shown}{rows}"))
+    return said if choice is None else f"{said}; method {choice.method}: {choice.because}"
 
 
 def _cells(

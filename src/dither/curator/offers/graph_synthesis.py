@@ -65,4 +65,5 @@ def graph_synthesis(
         return shown.within(LARGEST_ANSWER).to_json().encode()
 
     words = f"a synthetic graph like {source.table}"
-    return Offer("graph", words, made, asked, stated, present, QueryResult.stored, key)
+    expected = "not known before: how near a synthetic graph comes follows from the private one"
+    return Offer("graph", words, made, asked, stated, present, QueryResult.stored, key, expected=expected)

@@ -83,6 +83,8 @@ def graph_answer(
         confidence: of the intervals, where there are any.
 
     """
+    from dither.publish.graphs.expecting import expected_error
+
     level = probability("confidence", confidence, open_below=True)
     edges = dataset.table(graph_table(dataset, table))
     if error is not None:
@@ -110,7 +112,8 @@ def graph_answer(
     def shown(out: Any) -> bytes:
         return present(out).within(LARGEST_ANSWER).to_json().encode()
 
-    return Offer("graph", words, made, asked, stated, shown, QueryResult.stored, key)
+    expected = expected_error(made, stated, level)
+    return Offer("graph", words, made, asked, stated, shown, QueryResult.stored, key, expected=expected)
 
 
 def _priced(

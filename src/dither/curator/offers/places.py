@@ -101,6 +101,7 @@ def place_journeys(
     rho: Number | None = None,
     loss: Loss | None = None,
     method: str = "auto",
+    times: int | None = None,
     key: str | None = None,
 ) -> Offer[QueryResult]:
     """Offer synthetic journeys: a table of points, like those of a declared table.
@@ -115,7 +116,9 @@ def place_journeys(
         delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
-        method: "walks", "prefix-tree", "markov", or "auto", which is the first.
+        method: "walks", "prefix-tree", "markov", "hierarchy", or "auto", which is the first.
+        times: in which of so many equal parts of the day, or of the bounds of the column of times, journeys begin; 24
+            for hours. A tenth of the loss is for these. By default points have an order and no times.
         key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
 
     """
@@ -126,7 +129,9 @@ def place_journeys(
 
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     found = places_table(dataset, table)
-    planned = journey_planning.plan_journeys(dataset, found, stated, grid=grid, length=length, most=most, method=method)
+    planned = journey_planning.plan_journeys(
+        dataset, found, stated, grid=grid, length=length, most=most, method=method, times=times
+    )
     asked: dict[str, Any] = {"source": wire.encode(planned.mechanism.source), "method": method}
     asked |= {"length": planned.length, "most": most}
 

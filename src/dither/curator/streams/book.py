@@ -14,19 +14,18 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import hmac
 import json
 import os
 import sqlite3
 import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
+from dither.curator.streams.marks import Marks
 from dither.curator.streams.seal import Seal
 from dither.errors import HandleMisuse, InvalidParameter, StreamUnavailable
 from dither.publish.streams.tally import Standing
@@ -35,9 +34,6 @@ _VERSION: Final = 1
 _PATIENCE_SECONDS: Final = 10
 #: Answers that show which version computed the noise; the first of a conversation says nothing.
 _AWAITED: Final = 2
-#: Marks are forced to the disk after this number of them, or this time after the last ones were.
-_SYNC_EVERY: Final = 64
-_SYNC_SECONDS: Final = 1.0
 _TABLES: Final = """
 CREATE TABLE about (name TEXT PRIMARY KEY, sealed BLOB NOT NULL);
 CREATE TABLE ticks (number INTEGER PRIMARY KEY, frozen BLOB NOT NULL, link TEXT NOT NULL);
@@ -65,12 +61,17 @@ class Book:
         self.path = path
         self.only_read = only_read
         self._home = os.getpid(), threading.get_ident()
+        #: What is known of a book that nobody else writes in; None where it has to be asked.
+        self._known: _Known | None = None
+        self._waits: bool | None = None
+        #: Up to which batch nothing waits, as this process knows: with years of batches they are not looked through.
+        self._emptied = 0
         with contextlib.ExitStack() as held:
             if not only_read:
                 for file in (path, key):
                     held.callback(os.close, _locked(file, self.what))
             self.seal = Seal.read(key, self.what)
-            self._marks = _Marks(key.with_suffix(".ticks"))
+            self._marks = Marks(key.with_suffix(".ticks"))
             held.callback(self._marks.close)
             self._rows = _connected(path, self.what)
             held.callback(self._rows.close)
@@ -123,12 +124,23 @@ class Book:
     @property
     def frozen(self) -> int:
         """How many ticks are frozen: their numbers are all below this."""
-        return int(self._one("SELECT coalesce(max(number) + 1, 0) FROM ticks"))
+        return self._counts().frozen
 
     @property
     def answered(self) -> int:
         """How many ticks have an answer: those before the first one without."""
-        return int(self._one("SELECT coalesce(max(number) + 1, 0) FROM answers"))
+        return self._counts().answered
+
+    def _counts(self) -> _Known:
+        """Return how far the book has come: asked once after each change, and always where another may write."""
+        self._refuse_copies()
+        if self._known is not None and not self._rows.in_transaction:
+            return self._known
+        frozen = int(self._one("SELECT coalesce(max(number) + 1, 0) FROM ticks"))
+        found = _Known(frozen, int(self._one("SELECT coalesce(max(number) + 1, 0) FROM answers")), self._link(frozen))
+        if not self.only_read and not self._rows.in_transaction:
+            self._known = found
+        return found
 
     def numbers(self, first: int = 0) -> Iterator[Any]:
         """Yield the exact numbers of the frozen ticks, in order."""
@@ -164,12 +176,15 @@ class Book:
 
         """
         with self._transaction():
-            number, link = self.frozen, self._last_link()
+            known = self._counts()
+            number, link, emptied = known.frozen, known.link, self._emptied
             if first is not None and first != number:
                 raise self._refused(f"{self.record} {first} was frozen meanwhile")
             if rest is not None:
+                emptied = int(self._one("SELECT coalesce(max(number), 0) FROM arrived"))
                 # Names of batches stay: they are not taken a second time.
-                self._rows.execute("UPDATE arrived SET sealed = NULL WHERE sealed IS NOT NULL")
+                waiting = "UPDATE arrived SET sealed = NULL WHERE number > ? AND sealed IS NOT NULL"
+                self._rows.execute(waiting, (self._emptied,))
                 if rest:
                     self._keep_batch(None, rest)
             for numbers, standings in ticks:
@@ -180,6 +195,7 @@ class Book:
                 people = [(name, self._sealed_standing(name, one)) for name, one in standings.items()]
                 self._rows.executemany("INSERT OR REPLACE INTO people VALUES (?, ?)", people)
                 number += 1
+        self._known, self._emptied = _Known(number, known.answered, link), emptied
         self._marks.append(number, link)
 
     def _sealed_standing(self, name: bytes, one: Standing) -> bytes:
@@ -192,14 +208,16 @@ class Book:
         The first two wait for the disk. Later ones reach it with the next tick: what a power failure takes of them
         follows from what is frozen, and a version that computes other noise than the first answers show is refused.
         """
-        number, frozen = self.answered, self.frozen
+        known = self._counts()
+        number = known.answered
         with self._transaction(waits=number < _AWAITED):
             for answer in answers:
-                if number >= frozen:
+                if number >= known.frozen:
                     raise self._refused(f"{self.record} {number} was never frozen")
                 sealed = self.seal.close_bytes(f"answer {number}", self.packed(answer))
                 self._rows.execute("INSERT INTO answers VALUES (?, ?)", (number, sealed))
                 number += 1
+        self._known = known._replace(answered=number)
 
     def report(self, answer: Any) -> None:
         """Store the answer of the next tick durably, of which nothing exact is kept."""
@@ -258,7 +276,8 @@ class Book:
 
     def waiting(self) -> list[Any]:
         """Return what has arrived and is not yet frozen, batch by batch."""
-        rows = self._rows.execute("SELECT number, sealed FROM arrived WHERE sealed IS NOT NULL ORDER BY 1").fetchall()
+        asked = "SELECT number, sealed FROM arrived WHERE number > ? AND sealed IS NOT NULL ORDER BY 1"
+        rows = self._rows.execute(asked, (self._emptied,)).fetchall()
         return [self.seal.open(f"batch {number}", sealed) for number, sealed in rows]
 
     def close_stream(self) -> None:
@@ -295,7 +314,7 @@ class Book:
         return str(self._one("SELECT link FROM ticks WHERE number = ?", number - 1)) if number else ""
 
     def _last_link(self) -> str:
-        return self._link(self.frozen)
+        return self._counts().link
 
     def _one(self, asked: str, *values: Any) -> Any:
         self._refuse_copies()
@@ -316,8 +335,11 @@ class Book:
         self._refuse_copies()
         if self.only_read:
             raise HandleMisuse(f"the {self.what} {self.path.stem} was opened to be read only")
+        self._known = None
         try:
-            self._rows.execute(f"PRAGMA synchronous = {'FULL' if waits else 'NORMAL'}")
+            if waits is not self._waits:
+                self._rows.execute(f"PRAGMA synchronous = {'FULL' if waits else 'NORMAL'}")
+                self._waits = waits
             self._rows.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -333,7 +355,7 @@ class Book:
 def _make(path: Path, key: Path, about: Mapping[str, Any], kind: type[Book]) -> None:
     """Make a book that is not there; what a creation that died has left is replaced."""
     draft, marks = path.with_suffix(".new"), key.with_suffix(".ticks")
-    with contextlib.closing(_Marks(marks)) as known:
+    with contextlib.closing(Marks(marks)) as known:
         if known.last[0]:
             rule = f"its book is elsewhere, or gone: {kind.record}s of it were released"
             raise StreamUnavailable(path.stem, rule, kind.what)
@@ -360,6 +382,14 @@ def _fingerprint(number: int) -> str:
     return f"fingerprint {number}"
 
 
+class _Known(NamedTuple):
+    """How many ticks of a book are frozen and answered, and the link of the last one that is frozen."""
+
+    frozen: int
+    answered: int
+    link: str
+
+
 class PlainBook(Book):
     """A book of plain data, as what conversations keep: records are as long as their JSON, and that is public."""
 
@@ -375,48 +405,6 @@ class PlainBook(Book):
     def unpacked(content: bytes) -> Any:
         """Return the plain data of JSON."""
         return json.loads(content)
-
-
-class _Marks:
-    """How far a book has come, in a file beside its key: lines are only ever appended, and a torn one says nothing."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self._unforced, self._forced_at = 0, time.monotonic()
-
-    @property
-    def last(self) -> tuple[int, str]:
-        """The largest number of frozen ticks, and the link of the last one."""
-        found = (0, "")
-        for line in self._path.read_text(encoding="ascii", errors="replace").split("\n"):
-            number, _, rest = line.partition(" ")
-            link, _, check = rest.partition(" ")
-            if number.isdigit() and check == _check(number, link) and int(number) >= found[0]:
-                found = (int(number), link)
-        return found
-
-    def append(self, number: int, link: str) -> None:
-        """Remember how many ticks are frozen."""
-        # The first line end closes a line that a dying process may have left open.
-        os.write(self._file, f"\n{number} {link} {_check(str(number), link)}".encode("ascii"))
-        self._unforced += 1
-        if self._unforced >= _SYNC_EVERY or time.monotonic() - self._forced_at >= _SYNC_SECONDS:
-            self.force()
-
-    def force(self) -> None:
-        """Wait until the disk has all marks."""
-        os.fsync(self._file)
-        self._unforced, self._forced_at = 0, time.monotonic()
-
-    def close(self) -> None:
-        """Force the file to disk and close it."""
-        os.fsync(self._file)
-        os.close(self._file)
-
-
-def _check(number: str, link: str) -> str:
-    return hashlib.sha256(f"{number} {link}".encode()).hexdigest()[:16]
 
 
 def _locked(path: Path, what: str) -> int:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dither.curator.ledger import Receipt, Stored
 from dither.curator.offers.streams import offer_again, ticked_of
 from dither.curator.streams.book import Book
+from dither.curator.streams.instants import frame_in_utc, rows_in_utc
 from dither.curator.streams.seizable import SeizableStream
 from dither.curator.streams.stream import Stream
 from dither.data.engines import Engine, connect
@@ -57,6 +58,7 @@ def opened_stream(session: Session, offer: Offer[Any], name: str) -> Stream:
     path, key = paths_of(session, name)
     if path.exists():
         book = Book(path, key)
+        offer = _as_opened(session, offer, book)
     else:
         # A refusal comes before a file.
         if _is_paid(session, name, request.digest):
@@ -65,6 +67,17 @@ def opened_stream(session: Session, offer: Offer[Any], name: str) -> Stream:
         about = {"digest": request.digest, "words": offer.words, "asked": offer.asked, "loss": offer.stated.to_dict()}
         book = Book.create(path, key, about)
     return _stream(session, offer, name, book)
+
+
+def _as_opened(session: Session, offer: Offer[Any], book: Book) -> Offer[Any]:
+    """Return the offer by which a stream was opened, where this one differs in the place of its rows alone."""
+    try:
+        about = book.about
+        is_same = placeless(about["asked"]) == placeless(offer.asked) and about["loss"] == offer.stated.to_dict()
+        return offer_again(session.dataset, about["asked"], offer.stated) if is_same else offer
+    except BaseException:
+        book.close()
+        raise
 
 
 def found_stream(session: Session, name: str, *, only_read: bool) -> Stream:
@@ -139,6 +152,16 @@ def book_owner(session: Session) -> str:
     return hashlib.sha256(json.dumps([session.account.dataset, session.account.analyst]).encode()).hexdigest()[:12]
 
 
+def placeless(record: Any) -> Any:
+    """Return encoded records without the places of tables, which another edition may change."""
+    if isinstance(record, list):
+        return [placeless(one) for one in record]
+    if not isinstance(record, dict):
+        return record
+    left_out = ("source",) if record.get("is") == "Table" else ()
+    return {name: placeless(one) for name, one in record.items() if name not in left_out}
+
+
 def _key_of(name: str) -> str:
     return f"stream {name}"
 
@@ -183,7 +206,9 @@ def paid(session: Session, offer: Offer[Any], key: str, book: Book) -> Receipt:
 
 def _opener(session: Session, offer: Offer[Any]) -> Callable[[Any], contextlib.AbstractContextManager[Engine]]:
     """Return what opens the rows that a caller feeds, or those of the tables where there are none."""
-    table = ticked_of(offer).arrivals.table
+    table = ticked_of(offer).arrivals.table.name
+    # Of all that a session has, what rows in memory are read with: the same for every batch.
+    only = replace(session.dataset, tables=tuple(one for one in session.dataset.tables if one.name == table))
 
     @contextlib.contextmanager
     def opened(rows: Any) -> Iterator[Engine]:
@@ -191,7 +216,7 @@ def _opener(session: Session, offer: Offer[Any]) -> Callable[[Any], contextlib.A
             with session.opened() as engine:
                 yield engine
             return
-        engine = _fed(session, offer, table.name, rows)
+        engine = _fed(session, offer, only, rows)
         try:
             engine.check()
             yield engine
@@ -201,14 +226,19 @@ def _opener(session: Session, offer: Offer[Any]) -> Callable[[Any], contextlib.A
     return opened
 
 
-def _fed(session: Session, offer: Offer[Any], table: str, rows: Any) -> Engine:
-    """Return an engine over rows that a caller gives in place of a table's."""
+def _fed(session: Session, offer: Offer[Any], only: DataSet, rows: Any) -> Engine:
+    """Return an engine over rows that a caller gives in place of a table's, the only one of ``only``."""
+    table, time = only.tables[0].name, ticked_of(offer).arrivals.ticks.time
+    joins = any(isinstance(part, JoinPublic) for part in parts_of(ticked_of(offer).query.relation))
+    if not joins and _is_empty(rows):
+        # A frame without rows has no types but those that a library makes up.
+        rows = []
     if isinstance(rows, list | tuple):
-        if any(isinstance(part, JoinPublic) for part in parts_of(ticked_of(offer).query.relation)):
+        if joins:
             raise InvalidParameter("rows", "a list", "a frame or a file: the query joins a public table")
-        only = replace(session.dataset, tables=tuple(one for one in session.dataset.tables if one.name == table))
-        # One row that is no record must not decide what becomes of the others.
-        return ReferenceEngine(only, {table: [row if isinstance(row, Mapping) else {} for row in rows]})
+        arrived = rows_in_utc(rows, only.tables[0], time)
+        # One row that is no record must not decide what becomes of the others, nor what it says that its class is.
+        return ReferenceEngine(only, {table: [row if issubclass(type(row), Mapping) else {} for row in arrived]})
     # Other private tables are not read, so that their rows need not be at hand.
     private = {one.name: None for one in session.dataset.tables if not one.is_public}
     read = session.curator.as_read(session.dataset, private)
@@ -218,7 +248,13 @@ def _fed(session: Session, offer: Offer[Any], table: str, rows: Any) -> Engine:
         return connect(_with_source(dataset, table, str(Path(rows).resolve())), folder=folder)
     # A batch of Spark's becomes a frame of this process.
     frame = rows.toPandas() if hasattr(rows, "toPandas") else rows
-    return connect(dataset, folder=folder, frames={table: frame})
+    stored = next(one for one in dataset.tables if one.name == table).column(time).stored_name
+    return connect(dataset, folder=folder, frames={table: frame_in_utc(frame, stored)})
+
+
+def _is_empty(rows: Any) -> bool:
+    """Return whether something is a frame without rows."""
+    return hasattr(rows, "columns") and hasattr(rows, "__len__") and len(rows) == 0
 
 
 def _with_source(dataset: DataSet, table: str, source: str) -> DataSet:

@@ -149,7 +149,7 @@ class Stream(Closing):
         if not self._arrivals.is_fed:
             rule = f"those of {self._arrivals.table.source}, which are read there: only a table of frames is fed"
             raise InvalidParameter("rows", "rows to be fed", rule)
-        if batch is not None and (not isinstance(batch, str) or not 0 < len(batch) <= 200):
+        if batch is not None and (not isinstance(batch, str) or not 0 < len(batch) <= 200 or _is_torn(batch)):
             raise InvalidParameter("batch", batch, "a text of 1 to 200 characters")
 
     def _in_time(self, batch: Batch, numbers: NDArray[np.int64]) -> tuple[Batch, NDArray[np.int64]]:
@@ -204,7 +204,8 @@ class Stream(Closing):
         book = self._here()
         self._refuse_closed()
         moment = datetime.datetime.now(datetime.UTC).replace(tzinfo=None) if now is None else now
-        if not isinstance(moment, datetime.datetime) or moment.tzinfo is not None:
+        # A moment of pandas that is none equals nothing, itself included.
+        if not isinstance(moment, datetime.datetime) or moment.tzinfo is not None or moment != moment:
             raise InvalidParameter("now", now, "a moment without a zone, which is read as UTC")
         ended = min(self._ticks.closed(moment), self.mechanism.most_ticks)
         end = ended if until is None else whole("until", until, least=0, most=self.mechanism.most_ticks)
@@ -228,8 +229,8 @@ class Stream(Closing):
 
         """
         level = probability("confidence", confidence, open_below=True)
-        start = whole("first", first, least=0)
-        found = list(self._here().answers(start, end))
+        start, before = whole("first", first, least=0), None if end is None else whole("end", end, least=0)
+        found = list(self._here().answers(start, before))
         noisy = np.stack(found) if found else np.zeros((0, *self.mechanism.answer_shape), dtype=np.int64)
         return self.mechanism.presented(noisy, start, level, self.receipt)
 
@@ -362,6 +363,11 @@ class Stream(Closing):
             raise
 
 
+def _is_torn(text: str) -> bool:
+    """Return whether a text has half of a surrogate pair, which no book can hold."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def _plain(batch: Batch, ticks: NDArray[np.int64]) -> dict[str, Any]:
     """Return rows and their ticks as plain data, to be sealed."""
     return {
@@ -377,7 +383,9 @@ def _plain(batch: Batch, ticks: NDArray[np.int64]) -> dict[str, Any]:
 
 def _parts(batch: Batch) -> Iterator[bytes]:
     """Yield what a batch is, whatever the order of its rows."""
-    people = np.array(batch.people or [""] * len(batch), dtype=np.str_)
+    # By their places: an array of texts has room for the longest of them in every row.
+    places = {person: place for place, person in enumerate(sorted(set(batch.people or ())))}
+    people = np.array([places[person] for person in batch.people or ()] or np.zeros(len(batch)), dtype=np.int64)
     order = np.lexsort((batch.counts, *batch.numbers.T, batch.groups, people, batch.moments))
     for column in (batch.moments, batch.groups, batch.numbers, batch.counts):
         yield np.ascontiguousarray(column[order], dtype="<i8").tobytes()

@@ -3,7 +3,8 @@
 What a cell means depends on that cell and on the type of its column, never on another cell. pandas has columns of
 Python objects: a reader looks at some of them and fails on the others, so they are turned into typed columns here, cell
 by cell, as ``evaluation.cell`` says: what is not of the declared kind is NULL. So are columns of types that a reader
-does not take, complex numbers for example, which one cell makes of a column of reals.
+does not take, complex numbers for example, which one cell makes of a column of reals. In a column of reals that is
+declared text one without fraction is the text of an integer: one missing cell makes reals of a column of integers.
 
 Texts are checked for invalid ones (half of a surrogate pair, bytes that are not UTF-8), and moments are put into
 microseconds, before an engine meets them and fails: see ``arrow_columns``.
@@ -141,13 +142,28 @@ def _polars(table: Table, frame: Any) -> Any:
     # Column by column: in a list of names Polars would read some as patterns.
     found = [frame.get_column(frame.columns[place_of(table, one, frame.columns)]) for one in table.columns]
     frame = polars.DataFrame([series.alias(one.name) for series, one in zip(found, table.columns, strict=True)])
-    for name, kind in frame.schema.items():
-        if kind == polars.Object:
-            fix = "give it a type, or leave it out of the schema"
-            raise EngineUnavailable(f"column {name} of table {table.name} is of Python objects; {fix}")
+    # One cell that is of no type of Polars makes objects of all of them.
+    objects = [one for one in table.columns if frame.schema[one.name] == polars.Object]
+    read = [polars.Series(one.name, _objects(frame.get_column(one.name), one.kind)) for one in objects]
+    frame = frame.with_columns(read)
     wide = [kind for kind in ("Int128", "UInt128") if hasattr(polars, kind)]
     narrow = [polars.col(getattr(polars, kind)).cast(polars.Int64, strict=False) for kind in wide]
     return clean_table(frame.with_columns(narrow).to_arrow())
+
+
+def _objects(series: Any, kind: Kind) -> Any:
+    """Return Python objects of Polars as a typed column of Arrow, cell by cell."""
+    import pyarrow
+
+    types = {
+        Kind.BOOLEAN: pyarrow.bool_(),
+        Kind.INTEGER: pyarrow.int64(),
+        Kind.REAL: pyarrow.float64(),
+        Kind.TEXT: pyarrow.string(),
+        Kind.DATE: pyarrow.date32(),
+        Kind.TIMESTAMP: pyarrow.timestamp("us"),
+    }
+    return pyarrow.array([_cell(value, kind) for value in series.to_list()], type=types[kind])
 
 
 def _pandas(table: Table, frame: Any) -> Any:
@@ -172,6 +188,9 @@ def _pandas_column(column: Any, kind: Kind) -> Any:
         cells = [known[code] for code in column.cat.codes.tolist()]
     elif isinstance(dtype, np.dtype) and dtype.kind == "M":
         return _moments(column.to_numpy())
+    elif isinstance(dtype, np.dtype) and kind is Kind.TEXT and dtype.kind in "fc":
+        # One cell that is missing makes reals of integers, and an integer is a text.
+        cells = [_category(value, kind) for value in column]
     elif isinstance(dtype, np.dtype) and _is_plain(dtype):
         return column.array
     elif isinstance(dtype, np.dtype) or name in (*_ODD_TYPES, "StringDtype"):

@@ -18,8 +18,8 @@ from dither.publish.graphs.simple_graph import Ints, graph_of
 
 
 def is_degrees(data: Any) -> bool:
-    """Whether an input is a row of degrees; an array of nothing is one of no edges."""
-    return isinstance(data, np.ndarray) and data.ndim == 1 and data.size > 0
+    """Whether an input is a row of degrees; an array of nothing is one of no edges, and one of objects has rows."""
+    return isinstance(data, np.ndarray) and data.ndim == 1 and data.size > 0 and data.dtype.kind != "O"
 
 
 def degrees_of(data: Any, nodes: int) -> Ints:

@@ -18,9 +18,10 @@ from dither.mechanisms.geometric import Geometric
 from dither.privacy import Loss
 from dither.publish.graphs.chosen_triangles import ChosenTriangles, divided
 from dither.publish.graphs.copies import copies_of
+from dither.publish.graphs.copy_blocks import Copies
 from dither.publish.graphs.examples import NODES, SOME_EDGES, node_neighbours
 from dither.publish.graphs.patterns import CLIQUES, K_TRIANGLES, STARS, check_pattern, largest_count, named
-from dither.publish.graphs.simple_graph import Ints, SimpleGraph
+from dither.publish.graphs.simple_graph import SimpleGraph
 from dither.publish.graphs.standing_out import UNIT
 
 #: How many copies a complete graph may have: what fits into memory.
@@ -113,6 +114,6 @@ class ChosenCopies(ChosenTriangles):
         """
         return cls(nodes=nodes, pattern=pattern, k=k, bounds=tuple(bounds), **divided(within))
 
-    def copies(self, graph: SimpleGraph) -> Ints:
+    def copies(self, graph: SimpleGraph) -> Copies:
         """Return the nodes of all copies, which are private."""
-        return copies_of(graph, self.pattern, self.k)
+        return Copies.of(copies_of(graph, self.pattern, self.k), self.nodes)

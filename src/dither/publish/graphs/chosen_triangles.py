@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.data.graphs import MOST_NODES
-from dither.errors import InvalidParameter
 from dither.exact import Flag, Positive, TupleOf, Whole
 from dither.mechanisms.core.mechanism import Composed, Numerics
 from dither.mechanisms.core.purse import OneCount, Purse
@@ -27,16 +26,15 @@ from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.permute_and_flip import PermuteAndFlip
 from dither.privacy import NODE, InOrder, Loss, Plan, Unit, Use
+from dither.publish.graphs.copy_blocks import Copies, triangles_of
 from dither.publish.graphs.examples import NODES, SOME_EDGES, node_neighbours
-from dither.publish.graphs.packing import PARTS, drawn_apart, moved, packed, triangles_of
-from dither.publish.graphs.simple_graph import Ints, SimpleGraph, graph_of
+from dither.publish.graphs.packing import PARTS, check_bounds, drawn_apart, moved, packed
+from dither.publish.graphs.simple_graph import SimpleGraph, graph_of
 from dither.publish.graphs.standing_out import UNIT, Bounds, Split, from_units, in_units
 
 #: What of a loss the choice of the bound gets, and how many of its bounds a candidate is set back then.
 _SHARE: Final = Fraction(1, 2)
 _SCALES: Final = 4
-#: What a programme over a graph within the largest bound may have to weigh.
-MOST_TRIANGLES: Final = 2**28
 
 
 def divided(within: Loss) -> dict[str, Any]:
@@ -95,9 +93,7 @@ class ChosenTriangles(Composed[Any, Any]):
     noise: OneCount = OneCount()
 
     def __post_init__(self) -> None:
-        if self.nodes * self.bounds[-1] > 3 * MOST_TRIANGLES:
-            rule = f"such that {self.nodes} nodes with as many have at most {MOST_TRIANGLES} triangles"
-            raise InvalidParameter("bounds", self.bounds, rule)
+        check_bounds(self.nodes, self.bounds)
 
     @classmethod
     def calibrated(cls, within: Loss, *, nodes: int, bounds: Sequence[int]) -> Self:
@@ -122,7 +118,7 @@ class ChosenTriangles(Composed[Any, Any]):
         kind = PermuteAndFlip if self.flips else Exponential
         return kind(candidates=len(self.bounds), scale=RELATIVE_STEPS * self.choice_scale)
 
-    def copies(self, graph: SimpleGraph) -> Ints:
+    def copies(self, graph: SimpleGraph) -> Copies:
         """Return the nodes of all triangles, which are private."""
         return triangles_of(graph)
 
@@ -133,7 +129,7 @@ class ChosenTriangles(Composed[Any, Any]):
     def release(self, data: Any, run: Runner) -> NDArray[np.int64]:
         """Return two integers: the bound, and about the number of triangles of which a node has no more than that."""
         copies = self.copies(graph_of(data, self.nodes))
-        values = [packed(copies, self.nodes, bound) for bound in self.bounds]
+        values = [packed(copies, bound) for bound in self.bounds]
         scores = relative_scores(values, [drawn_apart(bound) for bound in self.bounds], self.penalty)
         place = int(run(self.choice, scores, stability=RELATIVE_STEPS // 2))
         bound = self.bounds[place]

@@ -62,7 +62,7 @@ def triangle_count(graph: SimpleGraph) -> int:
     matrix = onward(graph)
     lengths = np.diff(matrix.indptr).astype(np.int64)
     total = 0
-    for first, last in _chunks(np.asarray(matrix @ lengths)):
+    for first, last in chunks(np.asarray(matrix @ lengths)):
         rows = matrix[first:last]
         total += int((rows @ matrix).multiply(rows).sum(dtype=np.int64))
     return total
@@ -87,7 +87,7 @@ def supports(graph: SimpleGraph) -> Ints:
     # For the edge (u, v) all (x, w) with x the end that has fewer edges onwards: is (the other end, w) an edge?
     is_first = lengths[source] < lengths[target]
     near, other = np.where(is_first, source, target), np.where(is_first, target, source)
-    for first, last in _chunks(lengths[near]):
+    for first, last in chunks(lengths[near]):
         many = lengths[near[first:last]]
         edge = np.repeat(np.arange(first, last), many)
         offset = np.arange(len(edge)) - np.repeat(np.cumsum(many) - many, many)
@@ -102,7 +102,7 @@ def supports(graph: SimpleGraph) -> Ints:
     return result
 
 
-def _chunks(work: Ints) -> Iterator[tuple[int, int]]:
+def chunks(work: Ints) -> Iterator[tuple[int, int]]:
     """Return ranges with about ``_CHUNK`` pairs of edges each; a range has at least one entry."""
     done = np.cumsum(work)
     first = 0

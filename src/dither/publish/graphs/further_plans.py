@@ -15,6 +15,7 @@ from dither.lift.lifted import Lifted
 from dither.mechanisms.core.purse import Purse
 from dither.privacy import Loss
 from dither.publish.graphs.choosing import LADDER, LAPLACE
+from dither.publish.graphs.planning import least_noise
 from dither.publish.graphs.spanning_tree import SpanningTreeCost
 from dither.publish.graphs.weighted import MOST_CUT_NODES
 from dither.publish.graphs.weighted_length import LENGTHS, PATH, TREE, WeightedLength
@@ -55,7 +56,7 @@ def plan_weights(
             return SpanningTreeCost.calibrated(within, **facts)
         return WeightedLength.calibrated(within, **facts, what=wish, start=start or 0, end=end or 0)
 
-    return Lifted.calibrated(loss, source=source, build=build)
+    return least_noise(loss, source, build)
 
 
 def plan_groups(source: EdgeGroups, loss: Loss) -> Lifted:
@@ -66,9 +67,7 @@ def plan_groups(source: EdgeGroups, loss: Loss) -> Lifted:
         loss: what it may lose.
 
     """
-    return Lifted.calibrated(
-        loss, source=source, build=lambda within: replace(Purse.within(within).noise(1), shape=source.shape)
-    )
+    return least_noise(loss, source, lambda within: replace(Purse.within(within).noise(1), shape=source.shape))
 
 
 def present_length(made: Lifted, out: Any, wish: str, confidence: Fraction) -> QueryResult:

@@ -18,8 +18,9 @@ from dither.publish.graphs.chosen_degree_sum import ChosenDegreeSum
 from dither.publish.graphs.chosen_degrees import ChosenDegrees
 from dither.publish.graphs.chosen_edges import ChosenEdges
 from dither.publish.graphs.chosen_stars import ChosenStars
-from dither.publish.graphs.chosen_triangles import MOST_TRIANGLES, ChosenTriangles
+from dither.publish.graphs.chosen_triangles import ChosenTriangles
 from dither.publish.graphs.flow_edges import FlowEdges
+from dither.publish.graphs.packing import most_bound
 from dither.publish.graphs.patterns import CLIQUES, EDGES, K_TRIANGLES, STARS, TRIANGLES, largest_count, named
 from dither.publish.graphs.projected_degrees import ProjectedDegrees
 from dither.publish.graphs.projected_edges import ProjectedEdges
@@ -114,7 +115,7 @@ def triangle_bounds(nodes: int, degree: int) -> tuple[int, ...]:
     >>> triangle_bounds(1000, 20), triangle_bounds(100_000, 4)
     ((16, 32, 64, 128, 190), (6,))
     """
-    most = max(min(math.comb(degree, 2), 3 * MOST_TRIANGLES // nodes, LARGEST_BOUND), 1)
+    most = max(min(math.comb(degree, 2), most_bound(nodes), LARGEST_BOUND), 1)
     return doubling(min(_LEAST_TRIANGLES, most), most)
 
 

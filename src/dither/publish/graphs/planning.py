@@ -14,6 +14,7 @@ from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import exp_up, round_up
 from dither.lift.edges import EdgeDegrees, Edges, GraphSource
 from dither.lift.lifted import Lifted
+from dither.lift.source import Source
 from dither.privacy import EDGE, ApproxDP, Loss, PureDP
 from dither.publish.graphs.choosing import COUNTING, LADDER, LAPLACE, NOISY_LOCAL, SMOOTH, TRUNCATED, choose_count
 from dither.publish.graphs.degree_histogram import DegreeHistogram
@@ -132,9 +133,7 @@ def plan_graph(
         return _with_delta(loss, source, build)
     if chosen in (NOISY_LOCAL, TRUNCATED):
         raise InvalidParameter("delta", None, f"given: the method {chosen} needs an epsilon and a delta")
-    made = [Lifted.calibrated(within, source=source, build=build) for within in _ways(loss, method)]
-    # The one with less noise; at an equal amount what was stated.
-    return min(made, key=_width)
+    return least_noise(loss, source, build, keeps_delta=method == SMOOTH)
 
 
 def _with_delta(loss: ApproxDP, source: GraphSource, build: Callable[[Loss], Any]) -> Lifted:
@@ -150,10 +149,21 @@ def _with_delta(loss: ApproxDP, source: GraphSource, build: Callable[[Loss], Any
     return made
 
 
-def _ways(loss: Loss, method: str) -> list[Loss]:
-    """Return the losses that stay within the stated one: as it is, and without its delta."""
-    is_split = isinstance(loss, ApproxDP) and bool(loss.delta) and method != SMOOTH
-    return [loss, PureDP(loss.epsilon)] if is_split and isinstance(loss, ApproxDP) else [loss]
+def least_noise(loss: Loss, source: Source[Any], build: Callable[[Loss], Any], *, keeps_delta: bool = False) -> Lifted:
+    """Return the release with less noise of those within a stated loss: as it is, and without its delta.
+
+    Args:
+        loss: what may be lost.
+        source: what is read.
+        build: makes the method.
+        keeps_delta: whether the method is made for a delta.
+
+    """
+    is_split = isinstance(loss, ApproxDP) and bool(loss.delta) and not keeps_delta
+    ways = [loss, PureDP(loss.epsilon)] if is_split and isinstance(loss, ApproxDP) else [loss]
+    made = [Lifted.calibrated(within, source=source, build=build) for within in ways]
+    # At an equal amount of noise, what was stated.
+    return min(made, key=_width)
 
 
 def _width(made: Lifted) -> Fraction:

@@ -21,9 +21,10 @@ from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import InOrder, Loss, Plan, Use
+from dither.publish.graphs.copy_blocks import triangles_of
 from dither.publish.graphs.counts import supports
 from dither.publish.graphs.examples import NODES, SOME_EDGES, node_neighbours
-from dither.publish.graphs.packing import PARTS, moved, packed, triangles_of
+from dither.publish.graphs.packing import PARTS, check_bounds, moved, packed
 from dither.publish.graphs.simple_graph import Ints, SimpleGraph, graph_of
 from dither.publish.graphs.standing_out import MOST_BACK, STEPS, UNIT, BoundChosen, Split, from_units, in_units
 
@@ -96,6 +97,10 @@ class QuickTriangles(BoundChosen):
     no_error_because: ClassVar[str] = "triangles beyond the chosen bound are missing, and how many is private"
     no_interval_because: ClassVar[str] = no_error_because
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_bounds(self.nodes, self.bounds)
+
     @classmethod
     def calibrated(cls, within: Loss, *, nodes: int, bounds: Sequence[int]) -> Self:
         """Return a choice and noise within a loss for graphs one node apart.
@@ -127,6 +132,6 @@ class QuickTriangles(BoundChosen):
         graph = graph_of(data, self.nodes)
         above = standing_out_in_triangles(graph, self.bounds)
         bound = self.bounds[int(run(self.choice, -STEPS * above - np.array(self.penalties), stability=STEPS))]
-        value = packed(triangles_of(graph), self.nodes, bound)
+        value = packed(triangles_of(graph), bound)
         noisy = int(run(self.noise, in_units(value, moved(bound)), stability=UNIT))
         return np.array([bound, from_units(noisy, moved(bound), PARTS)], dtype=np.int64)

@@ -24,9 +24,10 @@ from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import NODE, Loss, Plan, Unit, Use
+from dither.publish.graphs.copy_blocks import triangles_of
 from dither.publish.graphs.examples import NODES, SOME_EDGES, node_neighbours
 from dither.publish.graphs.flow import twice_flow
-from dither.publish.graphs.packing import PARTS, moved, packed, triangles_of
+from dither.publish.graphs.packing import PARTS, check_bounds, moved, packed
 from dither.publish.graphs.patterns import EDGES, TRIANGLES
 from dither.publish.graphs.simple_graph import SimpleGraph, graph_of
 from dither.publish.graphs.standing_out import UNIT, Bounds, from_units, in_units
@@ -76,6 +77,10 @@ class GraphRace(Composed[Any, int]):
     bounds: TupleOf = Bounds()
     noise: OneCount = OneCount()
 
+    def __post_init__(self) -> None:
+        if self.pattern == TRIANGLES:
+            check_bounds(self.nodes, self.bounds)
+
     @classmethod
     def calibrated(cls, within: Loss, *, nodes: int, pattern: str, bounds: Sequence[int]) -> Self:
         """Return the least noise within a loss for graphs one node apart.
@@ -121,7 +126,7 @@ class GraphRace(Composed[Any, int]):
         if self.pattern == EDGES:
             return [in_units(twice_flow(graph, bound), 2 * bound) for bound in self.bounds]
         triangles = triangles_of(graph)
-        return [in_units(packed(triangles, self.nodes, bound), moved(bound)) for bound in self.bounds]
+        return [in_units(packed(triangles, bound), moved(bound)) for bound in self.bounds]
 
     def _back(self, value: int, bound: int) -> int:
         """Return a count from its grid."""

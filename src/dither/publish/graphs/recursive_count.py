@@ -12,7 +12,7 @@ whole numbers of steps, so that nothing is rounded after noise was drawn.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,9 +30,10 @@ from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import NODE, InOrder, Loss, Plan, Unit, Use
+from dither.publish.graphs.copy_blocks import Copies, triangles_of
 from dither.publish.graphs.counts import supports
 from dither.publish.graphs.examples import NODES, SOME_EDGES, node_neighbours
-from dither.publish.graphs.packing import PARTS, moved, packed, triangles_of
+from dither.publish.graphs.packing import PARTS, most_bound, moved, packed
 from dither.publish.graphs.patterns import EDGES, TRIANGLES
 from dither.publish.graphs.simple_graph import Ints, SimpleGraph, graph_of
 from dither.publish.graphs.standing_out import UNIT, from_units, in_units
@@ -68,10 +69,18 @@ def bounds_by_step() -> tuple[int, ...]:
     return tuple(found)
 
 
-def step_of(copies: int) -> int:
+def last_step(nodes: int) -> int:
+    """Return the last step that is drawn for a public number of nodes: of a larger bound the programme might not fit.
+
+    >>> last_step(100) == len(bounds_by_step()) - 1, bounds_by_step()[last_step(2**24)]
+    (True, 48)
+    """
+    return max(bisect_right(bounds_by_step(), most_bound(nodes)) - 1, 0)
+
+
+def step_of(copies: int, last: int) -> int:
     """Return the first step whose bound is at least a number of copies; the last one where none is."""
-    bounds = bounds_by_step()
-    return min(bisect_left(bounds, copies), len(bounds) - 1)
+    return min(bisect_left(bounds_by_step(), copies), last)
 
 
 def left_at_nodes(graph: SimpleGraph, pattern: str) -> Iterator[Ints]:
@@ -102,13 +111,13 @@ def steps_of_bound(graph: SimpleGraph, pattern: str, pace: int) -> int:
     >>> steps_of_bound(graph_of([(0, other) for other in range(1, 9)], 9), "edges", 1)
     1
     """
-    best = len(bounds_by_step()) - 1
+    best = last = last_step(graph.nodes)
     for k, left in enumerate(left_at_nodes(graph, pattern)):
         if k * pace >= best:
             break
         # At most k nodes have more than this.
         after = int(np.partition(left, -k - 1)[-k - 1]) if k < len(left) else 0
-        best = min(best, k * pace + step_of(after))
+        best = min(best, k * pace + step_of(after, last))
     return best
 
 
@@ -139,7 +148,7 @@ class RecursiveCount(Composed[Any, Any]):
     """
 
     name: ClassVar[str] = "recursive-count"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "copies beyond the bound are missing, and how many is private"
     no_interval_because: ClassVar[str] = no_error_because
@@ -179,7 +188,8 @@ class RecursiveCount(Composed[Any, Any]):
         """Return two integers: the bound, and about the number of copies of which a node has no more than that."""
         graph, bounds = graph_of(data, self.nodes), bounds_by_step()
         drawn = int(run(self.step_noise, steps_of_bound(graph, self.pattern, self.pace), stability=self.pace))
-        bound = bounds[min(max(drawn + self.lead, 0), len(bounds) - 1)]
-        value = packed(graph.edges if self.pattern == EDGES else triangles_of(graph), self.nodes, bound)
+        bound = bounds[min(max(drawn + self.lead, 0), last_step(self.nodes))]
+        copies = Copies.of(graph.edges, self.nodes) if self.pattern == EDGES else triangles_of(graph)
+        value = packed(copies, bound)
         noisy = int(run(self.noise, in_units(value, moved(bound)), stability=UNIT))
         return np.array([bound, from_units(noisy, moved(bound), PARTS)], dtype=np.int64)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.data.cell_values import whole_numbers, whole_of
 from dither.data.graph_objects import foreign_edges
 from dither.errors import InvalidValue
 from dither.lift.edges import canonical
-from dither.mechanisms.core.values import raw_entries, raw_number
+from dither.mechanisms.core.values import raw_entries
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 Ints = NDArray[np.int64]
+_RULE: Final = "edges: an array of shape (any, 2), a list of pairs, a sparse matrix or a graph"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +71,9 @@ def graph_of(data: Any, nodes: int) -> SimpleGraph:
     """Return the graph of a list of edges. What is no pair of two different numbers below ``nodes`` is no edge.
 
     Args:
-        data: an array of numbers with two columns, a list of pairs, a sparse matrix or a NetworkX graph; refused for
-            another type or shape alone, and not if it is empty.
+        data: an array with two columns, a list of pairs, a sparse matrix or a NetworkX graph; refused for another type
+            or shape alone, and not if it is empty. A row means the same in each of them: an end is a whole number of
+            any type, or a text that spells one.
         nodes: the public number of nodes.
 
     >>> graph_of([(0, 1), (1, 0), (2, 2), (1, 9), "no edge"], 3).edges.tolist()
@@ -84,8 +87,9 @@ def ends_of(data: Any, nodes: int) -> Ints:
     """Return the ends of a list of edges as two columns, whichever way they lead; -1 or no row where it is no pair.
 
     Args:
-        data: an array of numbers with two columns, a list of pairs, a sparse matrix or a NetworkX graph; refused for
-            another type or shape alone, and not if it is empty.
+        data: an array with two columns, a list of pairs, a sparse matrix or a NetworkX graph; refused for another type
+            or shape alone, and not if it is empty. A row means the same in each of them: an end is a whole number of
+            any type, or a text that spells one.
         nodes: the public number of nodes.
 
     """
@@ -96,26 +100,23 @@ def ends_of(data: Any, nodes: int) -> Ints:
         if not data.size:
             # An array that is made of no edges has one axis, and a type that says nothing.
             return np.empty((0, 2), dtype=np.int64)
-        if data.ndim != 2 or data.shape[1] != 2 or data.dtype.kind not in "iuf":
-            raise InvalidValue(
-                "value", data, "edges: integers of shape (any, 2), a list of pairs, a sparse matrix or a graph"
-            )
-        if data.dtype.kind == "f":
-            # One end that is no number makes floats of all of them: each counts by its own value.
-            data = np.where((data >= 0) & (data < nodes) & (data == np.floor(data)), data, -1)
-        # What is below the number of nodes is in the range of 64 bits with a sign, of any type.
-        return np.where(data < nodes, data.astype(np.int64), np.int64(-1))
+        if data.ndim == 1 and data.dtype.kind == "O":
+            # One row that is no pair makes rows of Python's out of all of them.
+            return ends_of(data.tolist(), nodes)
+        if data.ndim != 2 or data.shape[1] != 2:
+            raise InvalidValue("value", data, _RULE)
+        # One end that is no number makes floats or texts of all of them: each counts by its own value.
+        found = whole_numbers(data, -1)
+        return np.where((found >= 0) & (found < nodes), found, np.int64(-1))
     if isinstance(data, list | tuple | set | frozenset):
-        pairs = [pair for row in data if (pair := _pair(row, nodes)) is not None]
+        pairs = [pair for row in data if (pair := pair_of(raw_entries(row, 3), nodes)) is not None]
         return np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    raise InvalidValue("value", data, "edges: integers of shape (any, 2), a list of pairs, a sparse matrix or a graph")
+    raise InvalidValue("value", data, _RULE)
 
 
-def _pair(row: Any, nodes: int) -> tuple[int, int] | None:
-    entries = raw_entries(row, 3)
-    if entries is None or len(entries) != 2:
-        return None
-    first, second = map(raw_number, entries)
-    if type(first) is not int or type(second) is not int or not (0 <= first < nodes and 0 <= second < nodes):
+def pair_of(entries: list[Any] | None, nodes: int) -> tuple[int, int] | None:
+    """Return the two nodes that the entries of a row are, None where they are not two nodes."""
+    first, second = map(whole_of, entries) if entries is not None and len(entries) == 2 else (None, None)
+    if first is None or second is None or not (0 <= first < nodes and 0 <= second < nodes):
         return None
     return first, second

@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from dither.data.cell_values import whole_numbers, whole_of
 from dither.errors import InvalidValue
 from dither.lift.edges import weighted_pairs
-from dither.mechanisms.core.values import raw_entries, raw_number
-from dither.publish.graphs.simple_graph import Ints, ends_of
+from dither.mechanisms.core.values import raw_entries
+from dither.publish.graphs.simple_graph import Ints, ends_of, pair_of
 
 #: Up to this many nodes, and this many changed weights, smallest cuts are computed.
 MOST_CUT_NODES: Final = 128
@@ -35,7 +36,7 @@ def weighted_graph(data: Any, nodes: int, low: int, high: int) -> WeightedGraph:
     """Return the graph of rows of two ends and a weight.
 
     Args:
-        data: an array of numbers with three columns, or a list of triples; refused for another type or shape alone,
+        data: an array with three columns, or a list of triples; refused for another type or shape alone,
             and not if it is empty.
         nodes: their number; public.
         low: the least weight; public.
@@ -46,30 +47,24 @@ def weighted_graph(data: Any, nodes: int, low: int, high: int) -> WeightedGraph:
     ([[0, 1], [1, 2]], [5, 8])
 
     """
+    if isinstance(data, np.ndarray) and data.ndim == 1 and data.dtype.kind == "O":
+        # One row that is no triple makes rows of Python's out of all of them.
+        data = data.tolist()
     if isinstance(data, np.ndarray) and not data.size:
         # An array that is made of no edges has one axis, and a type that says nothing.
         ends, weights = np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=np.int64)
-    elif isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == 3 and data.dtype.kind in "iuf":
-        given = data[:, 2]
-        if data.dtype.kind == "f":
-            # One weight that is missing makes floats of all numbers: each counts by its own value.
-            given = np.where(given == np.floor(given), np.maximum(given, low), high)
-        ends, weights = ends_of(data[:, :2], nodes), np.where(given > high, high, given).astype(np.int64)
+    elif isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == 3:
+        # One odd cell makes floats or texts of all of them: each counts by its own value.
+        ends, weights = ends_of(data[:, :2], nodes), whole_numbers(data[:, 2], high)
     elif isinstance(data, list | tuple):
         rows = [entries for row in data if (entries := raw_entries(row, 4)) is not None and len(entries) == 3]
-        found = [raw_number(row[2]) for row in rows]
-        ends = np.array([_pair(row[:2], nodes) for row in rows], dtype=np.int64).reshape(-1, 2)
-        weights = np.array([min(max(one, low), high) if type(one) is int else high for one in found], dtype=np.int64)
+        found = [whole_of(row[2]) for row in rows]
+        ends = np.array([pair_of(row[:2], nodes) or (-1, -1) for row in rows], dtype=np.int64).reshape(-1, 2)
+        weights = np.array([high if one is None else one for one in found], dtype=np.int64)
     else:
-        raise InvalidValue("value", data, "rows of two ends and a weight: integers of shape (any, 3), or triples")
+        raise InvalidValue("value", data, "rows of two ends and a weight: an array of shape (any, 3), or triples")
     edges, kept = weighted_pairs(ends, np.clip(weights, low, high), nodes)
     return WeightedGraph(nodes, edges, kept)
-
-
-def _pair(ends: Any, nodes: int) -> tuple[int, int]:
-    first, second = map(raw_number, ends)
-    is_pair = type(first) is int and type(second) is int and 0 <= first < nodes and 0 <= second < nodes
-    return (first, second) if is_pair else (-1, -1)  # type: ignore[return-value]
 
 
 def forest(graph: WeightedGraph) -> tuple[int, Ints]:

@@ -26,6 +26,8 @@ ENDINGS: Final = (".geojson", ".html", ".svg")
 _MOST_FLOWS: Final = 400
 _MOST_JOURNEYS: Final = 600
 _DIGITS: Final = 7
+#: When a journey begins, where that was asked for.
+_STARTS: Final = "start"
 #: Two positions and a count.
 _FLOW_COLUMNS: Final = 5
 
@@ -145,15 +147,20 @@ class PlaceMap:
         ends = [np.array(self.result.column(name), dtype=np.float64).tolist() for name in self.result.names[:4]]
         return [[(row[0], row[1]), (row[2], row[3])] for row in zip(*ends, strict=True)]
 
-    def _journeys(self) -> list[tuple[int, Line]]:
+    def _journeys(self) -> list[tuple[dict[str, Any], Line]]:
+        """Return what is said of each journey, its number and when it begins, and its line."""
         trips, _, firsts, seconds = (np.array(self.result.column(name)) for name in self.result.names[:4])
         if not trips.size:
             return []
         starts = np.flatnonzero(np.concatenate([[True], trips[1:] != trips[:-1]])).tolist()
         ends = [*starts[1:], trips.size]
+        told: list[dict[str, Any]] = [{"trip": int(trips[start])} for start in starts]
+        if _STARTS in self.result.names[4:]:
+            begun = self.result.column(_STARTS)
+            told = [one | {_STARTS: begun[start]} for one, start in zip(told, starts, strict=True)]
         return [
-            (int(trips[start]), list(zip(firsts[start:end].tolist(), seconds[start:end].tolist(), strict=True)))
-            for start, end in zip(starts, ends, strict=True)
+            (one, list(zip(firsts[start:end].tolist(), seconds[start:end].tolist(), strict=True)))
+            for one, start, end in zip(told, starts, ends, strict=True)
         ]
 
     def geojson(self, *, levels: Sequence[Any] = ()) -> dict[str, Any]:
@@ -178,8 +185,8 @@ class PlaceMap:
             ]
         else:
             found = [
-                _feature("LineString", [_point(*spot) for spot in (line if len(line) > 1 else line * 2)], trip=trip)
-                for trip, line in self._journeys()
+                _feature("LineString", [_point(*spot) for spot in (line if len(line) > 1 else line * 2)], **told)
+                for told, line in self._journeys()
             ]
         told = {"loss": str(self.result.loss), "unit": self.result.unit, "receipt": self.result.receipt}
         if self.places.coordinates != DEGREES:

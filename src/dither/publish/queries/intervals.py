@@ -2,7 +2,8 @@
 
 The interval of an expression holds whenever the intervals of the numbers in it hold together, however these depend on
 each other. It may be longer than necessary where a number occurs twice. Floats are widened by one unit in the last
-place at every step, and what is not known to be bounded is unbounded.
+place at every step, and what is not known to be bounded is unbounded. NULL has no place in a range, but a range says
+whether it may be NULL instead: a comparison with NULL decides which branch of a CASE is taken.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 from dither.data import Call, Case, Cast, Expression, Kind, Literal, Name, OneOf
 from dither.data.evaluation import evaluate
@@ -22,10 +23,11 @@ Real = int | float
 
 @dataclass(frozen=True)
 class Range:
-    """All numbers between two ends, which may be infinite."""
+    """All numbers between two ends, which may be infinite, and NULL if that is possible, too."""
 
     low: Real
     high: Real
+    may_be_null: bool = field(default=False, repr=False)
 
     def __contains__(self, number: Real) -> bool:
         return self.low <= number <= self.high
@@ -34,8 +36,10 @@ class Range:
 #: What may be the case: any of true, false and NULL.
 Truth = frozenset[bool | None]
 Known = Range | Truth | Value
-ANYTHING = Range(-math.inf, math.inf)
+ANYTHING = Range(-math.inf, math.inf, may_be_null=True)
 _EITHER: Truth = frozenset((True, False, None))
+#: Beyond this some operation may have no result.
+_LARGEST: Final = 2**63
 
 
 def enclose(expression: Expression, values: Mapping[str, Value], ranges: Mapping[str, Range]) -> Known:
@@ -66,8 +70,20 @@ def enclose(expression: Expression, values: Mapping[str, Value], ranges: Mapping
         function = _NUMBERS.get(expression.function)
         if function is None or len(known) != len(numbers):
             return ANYTHING
-        return function(*known)
+        return _noting_null(expression.function, known, function(*known))
     return ANYTHING
+
+
+def _noting_null(function: str, known: Sequence[Range], found: Range) -> Range:
+    """Return a range that may be NULL where an argument may, the function may fail, or a result may be too large."""
+    fails = _FAILS.get(function)
+    may_be_null = (
+        found.may_be_null
+        or any(part.may_be_null for part in known)
+        or (fails is not None and fails(known))
+        or not (found.low >= -_LARGEST and found.high < _LARGEST)
+    )
+    return replace(found, may_be_null=may_be_null)
 
 
 def days_enclosed(
@@ -81,14 +97,18 @@ def days_enclosed(
     if not (isinstance(start, Literal) and isinstance(start.value, datetime.date) and isinstance(found, Range)):
         return None, None
     first, last = 1 - start.value.toordinal(), datetime.date.max.toordinal() - start.value.toordinal()
-    ends = (int(min(max(end, first), last)) for end in (math.floor(found.low), math.ceil(found.high)))
-    low, high = (start.value + datetime.timedelta(days=end) for end in ends)
+    # An end that is not known is infinite, and no day is.
+    inside = [min(max(end, first), last) for end in (found.low, found.high)]
+    low, high = (start.value + datetime.timedelta(days=end) for end in (math.floor(inside[0]), math.ceil(inside[1])))
     return low, high
 
 
 def hull(parts: Sequence[Range]) -> Range:
     """Return the smallest range that contains all of these."""
-    return Range(min(part.low for part in parts), max(part.high for part in parts)) if parts else ANYTHING
+    if not parts:
+        return ANYTHING
+    may_be_null = any(part.may_be_null for part in parts)
+    return Range(min(part.low for part in parts), max(part.high for part in parts), may_be_null)
 
 
 def _case(expression: Case, values: Mapping[str, Value], ranges: Mapping[str, Range]) -> Known:
@@ -106,7 +126,8 @@ def _case(expression: Case, values: Mapping[str, Value], ranges: Mapping[str, Ra
     if any(isinstance(part, frozenset | bool) for part in possible):
         return frozenset().union(*(_as_truth(part) for part in possible))
     known = [_as_range(part) for part in possible]
-    return hull([part for part in known if part is not None])
+    found = hull([part for part in known if part is not None])
+    return replace(found, may_be_null=found.may_be_null or None in known)
 
 
 def _as_range(part: Known) -> Range | None:
@@ -128,16 +149,16 @@ def _cast(part: Known, kind: Kind) -> Known:
     number = _as_range(part)
     if number is None and isinstance(part, frozenset) and kind is Kind.INTEGER:
         known = [int(truth) for truth in part if truth is not None]
-        return Range(min(known), max(known)) if known else ANYTHING
+        return Range(min(known), max(known), None in part) if known else ANYTHING
     if number is None or kind not in (Kind.REAL, Kind.INTEGER):
         return ANYTHING
-    return _rounded(number, math.floor) if kind is Kind.INTEGER else number
+    return _noting_null("cast", [number], _rounded(number, math.floor)) if kind is Kind.INTEGER else number
 
 
 def _one_of(part: Known, options: Sequence[Literal]) -> Truth:
     number = _as_range(part)
     numbers = [option.value for option in options if isinstance(option.value, int | float)]
-    if number is not None and not any(option in number for option in numbers):
+    if number is not None and not number.may_be_null and not any(option in number for option in numbers):
         return frozenset((False,))
     return _EITHER
 
@@ -179,7 +200,7 @@ def _reciprocal(low: Real, high: Real) -> Range:
 
 
 def _negate(one: Range) -> Range:
-    return Range(-one.high, -one.low)
+    return Range(-one.high, -one.low, one.may_be_null)
 
 
 def _absolute(one: Range) -> Range:
@@ -247,9 +268,10 @@ def _compare(is_true: Callable[[Range, Range], bool], is_false: Callable[[Range,
         one, other = map(_as_range, below)
         if one is None or other is None:
             return _EITHER
+        null = frozenset((None,)) if one.may_be_null or other.may_be_null else frozenset[None]()
         if is_true(one, other):
-            return frozenset((True,))
-        return frozenset((False,)) if is_false(one, other) else frozenset((True, False))
+            return null | {True}
+        return null | {False} if is_false(one, other) else null | {True, False}
 
     return decide
 
@@ -273,19 +295,33 @@ def _not(below: Sequence[Known]) -> Truth:
 
 
 def _least(numbers: Sequence[Range | None]) -> Range:
+    """Return the least number: NULL is passed over, so that a number that may be NULL bounds nothing from above."""
     known = [number for number in numbers if number is not None]
-    return Range(min(part.low for part in known), min(part.high for part in known)) if known else ANYTHING
+    if not known:
+        return ANYTHING
+    sure = [part.high for part in known if not part.may_be_null]
+    high = min(sure) if sure else max(part.high for part in known)
+    return Range(min(part.low for part in known), high, not sure)
 
 
 def _greatest(numbers: Sequence[Range | None]) -> Range:
-    known = [number for number in numbers if number is not None]
-    return Range(max(part.low for part in known), max(part.high for part in known)) if known else ANYTHING
+    negated = _least([None if number is None else _negate(number) for number in numbers])
+    return _negate(negated)
 
 
 def _any(numbers: Sequence[Range | None]) -> Range:
-    return hull([number for number in numbers if number is not None])
+    known = [number for number in numbers if number is not None]
+    return replace(hull(known), may_be_null=all(part.may_be_null for part in known))
 
 
+_FAILS: dict[str, Callable[[Sequence[Range]], bool]] = {
+    "divide": lambda known: 0 in known[1],
+    "quotient": lambda known: 0 in known[1],
+    "remainder": lambda known: 0 in known[1],
+    "square_root": lambda known: known[0].low < 0,
+    "logarithm": lambda known: known[0].low <= 0,
+    "power": lambda known: known[0].low <= 0,
+}
 _NUMBERS: dict[str, Callable[..., Range]] = {
     "add": _add,
     "subtract": _subtract,
@@ -307,7 +343,7 @@ _ANY_NULLS: dict[str, Callable[[Sequence[Range | None]], Range]] = {
     "least": _least,
     "greatest": _greatest,
     "coalesce": _any,
-    "null_if": lambda numbers: numbers[0] or ANYTHING,
+    "null_if": lambda numbers: ANYTHING if numbers[0] is None else replace(numbers[0], may_be_null=True),
 }
 _TRUTHS: dict[str, Callable[[Sequence[Known]], Truth]] = {
     "less": _compare(lambda a, b: a.high < b.low, lambda a, b: a.low >= b.high),

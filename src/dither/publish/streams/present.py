@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.privacy import Loss
 from dither.publish.queries.groups import key_kinds
 from dither.publish.queries.result import QueryResult, ResultColumn
 
@@ -20,7 +21,13 @@ TICK: Final = "tick"
 
 
 def presented(
-    mechanism: TickedAnswer | SeizableAnswer, noisy: NDArray[np.int64], first: int, confidence: Fraction, receipt: str
+    mechanism: TickedAnswer | SeizableAnswer,
+    noisy: NDArray[np.int64],
+    first: int,
+    confidence: Fraction,
+    receipt: str,
+    *,
+    loss: Loss,
 ) -> QueryResult:
     """Return released ticks as a table.
 
@@ -30,6 +37,7 @@ def presented(
         first: the number of the first tick.
         confidence: the level of the intervals, each for one number.
         receipt: where the charge is written down.
+        loss: what was charged for all ticks.
 
     """
     arrivals = mechanism.arrivals
@@ -60,7 +68,7 @@ def presented(
         high=rows_of([none] * len(keys), high),
         confidence=confidence,
         is_simultaneous=False,
-        loss=mechanism.loss(1),
+        loss=loss,
         unit=str(mechanism.distance),
         notes=mechanism.notes,
         receipt=receipt,

@@ -138,7 +138,7 @@ class SeizableAnswer(StreamAnswer):
 
     def presented(self, noisy: NDArray[np.int64], first: int, confidence: Fraction, receipt: str) -> QueryResult:
         """Return released ticks as a table: a row for each tick and group."""
-        return presented(self, noisy, first, confidence, receipt)
+        return presented(self, noisy, first, confidence, receipt, loss=self.loss(1))
 
     @property
     def notes(self) -> tuple[str, ...]:

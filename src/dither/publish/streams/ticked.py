@@ -8,15 +8,16 @@ for the groups, not for the rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final
+from typing import ClassVar, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.data import Name
+from dither.data import Kind, Name
+from dither.data.expressions import kind_of
 from dither.errors import InvalidParameter
 from dither.exact import Maybe, Number, Of, OneOf, Positive, TupleOf, probability
 from dither.mechanisms.core.mechanism import InteractivePrimitive, Numerics
@@ -27,7 +28,7 @@ from dither.mechanisms.decayed_counter import DecayedCounter
 from dither.mechanisms.tick_noise import TickNoise
 from dither.privacy import InOrder, Loss, Plan, Use
 from dither.publish.queries.measures import Measured
-from dither.publish.queries.query import Query
+from dither.publish.queries.query import Aggregate, Query
 from dither.publish.queries.result import QueryResult
 from dither.publish.queries.split import check_shares
 from dither.publish.streams.arrivals import Arrivals
@@ -45,6 +46,10 @@ _MOST_CELLS: Final = 2**20
 #: Up to which tick limits are said where no end is known, and a number of rows in a tick that nobody has.
 _LONG: Final = 2**20
 _MANY_ROWS: Final = 2**31
+#: Noise of a tick stays within this but for a chance of 2^-64, so that intervals of any use fit into 64 bits.
+_FARTHEST: Final = 2**58
+#: How many bits numbers have on the grids that are tried where noise is too wide for finer ones.
+_COARSER_BITS: Final = (20, 18, 16, 14, 12, 10, 8, 6)
 
 
 def _examples() -> Iterator[Example]:
@@ -104,6 +109,9 @@ class TickedAnswer(StreamAnswer):
                 raise InvalidParameter("counters", counter, rule)
             if stability_of(counter, moved) is None:
                 rule = f"for people at {moved.ticks} ticks, at least {moved.apart} apart"
+                raise InvalidParameter("counters", counter, rule)
+            if isinstance(counter, TickNoise) and counter.node.reach(2.0**-64) > _FARTHEST:
+                rule = f"of noise that stays within {_FARTHEST}; add up values in larger units, or lose more"
                 raise InvalidParameter("counters", counter, rule)
             if largest_tick(counter, 1) < moved.most:
                 # Cut off, the rows of one person alone would not be what is asked.
@@ -175,7 +183,12 @@ class TickedAnswer(StreamAnswer):
 
     def presented(self, noisy: NDArray[np.int64], first: int, confidence: Fraction, receipt: str) -> QueryResult:
         """Return released ticks as a table: a row for each tick and group."""
-        return presented(self, noisy, first, confidence, receipt)
+        return presented(self, noisy, first, confidence, receipt, loss=self._price)
+
+    @cached_property
+    def _price(self) -> Loss:
+        """What all ticks together lose, computed once: every tick says it."""
+        return self.loss(1)
 
 
 class TickedConversation:
@@ -224,6 +237,25 @@ def plan_stream(
     if (decay is not None) != (released == DECAYED):
         raise InvalidParameter("decay", decay, f"said for {DECAYED!r} sums, and for no others")
     rate = None if decay is None else probability("decay", decay, open_below=True)
+    first: InvalidParameter | None = None
+    for asked in coarser(query):
+        try:
+            return _planned(asked, loss, released=released, horizon=horizon, shares=shares, rate=rate)
+        except InvalidParameter as problem:
+            first = first or problem
+    raise cast("InvalidParameter", first)
+
+
+def _planned(
+    query: Query,
+    loss: Loss,
+    *,
+    released: str,
+    horizon: int | None,
+    shares: Mapping[str, Number] | None,
+    rate: Fraction | None,
+) -> TickedAnswer:
+    """Return the release of a query with the grids that it has."""
     arrivals = Arrivals(query)
     steps = steps_of(arrivals.ticks, horizon)
     cells = len(arrivals.groups)
@@ -248,6 +280,34 @@ def plan_stream(
         for part, weight in weights.items()
     )
     return TickedAnswer(query=query, released=released, steps=steps, decay=rate, counters=counters)
+
+
+def coarser(query: Query) -> Iterator[Query]:
+    """Yield a query as it is, and with its numbers on coarser and coarser grids.
+
+    Counters take noise of so many steps and no more. A number whose grid was not said has the finest one whose noise
+    fits: the loss, the bounds and the limits of people decide that, and no row.
+    """
+    yield query
+    columns = query.relation.columns
+    for bits in _COARSER_BITS if any(_may_be_coarser(one) for one in query.aggregates) else ():
+        yield replace(query, aggregates=tuple(_on_steps(one, bits, columns) for one in query.aggregates))
+
+
+def _may_be_coarser(aggregate: Aggregate) -> bool:
+    return aggregate.granularity is None and len(aggregate.arguments) == len(aggregate.bounds) == 1
+
+
+def _on_steps(aggregate: Aggregate, bits: int, columns: Mapping[str, Kind]) -> Aggregate:
+    """Return an aggregate whose numbers have about ``2^bits`` steps; one that is a count stays as it is."""
+    if not _may_be_coarser(aggregate):
+        return aggregate
+    lower, upper = aggregate.bounds[0]
+    # Sums are counted from 0, all others from the middle of the range.
+    size = max(abs(lower), abs(upper)) if aggregate.function == "sum" else upper - lower
+    least = 1.0 if kind_of(aggregate.arguments[0], columns) is Kind.INTEGER else 0.0
+    step = max(size / 2**bits, least)
+    return replace(aggregate, granularity=step) if step > 0 else aggregate
 
 
 def weights_of(arrivals: Arrivals, given: Mapping[str, Fraction] | None) -> dict[Measured, Fraction]:

@@ -1,0 +1,55 @@
+"""Marks: how far a book has come, written beside its key, so that a copy of the book from earlier is found out."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from pathlib import Path
+from typing import Final
+
+#: Marks are forced to the disk after this number of them, or this time after the last ones were.
+_SYNC_EVERY: Final = 64
+_SYNC_SECONDS: Final = 1.0
+
+
+class Marks:
+    """How far a book has come, in a file beside its key: lines are only ever appended, and a torn one says nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._unforced, self._forced_at = 0, time.monotonic()
+
+    @property
+    def last(self) -> tuple[int, str]:
+        """The largest number of frozen ticks, and the link of the last one."""
+        found = (0, "")
+        for line in self._path.read_text(encoding="ascii", errors="replace").split("\n"):
+            number, _, rest = line.partition(" ")
+            link, _, check = rest.partition(" ")
+            if number.isdigit() and check == _check(number, link) and int(number) >= found[0]:
+                found = (int(number), link)
+        return found
+
+    def append(self, number: int, link: str) -> None:
+        """Remember how many ticks are frozen."""
+        # The first line end closes a line that a dying process may have left open.
+        os.write(self._file, f"\n{number} {link} {_check(str(number), link)}".encode("ascii"))
+        self._unforced += 1
+        if self._unforced >= _SYNC_EVERY or time.monotonic() - self._forced_at >= _SYNC_SECONDS:
+            self.force()
+
+    def force(self) -> None:
+        """Wait until the disk has all marks."""
+        os.fsync(self._file)
+        self._unforced, self._forced_at = 0, time.monotonic()
+
+    def close(self) -> None:
+        """Force the file to disk and close it."""
+        os.fsync(self._file)
+        os.close(self._file)
+
+
+def _check(number: str, link: str) -> str:
+    return hashlib.sha256(f"{number} {link}".encode()).hexdigest()[:16]
