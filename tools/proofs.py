@@ -64,6 +64,8 @@ ROOMS = (
     "dither.data.place_tables",
     "dither.data.graph_relations",
     "dither.data.places.box",
+    "dither.data.places.extent",
+    "dither.data.places.region_map",
     "dither.data.places.projection",
     "dither.data.places.trips",
 )

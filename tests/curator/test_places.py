@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -143,3 +144,54 @@ def test_flows_between_zones_and_between_cells(curator: Curator, folder: Path) -
         assert "metres" in json.dumps(moves.geojson()["dither"])
         with pytest.raises(InvalidParameter, match="this one has zones"):
             session.offer.place_counts("heatmap", "rides", epsilon=1)
+
+
+def square(name: Any, south: float, west: float, side: float, **told: str) -> dict[str, Any]:
+    corners = [(west, south), (west + side, south), (west + side, south + side), (west, south + side), (west, south)]
+    shape = {"type": "Polygon", "coordinates": [[list(corner) for corner in corners]]}
+    return {"type": "Feature", "properties": {"name": name, **told}, "geometry": shape}
+
+
+def test_public_regions_are_counted_and_flows_between_them_agree(curator: Curator, folder: Path) -> None:
+    (folder / "rides.csv").write_text("from_zone,to_zone\na,b\n")
+    rows = "10,10,990,10\n" * 20 + "600,600,990,10\n" * 7 + "300,700,10,10\n" * 4 + "10,10,2000,10\n5,5,,1\nnan,1,1,1\n"
+    (folder / "moves.csv").write_text("y,x,to_y,to_x\n" + rows)
+    curator.add(schema(RIDES, folder), budget=PureDP(10**6))
+    corners = [square("south west", 0, 0, 500, half="west"), square("north west", 500, 0, 500, half="west")]
+    tree = {"type": "FeatureCollection", "features": [*corners, square("Ost 東", 0, 500, 1000, half="east")]}
+    with curator.session("rides") as session:
+        places = session.places("moves")
+        found = places.regions(tree, epsilon=10**4)
+        assert [(row[0], round(row[1])) for row in found.result.rows] == [
+            ("south west", 22),
+            ("north west", 0),
+            ("Ost 東", 11),
+        ]
+        assert found.result.low[0][1] <= 22 <= found.result.high[0][1]
+        assert found.geojson()["features"][2]["properties"]["half"] == "east"
+        flows = places.flows(regions=tree, within="half", epsilon=10**4)
+        assert [(*row[:2], round(row[2])) for row in flows.result.rows] == [
+            ("south west", "north west", 20),
+            ("Ost 東", "south west", 4),
+            ("Ost 東", "north west", 7),
+        ]
+        line = flows.geojson()["features"][0]["geometry"]["coordinates"]
+        assert line == [[pytest.approx(250), pytest.approx(250)], [pytest.approx(250), pytest.approx(750)]]
+        # The price is what is stated, whatever the file.
+        offer = session.offer.place_counts("regions", "moves", regions=tree, epsilon=1)
+        assert str(offer.loss) == "epsilon = 1"
+        refused: list[tuple[str, str, dict[str, Any], str]] = [
+            ("moves", "regions", {}, "polygons as GeoJSON"),
+            ("moves", "regions", {"regions": "/etc/hosts"}, "an object"),
+            ("moves", "regions", {"regions": tree, "within": "half"}, "left out but for flows"),
+            ("moves", "flows", {"within": "half"}, "left out but for flows"),
+            ("moves", "flows", {"regions": tree, "within": ["half"]}, "a text"),
+            ("moves", "regions", {"regions": tree, "named": ["name"]}, "a text"),
+            ("moves", "flows", {"regions": tree, "within": "colour"}, "a property of each region"),
+            ("moves", "heatmap", {"regions": tree}, "ask for 'regions'"),
+            ("moves", "regions", {"regions": tree, "grid": 2048}, "at most"),
+            ("rides", "regions", {"regions": tree}, "a table of positions"),
+        ]
+        for table, what, words, said in refused:
+            with pytest.raises(InvalidParameter, match=said):
+                session.offer.place_counts(what, table, epsilon=1, **words)

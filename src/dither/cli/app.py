@@ -97,7 +97,7 @@ VERBS: Final = MappingProxyType(
         ),
         "places": Verb(
             "places:places",
-            "Release a heat map, contour lines, flows or synthetic journeys of declared places, as a map or a table.",
+            "Release a heat map, contour lines, counts by region, flows, stops or journeys of declared places.",
         ),
         "report-location": Verb(
             "report_location:report",

@@ -34,7 +34,7 @@ from dither.publish.queries.sql import parse_statement
 VERBS: Final = (
     *("sql", "ask", "ask_parts", "ask_kept", "bounds", "limits", "histogram", "count", "workload"),
     *("marginals", "synthesize", "synthesize_families", "anonymize", "fit", "graph_answer", "graph_synthesis"),
-    *("place_counts", "place_journeys", "method"),
+    *("place_counts", "place_journeys", "place_stops", "method"),
 )
 #: What can be priced from elsewhere: also what is opened, and goes on after it was paid for.
 QUOTED: Final = (*VERBS, "stream", "conversation")

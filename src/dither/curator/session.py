@@ -191,6 +191,7 @@ class Session(Continuing, ForOwner, ByKind, Closing):
     graph_synthesis = _released(graph_synthesis.graph_synthesis)
     place_counts = _released(places.place_counts)
     place_journeys = _released(places.place_journeys)
+    place_stops = _released(places.place_stops)
 
     def sql(
         self,
