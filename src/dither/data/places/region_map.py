@@ -55,6 +55,8 @@ class RegionMap:
             raise InvalidParameter("regions", len(self.names), f"1 to {MOST_REGIONS} regions, each with its own name")
         if len(self.shape) != 2 or min(self.shape) < 1 or math.prod(self.shape) > MOST_CELLS:
             raise InvalidParameter("grid", self.shape, f"cells along two coordinates, at most {MOST_CELLS} together")
+        if any(abs(number) > MOST_CELLS for number in (*self.starts, *self.numbers)):
+            raise InvalidParameter("starts", "other numbers", f"at most {MOST_CELLS}, as numbers of regions are")
         starts, numbers = (np.array(part, dtype=np.int64) for part in (self.starts, self.numbers))
         if not starts.size or starts[0] != 0 or (np.diff(starts) < 1).any() or starts[-1] >= math.prod(self.shape):
             raise InvalidParameter("starts", "other numbers", "cells in ascending order, the first of them 0")
