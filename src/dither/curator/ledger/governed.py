@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from dither.curator.ledger.amounts import Amount
 from dither.curator.ledger.approvals import ASKING, Question, questions_of
 from dither.curator.ledger.evidence import checked_answer
 from dither.curator.ledger.interface import Account, checked_name, checked_text
@@ -161,8 +160,7 @@ class GovernedBooks(OwnersBooks):
                 raise NotFound(f"entry {answer} is no answer about {dataset}")
             if _is_published(page, dataset, answer):
                 raise InvalidParameter("answer", answer, "one that is not published")
-            digest, charge = known
-            stated = stated_of(unit, purse) | {"answer": digest, "loss": charge.to_dict()}
+            stated = stated_of(unit, purse) | known
             return page.decide("publish", (dataset, ""), str(answer), about=answer, by=by, title=title, stated=stated)
 
         return self._change("publish", work)
@@ -345,14 +343,18 @@ def stated_of(unit: str, purse: Purse) -> dict[str, Any]:
     return {"budget": purse.terms, "spent": purse.spent.to_dict(), "releases": purse.releases, "unit": unit}
 
 
-def _answered(page: Page, dataset: str, answer: int) -> tuple[str, Amount] | None:
-    """Return the digest of an answer and what was debited for it, as the chain has them."""
+def _answered(page: Page, dataset: str, answer: int) -> dict[str, Any] | None:
+    """Return the digest of an answer, what was debited for it and the edition of its rows, as the chain has them."""
     row = page.rows.one("SELECT analyst, key FROM requests WHERE dataset = ? AND answered = ?", dataset, answer)
     if row is None:
         return None
     account, key = Account(dataset, str(row[0])), str(row[1])
     known = page.request(account, key)
-    return None if known is None else (checked_answer(page, account, key, known)[3], known.charge)
+    if known is None:
+        return None
+    found = {"answer": checked_answer(page, account, key, known)[3], "loss": known.charge.to_dict()}
+    edition = page.linked(known.reserved)[0].get("edition")
+    return found if edition is None else {**found, "edition": edition}
 
 
 def _is_published(page: Page, dataset: str, answer: int) -> bool:

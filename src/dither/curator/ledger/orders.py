@@ -151,7 +151,8 @@ def _debit(page: Page, order: Debit, certificates: Certificates) -> Decision:
     refused = _refused_by_terms(page, order, (purse, mine), certificates)
     if refused is not None:
         return refused
-    page.enter_debit(account, order.key, order.digest, charge, order.description)
+    edition = standing_of(purse.limit).edition
+    page.enter_debit(account, order.key, order.digest, charge, order.description, edition)
     page.keep_dataset(account.dataset, unit, purse.pay(charge))
     page.keep_analyst(account, mine.pay(charge))
     page.reserve(account, order.key, order.digest, charge)

@@ -73,6 +73,7 @@ class Replay:
         self.analysts: dict[Account, Purse] = {}
         #: By account and key: what ``Request`` says, in its order, with the digest in place of the answer.
         self.requests: dict[tuple[Account, str], dict[str, Any]] = {}
+        self._editions: dict[int, int | None] = {}
         self._seq = 0
         self._hash = first_link(ledger)
         self._accounts: dict[tuple[Any, Any], Account] = {}
@@ -230,7 +231,7 @@ class Replay:
     def _publish(self, record: dict[str, Any]) -> None:
         unit, purse = self._dataset(record)
         stated, about = stated_of(unit, purse), record["about"]
-        said = {name: value for name, value in record["stated"].items() if name not in ("answer", "loss")}
+        said = {name: value for name, value in record["stated"].items() if name not in ("answer", "loss", "edition")}
         _demand(said == stated, "it states other sums than those of its time")
         mine = (one for (whose, _), one in self.requests.items() if whose.dataset == record["dataset"])
         found = next((one for one in mine if type(about) is int and one["answered"] == about), None)
@@ -238,6 +239,8 @@ class Replay:
         if found is not None and said != record["stated"]:
             # Publications of before state sums alone.
             more = {"answer": found["answer"], "loss": found["charge"].to_dict()}
+            edition = self._editions[found["reserved"]]
+            more |= {} if edition is None else {"edition": edition}
             _demand(record["stated"] == stated | more, "it states another answer, or another loss, than its own")
         self._governed.take(record)
 
@@ -268,7 +271,11 @@ class Replay:
             "drawn": None,
         }
         _demand(why_barred(purse, mine, account) is None, "nothing may be debited to the account")
-        self._governed.check_debit(record, mine, charge, standing_of(purse.limit).edition)
+        edition = standing_of(purse.limit).edition
+        # Debits of before do not say it.
+        _demand(record.get("edition", edition) == edition, "it is about other rows than those of its time")
+        self._editions[record["seq"]] = record.get("edition")
+        self._governed.check_debit(record, mine, charge, edition)
 
     def _renew(self, record: dict[str, Any]) -> None:
         request = self._waiting(record)

@@ -41,6 +41,7 @@ class Verified:
         answer: the answer's digest.
         loss: what was debited.
         unit: whom it protects, in words.
+        edition: of the rows that were asked; None where the debit was made before debits said so.
         entry: the number of the answer's entry.
         time: when it was stored, or published.
         size: how many entries the ledger had when it was signed.
@@ -54,14 +55,16 @@ class Verified:
     answer: str
     loss: Loss
     unit: str
+    edition: int | None
     entry: int
     time: str
     size: int
 
     def __str__(self) -> str:
         whose, done = (f" to {self.analyst}", "stored") if self.analyst else ("", "published")
+        rows = "" if self.edition is None else f" (edition {self.edition})"
         return (
-            f"{self.loss} was debited{whose} for an answer about {self.dataset}, for {self.unit}: entry "
+            f"{self.loss} was debited{whose} for an answer about {self.dataset}{rows}, for {self.unit}: entry "
             f"{self.entry} of {self.size}, {done} at {self.time}"
         )
 
@@ -124,6 +127,7 @@ def verify_receipt(receipt: Any, key: PublicKey, answer: bytes | None = None) ->
         answer=answered["answer"],
         loss=_charged(debited["charge"]),
         unit=registered["unit"],
+        edition=debited.get("edition"),
         entry=answered["seq"],
         time=answered["time"],
         size=head.size,
@@ -146,6 +150,7 @@ def _verify_public(receipt: Mapping[str, Any], key: PublicKey, answer: bytes | N
         answer=stated["answer"],
         loss=_charged(stated["loss"]),
         unit=stated["unit"],
+        edition=stated.get("edition"),
         entry=published["about"],
         time=published["time"],
         size=head.size,
