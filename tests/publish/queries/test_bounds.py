@@ -350,7 +350,7 @@ WIDE_KEYS: list[tuple[str, str, int]] = [
 
 @pytest.mark.parametrize(("key", "where", "many"), WIDE_KEYS, ids=[f"{key} if {where}" for key, where, _ in WIDE_KEYS])
 def test_no_key_is_missing_where_bounds_alone_say_what_there_is(key: str, where: str, many: int) -> None:
-    """NULL included, which a root below 0 and a condition may give. Would catch: rows of no group, dropped in silence."""
+    """NULL included, which a root below 0 may give. Would catch: rows of no group, dropped in silence."""
     query = parse_sql(f"SELECT {key} AS k, COUNT(*) FROM t WHERE {where} GROUP BY k", WIDE)
     found = query.keys[0].values
     assert found is not None

@@ -239,7 +239,7 @@ def _is_clamped(case: Case, value: Expression) -> bool:
 
 
 def _longest(name: str, relation: Relation) -> int:
-    """Return the largest number of characters of a text column: as declared, or of the expression that it is made by."""
+    """Return the largest number of characters of a text column: as declared, or of what it is made by."""
     return once("length", name, relation, lambda: min(_longest_anew(name, relation), LONGEST_TEXT))
 
 
@@ -261,8 +261,9 @@ def _longest_anew(name: str, relation: Relation) -> int:
     if isinstance(relation, Project):
         return _longest_made(dict(relation.outputs)[name], below)
     if isinstance(relation, PerPerson):
-        values = {**dict(relation.keys), **{one: getattr(made, "value", None) for one, made in relation.measures}}
-        return _longest_made(values[name], below)
+        made = dict(relation.keys).get(name)
+        # Of measures only the smallest and the largest are texts.
+        return _longest_made(dict(relation.measures)[name].value if made is None else made, below)  # type: ignore[union-attr]
     if isinstance(relation, Window) and name == relation.name and relation.value is not None:
         return _longest_made(relation.value, below)
     return _longest(name, below)
