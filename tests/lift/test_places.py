@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -88,6 +89,28 @@ def test_journeys_are_in_the_order_of_time(tmp_path: Path) -> None:
     with DuckDBEngine(dataset, folder=tmp_path) as engine:
         assert as_sets(source.read(engine)) == wanted
     assert wire.decode(wire.encode(source)) == source
+
+
+@pytest.mark.parametrize(
+    ("kind", "moments"),
+    [
+        (Kind.DATE, [datetime.date(2024, 1, 1 + day) for day in (9, 1, 20)]),
+        (Kind.TIMESTAMP, [datetime.datetime(2024, 1, 1, 10, 0, second) for second in (9, 1, 20)]),
+        (Kind.INTEGER, [9, -1, 2**60]),
+    ],
+)
+def test_days_and_moments_order_a_journey(kind: Kind, moments: list[Any], tmp_path: Path) -> None:
+    """Seconds apart, too: an order by days would leave it to the number of the cell."""
+    dataset = journey_data(person_unit("who"))
+    (table,) = dataset.tables
+    columns = tuple(Column("when", kind) if column.name == "when" else column for column in table.columns)
+    dataset = replace(dataset, tables=(replace(table, columns=columns),))
+    rows = [point(1, "t", when, lat, 10.5) for when, lat in zip(moments, (51.5, 52.5, 50.5), strict=True)]
+    source = Journeys(dataset, "points", (3, 3))
+    assert as_sets(source.read(ReferenceEngine(dataset, {"points": rows}))) == [(6, 3, 0)]
+    written(rows, tmp_path)
+    with DuckDBEngine(dataset, folder=tmp_path) as engine:
+        assert as_sets(source.read(engine)) == [(6, 3, 0)]
 
 
 def test_a_point_without_a_time_is_on_no_journey() -> None:
