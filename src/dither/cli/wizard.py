@@ -257,6 +257,9 @@ def _after_kind(facts: Facts, question: Question, typed: str) -> list[Question]:
         return []
     kind, one = Kind(typed), facts.column(question.column)
     kept, why = facts.kept_as(one.name, kind)
+    if one.filled and not kept:
+        say(f"{one.name}: no cell would be kept: {why}; type another kind, or 'n' to leave the column out")
+        return [question]
     if kept < one.filled:
         say(f"{one.name}: {kept:,} of {one.filled:,} cells are kept, the others become NULL: {why}")
     place, name = f"columns.{one.name}", one.name
