@@ -158,3 +158,7 @@ def test_somebody_at_a_screen_is_told_that_a_place_is_outside(tmp_path: Path, mo
     for place in (["48.5", "2.5"], ["2.5", "48.5"]):
         assert CliRunner().invoke(app, ["report-location", *place, *words]).exit_code == 0
     assert [text for text in told if "outside of the box" in text] == [told[-2]]
+    assert "swapped" in told[-2]
+    assert CliRunner().invoke(app, ["report-location", "50", "2.5", *words]).exit_code == 0
+    assert "outside of the box" in told[-2]
+    assert "swapped" not in told[-2]

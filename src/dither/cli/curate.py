@@ -9,7 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from rich.markup import escape
 
-from dither.cli.check import kept_words, problems, referring
+from dither.cli.check import kept_words, misplaced, problems, referring
 from dither.cli.console import console, is_screen, print_json, say, tell_owner
 from dither.cli.elsewhere import connection
 from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, Rho, Server
@@ -235,6 +235,8 @@ def _say_kept(fits: Sequence[TableFit]) -> None:
         tell_owner(kept_words(fit))
         for name, count, why in problems(fit, with_examples=is_screen()):
             tell_owner(f"  {name}: {count:,} cells {why}")
+        for line in misplaced(fit):
+            tell_owner(f"  {line}")
 
 
 def _register(
