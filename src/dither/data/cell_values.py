@@ -14,6 +14,7 @@ its own methods are not called. A number of another foreign type is asked, and c
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
@@ -74,6 +75,8 @@ def whole_of(cell: Any) -> int | None:
         text = cell.decode("ascii", "replace") if type(cell) is bytes else cell
         # A text is read as a cell of a column of integers is, and not as a real.
         exact: Any = cell_of(text, Kind.INTEGER) if type(text) is str else _exact(cell)
+        if exact is None and type(text) is str:
+            exact = _exact(_written(text))
         if type(exact) not in _OWN_NUMBERS or not _LEAST <= exact < -_LEAST or exact != int(exact):
             return None
         return int(exact)
@@ -81,6 +84,22 @@ def whole_of(cell: Any) -> int | None:
         raise
     except BaseException:  # NaN, or a number of a foreign kind that cannot say how large it is
         return None
+
+
+def _written(text: str) -> bool | float | complex | None:
+    """Return the number of which a text is just what Python writes for it: a text in an array writes all numbers so.
+
+    >>> [_written(text) for text in ("True", "-1e+17", "(2+0j)", "1e17", "true", "2 + 0j", "x")]
+    [True, -1e+17, (2+0j), None, None, None, None]
+    """
+    if text in ("True", "False"):
+        return text == "True"
+    for kind in (float, complex):
+        with contextlib.suppress(ValueError):
+            found: float | complex = kind(text)
+            if repr(found) == text:
+                return found
+    return None
 
 
 def whole_numbers(cells: NDArray[Any], otherwise: int) -> NDArray[np.int64]:

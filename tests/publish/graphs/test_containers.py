@@ -76,6 +76,26 @@ def test_frames_say_the_same(odd: Any, further: list[Any]) -> None:
             assert Edges(dataset, "friends").read(engine).tolist() == wanted
 
 
+@pytest.mark.parametrize("kind", [bool, int, float, complex, str, np.float32, np.complex64, np.uint8])
+@pytest.mark.parametrize("odd", ["x", "5", b"x", None, 0.5, 1j, float("nan")])
+def test_an_odd_end_moves_no_row_whatever_the_others_are(kind: Any, odd: Any) -> None:
+    """One text writes all numbers of an array as texts: (1+0j), True."""
+    rows = [(kind(0), kind(1)), (kind(1), kind(2)), (kind(2), kind(3))]
+    before = graph_of(rows, NODES).edges.tolist()
+    for array in arrays([*rows, (odd, odd)]):
+        assert graph_of(array, NODES).edges.tolist() == before
+    assert graph_of(np.array(rows), NODES).edges.tolist() == before
+
+
+@pytest.mark.parametrize("weight", [-1e17, 1e17, -(10**17), -1e17 + 0j, False, 2.0, -1e300])
+@pytest.mark.parametrize("odd", ["x", b"x", None, 0.5, 1j])
+def test_an_odd_end_moves_no_weight(weight: Any, odd: Any) -> None:
+    rows = [(0, 1, weight), (1, 2, weight)]
+    before = weighted.weighted_graph(rows, NODES, 1, 8).weights.tolist()
+    for array in (np.array(rows), *arrays([*rows, (odd, 0, 1)])):
+        assert weighted.weighted_graph(array, NODES, 1, 8).weights.tolist() == before
+
+
 def test_rows_of_several_lengths_are_an_array_of_rows() -> None:
     ragged = np.empty(4, dtype=object)
     ragged[:] = [(0, 1), (1, 2, 3), "ab", [2, 3]]
