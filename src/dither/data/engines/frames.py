@@ -3,8 +3,8 @@
 What a cell means depends on that cell and on the type of its column, never on another cell. pandas has columns of
 Python objects: a reader looks at some of them and fails on the others, so they are turned into typed columns here, cell
 by cell, as ``evaluation.cell`` says: what is not of the declared kind is NULL. So are columns of types that a reader
-does not take, complex numbers for example, which one cell makes of a column of reals. In a column of reals that is
-declared text one without fraction is the text of an integer: one missing cell makes reals of a column of integers.
+does not take, complex numbers for example, which one cell makes of a column of reals. In a column of reals or objects,
+declared text, a real without fraction is the text of an integer: one missing cell makes reals of a column of integers.
 
 Texts are checked for invalid ones (half of a surrogate pair, bytes that are not UTF-8), and moments are put into
 microseconds, before an engine meets them and fails: see ``arrow_columns``.
@@ -190,11 +190,12 @@ def _pandas_column(column: Any, kind: Kind) -> Any:
         return _moments(column.to_numpy())
     elif isinstance(dtype, np.dtype) and kind is Kind.TEXT and dtype.kind in "fc":
         # One cell that is missing makes reals of integers, and an integer is a text.
-        cells = [_category(value, kind) for value in column]
+        cells = [_text(value) for value in column]
     elif isinstance(dtype, np.dtype) and _is_plain(dtype):
         return column.array
     elif isinstance(dtype, np.dtype) or name in (*_ODD_TYPES, "StringDtype"):
-        cells = [_cell(value, kind) for value in column]
+        # One cell of another kind makes objects of such reals.
+        cells = [_text(value) if kind is Kind.TEXT else _cell(value, kind) for value in column]
     else:
         return column.array
     return pandas.array(cells, dtype=_PANDAS_TYPES[kind])
@@ -236,6 +237,12 @@ def _category(value: Any, kind: Kind) -> Value:
     if kind is Kind.BOOLEAN:
         return bool(number) if number in (0.0, 1.0) else None
     return cell(int(number) if number.is_integer() else number, kind)
+
+
+def _text(value: Any) -> Value:
+    """Return the text of a cell; a real without fraction, which may have been an integer, is the text of that."""
+    is_real = issubclass(type(_real(value)), float | np.floating)
+    return _category(value, Kind.TEXT) if is_real else _cell(value, Kind.TEXT)
 
 
 def _cell(value: Any, kind: Kind) -> Value:
