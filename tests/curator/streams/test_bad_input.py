@@ -104,6 +104,10 @@ def frames_of(moments: list[Any]) -> dict[str, Any]:
         "objects": pandas.DataFrame(rows).assign(at=pandas.Series(moments, dtype=object)),
         "pandas": kept,
         "polars": polars.from_arrow(arrow),
+        # One cell that is of no type of Polars makes objects of all moments.
+        "polars objects": polars.DataFrame([row(None) for _ in (*late, 0)]).with_columns(
+            polars.Series("at", [*late, object()], dtype=polars.Object)
+        ),
         "arrow": arrow,
         "batch": arrow.to_batches()[0],
     }

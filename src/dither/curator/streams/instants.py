@@ -79,6 +79,10 @@ def _pandas(frame: Any, name: str) -> Any:
 
 
 def _polars(frame: Any, name: str) -> Any:
+    column = frame[name]
+    if str(column.dtype) == "Object":
+        # One cell that is of no type of Polars makes objects of all moments.
+        return frame.with_columns(type(column)(name, [instant(one) for one in column.to_list()], dtype=column.dtype))
     if getattr(frame.schema[name], "time_zone", None) is None:
         return frame
     return frame.with_columns(frame[name].dt.convert_time_zone("UTC").dt.replace_time_zone(None))
