@@ -64,12 +64,18 @@ def test_a_damaged_book_reports_nothing(tmp_path: Path, text: str) -> None:
     assert book.read_text() == text
 
 
-@pytest.mark.parametrize("field", ["spent", "reports", "box", "limit"])
-def test_a_changed_book_reports_nothing(tmp_path: Path, field: str) -> None:
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("spent", -1), ("reports", -1), ("reports", True), ("box", -1), ("limit", -1), ("last", -1), ("last", [1])),
+        *(("last", [math.nan, 2]), ("last", [math.inf, 2]), ("last", [10**400, 2]), ("spent", "1e999999999")),
+    ],
+)
+def test_a_changed_book_reports_nothing(tmp_path: Path, field: str, value: object) -> None:
     book = tmp_path / "phone.json"
     report_location(48.5, 2.5, epsilon="0.01", book=book, box=_BOX)
     record = json.loads(book.read_text())
-    book.write_text(json.dumps({**record, field: -1}))
+    book.write_text(json.dumps({**record, field: value}))
     with pytest.raises(InvalidParameter):
         report_location(48.5, 2.5, epsilon="0.01", book=book)
 

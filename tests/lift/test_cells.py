@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dither.data import Column, DataSet, Kind, Table
+from dither.data import Column, DataSet, Kind, Scan, Table
 from dither.data.examples import clinic, neighbours_of
-from dither.data.reference import ReferenceEngine
+from dither.data.reference import ReferenceEngine, rows_of
 from dither.data.schema import person_unit
 from dither.data.wire import decode, encode
 from dither.errors import InvalidParameter
 from dither.lift.axes import Axis, axis_of
-from dither.lift.cells import Cells, cells_of
+from dither.lift.cells import Cells, cells_of, listed_rows
 from dither.lift.lifted import Lifted
 from dither.mechanisms import Numerics
 from dither.privacy import ROW, ROW_REPLACED, PureDP
@@ -166,3 +167,14 @@ def test_a_lifted_method_is_as_exact_as_it_is_by_itself() -> None:
     assert Lifted(source=cells, method=IdentityHistogram.calibrated(PureDP(1), shape=2)).numerics is Numerics.EXACT
     assert Lifted(source=cells, method=Rounded.calibrated(PureDP(1), shape=2)).numerics is Numerics.BOUNDED
     assert Lifted.numerics is Numerics.EXACT
+
+
+@pytest.mark.parametrize("labels", [("heart",), ("heart", "bone"), (None, "skin")])
+def test_many_lists_of_values_keep_the_rows_that_few_do(labels: tuple[Any, ...]) -> None:
+    """Few lists are joined to, and of many each is a condition; NULL is a value in both."""
+    relation = Scan(Table("t", (WARD,), "t.csv"))
+    axis = replace(axis_of(WARD), labels=labels)
+    rows = [{"ward": value} for value in ("heart", "skin", "bone", None, "heart")]
+    few, many = (rows_of(listed_rows(relation, axis, lists), {"t": rows}) for lists in (1, 9))
+    assert [row["ward"] for row in many] == [row["ward"] for row in few]
+    assert {row["ward"] for row in many} <= set(labels)

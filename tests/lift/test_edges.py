@@ -164,3 +164,13 @@ def test_rows_of_a_graph_are_not_counted_as_rows() -> None:
     ):
         with pytest.raises(InvalidParameter, match=r"graph|edge"):
             build()
+
+
+def test_an_answer_of_more_edges_than_declared_is_cut() -> None:
+    """Whatever an engine answers: no more edges count, and one edge more pushes out one at most."""
+    source = Edges(friends(5, edges=3), "friends")
+    pairs = [(one, other) for one, other in itertools.combinations(range(10, 15), 2)]
+    read = [set(map(tuple, source.counted(Aggregated(pairs[:size], [(1,)] * size)).tolist())) for size in range(11)]
+    assert [len(edges) for edges in read] == [0, 1, 2, *([3] * 8)]
+    assert all(len(one ^ other) <= 2 for one, other in itertools.pairwise(read))
+    assert len(set().union(*read)) > 3

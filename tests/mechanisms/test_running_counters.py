@@ -381,3 +381,39 @@ def test_limits_of_all_ticks_add_up_to_what_sums_hold(counter: RunningCounter) -
     limits = np.broadcast_to(counter.limits(0, seen), (seen, 1))
     left = 0 if counter.length_of_stream else math.log(MOST_TICKS / seen) * seen * int(limits[-1, 0] + 1)
     assert 0 < sum(limits[:, 0].tolist()) + left <= 2**60
+
+
+@pytest.mark.parametrize(
+    "node", [Geometric(scale=3), DiscreteGaussian(sigma=3)], ids=lambda node: str(type(node).__name__)
+)
+@pytest.mark.parametrize("tick", [0, 12, 299])
+def test_an_interval_at_one_tick_covers_by_the_law_of_its_noise(node: Any, tick: int) -> None:
+    """The sum of the noises of a tick's intervals, convolved by the book, and one tick is no worse than all of them.
+
+    The laws are cut off at 20 scales on each side, beyond which there are less than 1e-8.
+    """
+    places = np.arange(-60, 61)
+    law = np.exp(-(places**2) / 18) if isinstance(node, DiscreteGaussian) else np.exp(-abs(places) / 3)
+    law /= law.sum()
+    counters: list[Any] = [
+        SplitCounter(steps=300, node=node),
+        TreeCounter(steps=300, bases=(5, 4), node=node, combine="add"),
+    ]
+    for counter in counters:
+        many = counter.intervals_at(tick) if isinstance(counter, TreeCounter) else 1
+        whole_law = np.ones(1)
+        for _ in range(many):
+            whole_law = np.convolve(whole_law, law)
+        found = counter.interval_at(tick, 0, "0.9")
+        assert found.low == -found.high
+        reached = abs(np.arange(whole_law.size) - whole_law.size // 2) <= found.high
+        assert whole_law[reached].sum() >= 0.9 - 1e-7
+        assert found.high <= counter.error("0.9").value
+        variance = float((np.arange(whole_law.size) - whole_law.size // 2) ** 2 @ whole_law)
+        assert counter.standard_error(tick) == pytest.approx(math.sqrt(variance), rel=1e-4)
+
+
+def test_the_best_combination_of_laplace_noise_has_no_interval() -> None:
+    counter = TreeCounter(steps=300, bases=(2,) * 8, node=Geometric(scale=3), combine="least-variance")
+    assert counter.interval_at(7, 0, "0.9") is None
+    assert counter.error("0.9") is None

@@ -15,9 +15,10 @@ import typer
 from rich.markup import escape
 from rich.table import Table as Grid
 
+from dither.cli.asked import DECIMAL, HELP, NO, YES, Question
 from dither.cli.console import console, print_json, say, tell_owner
 from dither.cli.graph_questions import GraphAnswers, graph_questions
-from dither.cli.questions import DECIMAL, HELP, NO, YES, Answers, Deciding, Question, questions_of
+from dither.cli.questions import Answers, Deciding, questions_of
 from dither.data.expressions import Kind
 from dither.data.facts import ColumnFacts, Facts
 from dither.data.files import schema_from

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -209,10 +210,12 @@ def _read(path: Path) -> DeviceBook:
         if not (type(reports) is int and reports >= 0 and spent >= 0):
             raise ValueError
         shown = None if last is None else (float(last[0]), float(last[1]))
+        if shown is not None and not all(map(math.isfinite, shown)):
+            raise ValueError
         box = wire.decode(record["box"])
         if not isinstance(box, Box):
             raise ValueError
         return DeviceBook(box, None if limit is None else positive("limit", limit), reports, spent, shown)
-    except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError, OverflowError):
         rule = "a file that 'dither report-location' wrote, unchanged: nothing is reported on a damaged one"
         raise InvalidParameter("book", str(path), rule) from None

@@ -51,6 +51,7 @@ from dither.service.problems import (
 )
 from dither.service.queue import FairPool, LineFull
 from dither.service.releasing import Releasing
+from dither.service.repeats import LARGEST, Repeats
 from dither.service.routes import BY_NAME, ROUTES, Route, openapi
 from dither.service.settings import Settings
 from dither.service.sign_in import Link
@@ -98,11 +99,13 @@ class Service(SigningIn, Releasing, Governing, Talking):
         self._readers = FairPool(_READERS, "read")
         many = -(-(settings.releasing or (os.cpu_count() or 1) + 2) // settings.workers)
         self._timing = Timing.read(settings.timing)
-        # Those that are held back do nothing meanwhile.
-        self._releasing = FairPool(many if self._timing.way == "off" else 2 * many, "release")
+        # As many again: half of them wait for the disk, or are held back, and do nothing meanwhile.
+        self._releasing = FairPool(2 * many, "release")
         self._jobs = Jobs(self._releasing, desk.curator.books)
         self._stopping = threading.Event()
         self._issuer = Issuer.of(settings)
+        self._repeats = Repeats(desk)
+        self._is_read_at_once = desk.curator.books.is_read_at_once
 
     @property
     def _is_stopping(self) -> bool:
@@ -159,8 +162,10 @@ class Service(SigningIn, Releasing, Governing, Talking):
                     self._check_often(route, request)
                 bearer = None if route.roles is None else await self._admitted(route, request)
                 person = bearer.person.name if bearer else _NOBODY
-                body = None if route.body is None else await _read_body(request)
-                response = await handle(request, bearer, body)
+                content = None if route.body is None else await _read_body(request)
+                response = await self._repeated(route.name, request, bearer, content)
+                if response is None:
+                    response = await handle(request, bearer, None if content is None else read_object(content))
             except Refused as refused:
                 response = _told(refused.problem, refused.headers)
             except NotYours:
@@ -209,8 +214,11 @@ class Service(SigningIn, Releasing, Governing, Talking):
             raise Refused(STOPPING, {"Retry-After": "5"})
         address = address_of(request)
         scheme, token = shown_token(request)
-        work = self._doors.submit(address, lambda: self.desk.people.authenticate(token.strip()))
-        bearer = await asyncio.wrap_future(work)
+        # Whoever was let in before need not be handed to a thread, where what was decided since is read at once.
+        bearer = self.desk.admissions.known(token) if self._is_read_at_once else None
+        if bearer is None:
+            work = self._doors.submit(address, lambda: self.desk.admissions.admitted(token))
+            bearer = await asyncio.wrap_future(work)
         if bearer is None or scheme != "bearer":
             # Who shows a token that holds is let in whatever others at the same address do.
             if not self._limits.admits_stranger(address):
@@ -297,8 +305,11 @@ class Service(SigningIn, Releasing, Governing, Talking):
         fixed = {**headers, "ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept"}
         if request.method == "GET" and tag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=fixed)
+        is_quick = wanted is JSON and len(receipt.answer) <= LARGEST
         try:
-            content, kind = await self._read(person, lambda: written(receipt, wanted))
+            content, kind = (
+                written(receipt, wanted) if is_quick else await self._read(person, lambda: written(receipt, wanted))
+            )
         except Refused:
             if request.method == "GET":
                 raise
@@ -358,8 +369,8 @@ def check_site(request: Request) -> None:
         raise Refused(ELSEWHERE)
 
 
-async def _read_body(request: Request) -> dict[str, Any]:
-    """Return the body as an object, or refuse it; encoded ones are not unpacked."""
+async def _read_body(request: Request) -> bytes:
+    """Return the body, or refuse it; encoded ones are not unpacked."""
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Refused(Problem(415, "UnsupportedEncoding", "a body without content-encoding"))
     said = request.headers.get("content-length", "0")
@@ -371,7 +382,7 @@ async def _read_body(request: Request) -> dict[str, Any]:
         if size > LARGEST_BODY:
             raise Refused(Problem(413, "TooLarge", f"a body of at most {LARGEST_BODY} bytes"))
         parts.append(part)
-    return read_object(b"".join(parts))
+    return b"".join(parts)
 
 
 def read_object(content: bytes) -> dict[str, Any]:

@@ -227,3 +227,18 @@ def test_a_request_that_was_put_back_is_not_begun_again(home, key) -> None:
             with pytest.raises(LedgerCorrupted, match="not as its entries tell"):
                 handle.reserve(Account("visits", name), key, "d", PureDP("0.1"))
     assert len(list(ledger.entries())) == entries
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE entries SET record = record || ' ' WHERE seq = {}", "does not follow from the one before it"),
+        ("UPDATE head SET seq = seq - 1", "the head is not the last entry"),
+    ],
+)
+def test_verify_says_where_the_chain_breaks(home, statement, said) -> None:
+    ledger = fill(home)
+    edit(home, statement.format(len(list(ledger.entries()))))
+    found = ledger.verify()
+    assert not found.is_intact
+    assert any(said in problem for problem in found.problems)

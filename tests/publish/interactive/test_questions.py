@@ -86,3 +86,45 @@ def test_reals_are_compared_with_the_ends_of_their_ranges() -> None:
     for condition in ("height <= 2", "height < 2.5", "height = 2", "height * 2 < 4"):
         with pytest.raises(DitherError, match="divides a cell"):
             asked(condition)
+
+
+MAYBE = DataSet(
+    "maybe",
+    (
+        Table(
+            "people",
+            (
+                Column("weight", Kind.INTEGER, lower=0, upper=999, nullable=True),
+                Column("height", Kind.REAL, lower=0, upper=4, nullable=True),
+            ),
+            "people.csv",
+        ),
+    ),
+    ROW,
+)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "weight < 500 AND height >= 2",
+        "NOT (weight < 500)",
+        "weight < 500 OR height < 2",
+        "weight IS NULL",
+        "weight IS NULL OR weight >= 500",
+        "COALESCE(weight, 0) < 500",
+        "CASE WHEN weight >= 500 THEN FALSE ELSE TRUE END",
+    ],
+)
+def test_null_is_a_cell_of_a_column_of_ranges(condition: str) -> None:
+    """A comparison with NULL is neither true nor false. Would catch: people without a weight among the light ones."""
+    plan = plan_conversation(MAYBE, "people", ["weight", "height"], PureDP(1), bins={"weight": 2, "height": 2})
+    query = read_query(MAYBE, COUNT + condition)
+    cells = plan.questions.cells(query)
+    assert cells.shape == (3, 3)
+    relation: Any = query.relation
+    for (one, weight), (other, height) in itertools.product(
+        [(0, 0), (0, 499), (1, 500), (1, 999), (2, None)], [(0, 0.0), (0, 1.5), (1, 2.0), (1, 4.0), (2, None)]
+    ):
+        row = {"weight": weight, "height": height}
+        assert bool(cells[one, other]) is (evaluate(relation.condition, row, relation.columns) is True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -82,7 +82,14 @@ def test_no_number_has_more_variance_than_its_own_measurement(case: Any) -> None
     assert ((fit**2) @ noise <= noise * (1 + 1e-9)).all()
 
 
+#: Each pair of three keys: no order of these sets shares out one after the other.
+PAIRS = ([3, 2, 4], [(0, 1), (1, 2), (0, 2)], [1.0, 1.0, 1.0], 7)
+
+
 @settings(max_examples=80, deadline=None)
+@example(PAIRS, True)
+@example(PAIRS, False)
+@example(([3, 2, 4], [(), (0, 1), (1, 2), (2,), (0, 2)], [1.0, 3.0, 0.5, 1.0, 1.0], 8), True)
 @given(cases(), st.booleans())
 def test_shown_totals_are_possible_and_add_up(case: Any, integers: bool) -> None:
     sizes, sets, variances, seed = case
@@ -114,6 +121,24 @@ def test_totals_that_are_possible_already_stay_as_they_are(case: Any) -> None:
     assert found is not None
     for keys in sets:
         assert np.array_equal(found[keys], known[keys]), (keys, found[keys], known[keys])
+
+
+@pytest.mark.parametrize("integers", [True, False])
+def test_all_pairs_of_three_keys_of_one_population_stay_near(integers: bool) -> None:
+    """Cells that nobody measured are made up, and add up to all three sets where each cell has people enough."""
+    sizes, sets, _, seed = PAIRS
+    cells = np.random.default_rng(seed).integers(40, 60, size=math.prod(sizes)).astype(float)
+    known = {keys: (matrix(keys, sizes) @ cells).reshape([sizes[key] for key in keys]) for keys in sets}
+    found = possible(known, sizes, integers=integers)
+    assert found is not None
+    for keys in sets:
+        assert np.allclose(found[keys], known[keys], atol=math.prod(sizes) if integers else 1e-6)
+
+
+def test_too_many_cells_of_sets_without_an_order_stay_as_they_are() -> None:
+    """A thousand values of each of three keys are a thousand million cells."""
+    tables_ = {keys: np.ones((1000, 1000)) for keys in ((0, 1), (1, 2), (0, 2))}
+    assert possible(tables_, [1000] * 3, integers=True) is None
 
 
 def test_numbers_that_are_too_large_stay_as_they_are() -> None:

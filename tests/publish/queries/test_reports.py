@@ -53,6 +53,7 @@ AGGREGATES = [
     f"SELECT smoker, SUM(n) FILTER (WHERE n > (SELECT AVG(n) FROM {BY_BOTH})) AS s, "
     f"SUM(CASE WHEN n IN (SELECT MAX(n) FROM {BY_BOTH}) THEN 1 ELSE 0 END) AS c FROM {BY_BOTH} GROUP BY smoker",
     f"SELECT COUNT(*) FROM {BY_BOTH} WHERE n > 15",
+    f"SELECT n % 2 AS k, COUNT(*) FILTER (WHERE n > 15) AS c FROM {BY_BOTH} GROUP BY ALL",
     f"SELECT n > 35 AS big, COUNT(*) AS k FROM {BY_REGION} GROUP BY 1",
     f"SELECT n > 35 AS big, SUM(n) AS k FROM {BY_REGION} GROUP BY big ORDER BY big NULLS FIRST",
     f"SELECT AVG(m) FROM (SELECT region, MAX(n) AS m FROM {BY_BOTH} GROUP BY region)",
@@ -90,6 +91,7 @@ LISTS = [
     "SELECT x + 1 AS y FROM UNNEST([1, 2, NULL]) AS u(x) WHERE x > 1",
 ]
 SETS = [
+    f"SELECT region, n FROM {BY_REGION} UNION SELECT 'all', COUNT(*) FROM visits ORDER BY 2 DESC, region",
     f"SELECT region, n FROM {BY_REGION} UNION ALL SELECT 'all', COUNT(*) FROM visits ORDER BY n DESC LIMIT 2",
     "SELECT 'old' AS k, COUNT(*) AS n FROM visits WHERE age > 50 UNION SELECT 'young', COUNT(*) FROM visits "
     "WHERE age <= 50",
@@ -102,6 +104,8 @@ SETS = [
     f"SELECT DISTINCT COUNT(*) > 35 AS big {WHERE} GROUP BY region ORDER BY big",
 ]
 WINDOWS = [
+    f"SELECT region, SUM(n) OVER (ORDER BY n, region RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS t "
+    f"FROM {BY_REGION}",
     f"SELECT region, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS r {WHERE} GROUP BY region ORDER BY r",
     f"SELECT region, COUNT(*) AS n {WHERE} GROUP BY region QUALIFY ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC) <= 2",
     f"SELECT region, COUNT(*) * 100.0 / SUM(COUNT(*)) OVER () AS pct {WHERE} GROUP BY region ORDER BY ALL",
@@ -129,6 +133,9 @@ PUBLIC = [
     "SELECT a.region, b.region AS other FROM places a JOIN places b ON a.people < b.people",
 ]
 GROUPINGS = [
+    # No order of these three shares out one after the other.
+    f"SELECT region, smoker, age > 50 AS old, COUNT(*) AS n {WHERE} "
+    "GROUP BY GROUPING SETS ((region, smoker), (smoker, old), (region, old))",
     f"SELECT region, smoker, COUNT(*) AS n {WHERE} GROUP BY ROLLUP (region, smoker)",
     f"SELECT region, smoker, GROUPING(region) AS g, GROUPING(region, smoker) AS h, COUNT(*) AS n, SUM(cost) AS c "
     f"{WHERE} GROUP BY CUBE (region, smoker) ORDER BY g, h, region, smoker",

@@ -20,6 +20,7 @@ from dither.publish.queries.sql import parse_sql
 from tests.publish.queries.exact import CLINIC, LOOSE, answer_of_duckdb, exact, same_rows, tables
 
 AGGREGATES = [
+    "(SELECT SUM(TRUNC(age)), SUM(CAST(smoker AS DOUBLE)), SUM(CAST(3 AS DOUBLE)) FROM visits)",
     "SELECT COUNT(*) FROM visits",
     "SELECT COUNT(1), COUNT(cost), COUNT(note), COUNT(smoker), COUNT(id) FROM visits",
     "SELECT COUNT(DISTINCT id) AS people FROM visits",
@@ -224,6 +225,11 @@ CONDITIONS = [
     "smoker = 1",
 ]
 PERSONS = [
+    "SELECT AVG(CLAMP(t, 0, 9)) FROM (SELECT id, SUM(smoker) AS t FROM visits GROUP BY id)",
+    "SELECT AVG(CLAMP(t, 0, 9)), SUM(CLAMP(u, 0, 20)) FROM (SELECT id, SUM(age > 30) OVER (PARTITION BY id) AS t, "
+    "COUNT(smoker) OVER (PARTITION BY id) AS u FROM visits)",
+    "SELECT COUNT(*), SUM(CLAMP(m, 0, 100)) FROM (SELECT * FROM visits a JOIN "
+    "(SELECT id, MAX(age) AS m FROM visits GROUP BY id) b USING (id))",
     "SELECT AVG(CLAMP(total, 0, 2000)) FROM (SELECT id, SUM(cost) AS total FROM visits GROUP BY id) AS t",
     "SELECT AVG(CLAMP(n, 0, 10)), COUNT(*) FROM (SELECT id, COUNT(*) AS n FROM visits GROUP BY id)",
     "SELECT region, AVG(CLAMP(n, 0, 10)) FROM (SELECT id, region, COUNT(*) AS n FROM visits GROUP BY id, "
@@ -300,6 +306,7 @@ JOINS = [
     "SELECT COUNT(*) FROM (SELECT age FROM (SELECT age, id FROM visits WHERE age > 20) WHERE age < 80) x",
 ]
 SHOWN = [
+    "SELECT r.* FROM (SELECT region, COUNT(*) AS n FROM visits GROUP BY region) r ORDER BY r.n + 1",
     "WITH s AS (SELECT region, COUNT(*) AS n FROM visits GROUP BY region) SELECT * FROM s WHERE n > 35 "
     "ORDER BY n DESC LIMIT 2",
     "SELECT region, n * 2 AS double FROM (SELECT region, COUNT(*) AS n FROM visits GROUP BY region) "

@@ -120,9 +120,22 @@ def _may_be_null(expression: Expression, relation: Relation) -> bool:
         if expression.function in ("divide", "quotient", "remainder"):
             divisor = expression.arguments[1]
             return any(below) or not (isinstance(divisor, Literal) and divisor.value)
-        if expression.function == "null_if":
+        if expression.function == "null_if" or _may_fail(expression, relation):
             return True
     return any(below)
+
+
+def _may_fail(expression: Call, relation: Relation) -> bool:
+    """Return whether a function may have no value at a number that is there: a root below 0, a logarithm at 0."""
+    if expression.function not in ("square_root", "logarithm", "power"):
+        return False
+    if expression.function == "power":
+        exponent = expression.arguments[1]
+        value = exponent.value if isinstance(exponent, Literal) else None
+        if isinstance(value, int | float) and value >= 0 and value == int(value):
+            return False
+    bounds = bounds_of(expression.arguments[0], relation)
+    return bounds is None or bounds[0] < 0 or (bounds[0] == 0 and expression.function != "square_root")
 
 
 def _by_structure(expression: Expression, relation: Relation) -> _Values | None:
@@ -310,18 +323,28 @@ def _restricted(name: str, values: _Values | None, relation: Filter) -> _Values 
     parts = condition.children() if is_and else (condition,)
     step(condition.size)
     mine = [part for whole in parts for part in _implied(name, whole) if names_in(part) == {name}]
-    if values is None:
-        listed = [options for options in (_listed(part, Name(name)) for part in mine) if options is not None]
-        values = listed[0] if listed else _between(name, relation)
+    if values is None or len(values) > _MOST_TRIED:
+        values = _narrowed(name, values, mine, relation)
     if values is None or not mine:
         return values
-    if len(values) > _MOST_TRIED:  # too many to try each: what bounds say is a superset, which is harmless
-        between = _between(name, relation)
-        return values if between is None or len(between) >= len(values) else between
-    for part in mine:
-        _evaluating(part, {name: values}, relation.columns)
     tests = [evaluator(part, relation.columns) for part in mine]
-    return tuple(value for value in values if all(is_met({name: value}) is True for is_met in tests))
+    tried = values if len(values) <= _MOST_TRIED else (None,)  # too many to try each: more groups are harmless
+    for part in mine:
+        _evaluating(part, {name: tried}, relation.columns)
+    left_out = {value for value in tried if not all(is_met({name: value}) is True for is_met in tests)}
+    return tuple(value for value in values if value not in left_out)
+
+
+def _narrowed(name: str, values: _Values | None, conditions: Sequence[Expression], relation: Filter) -> _Values | None:
+    """Return the values that conditions list, or those between the bounds that they set, if these are fewer."""
+    listed = [options for options in (_listed(part, Name(name)) for part in conditions) if options is not None]
+    fewer = listed[0] if listed else _between(name, relation)
+    if values is None or fewer is None:
+        return fewer if values is None else values
+    step(len(values) // 16)
+    known = {value: value for value in values}
+    found = tuple(known[value] for value in (*fewer, None) if value in known)
+    return found if len(found) < len(values) else values
 
 
 def _implied(name: str, condition: Expression) -> list[Expression]:

@@ -17,6 +17,7 @@ from dither.data import (
     Call,
     Case,
     Cast,
+    Column,
     CountOf,
     CountRows,
     DataSet,
@@ -36,10 +37,13 @@ from dither.data import (
     Scan,
     Smallest,
     Sum,
+    UnionAll,
     Window,
 )
-from dither.data.lengths import largest_text
+from dither.data.expressions import names_in
+from dither.data.lengths import LONGEST_TEXT, extent
 from dither.data.relations import rows_per_person
+from dither.publish.queries.work import once, step
 
 Interval = tuple[Fraction | float, Fraction | float]
 Find = Callable[[Expression], Interval | None]
@@ -147,9 +151,7 @@ def of_length(text: Expression, relation: Relation) -> Interval:
     """Return the bounds of a text's length: no more of a column is read than it declares."""
     if not _applied.get():
         return Fraction(0), math.inf
-    lengths = {name: _longest(name, relation) for name, kind in relation.columns.items() if kind is Kind.TEXT}
-    known = {name: length for name, length in lengths.items() if length is not None}
-    return Fraction(0), Fraction(largest_text(text, relation.columns, known))
+    return Fraction(0), Fraction(_longest_made(text, relation))
 
 
 def missing(expression: Expression, relation: Relation, find: Find) -> str | None:
@@ -175,13 +177,20 @@ def _grouping(relation: Relation) -> PerPerson | None:
 
 def _same_rows(relation: Relation, total: str, number: str) -> PerPerson | None:
     """Return a sum and a count over the same rows of a window, as measures of these rows; None if they are not that."""
-    found: dict[str, Window] = {}
+    found: dict[str, tuple[Window, int]] = {}
+    conditions = 0
     while isinstance(relation, Filter | Window):
         if isinstance(relation, Window):
-            found.setdefault(relation.name, relation)
+            found.setdefault(relation.name, (relation, conditions))
+        else:
+            conditions += 1
         relation = relation.relation
-    above, below = found.get(total), found.get(number)
-    if above is None or below is None or (above.function, below.function) != ("sum", "count"):
+    if total not in found or number not in found:
+        return None
+    (above, conditions), (below, others) = found[total], found[number]
+    if conditions != others:
+        return None  # rows that one of them reads were left out before the other
+    if (above.function, below.function) != ("sum", "count"):
         return None
     if _rows_of(above) != _rows_of(below) or above.value is None or below.value is None:
         return None
@@ -216,25 +225,57 @@ def _is_number_of(measure: Measure | None, value: Expression) -> bool:
         return False
     inner = value.value if isinstance(value, Grid) else value
     counted = measure.value
-    return counted in (inner, value) or (isinstance(counted, Case) and counted.otherwise == inner)
+    return counted in (inner, value) or (isinstance(counted, Case) and _is_clamped(counted, inner))
 
 
-def _longest(name: str, relation: Relation) -> int | None:
-    """Return the largest number of characters of a text column; None if it is not declared but made."""
+def _is_clamped(case: Case, value: Expression) -> bool:
+    """Return whether a CASE is NULL exactly where a value is: the value, or an end in place of what lies beyond it."""
+    return case.otherwise == value and all(
+        isinstance(end, Literal)
+        and end.value is not None
+        and condition in (Call("less", (value, end)), Call("more", (value, end)))
+        for condition, end in case.branches
+    )
+
+
+def _longest(name: str, relation: Relation) -> int:
+    """Return the largest number of characters of a text column: as declared, or of what it is made by."""
+    return once("length", name, relation, lambda: min(_longest_anew(name, relation), LONGEST_TEXT))
+
+
+def _longest_anew(name: str, relation: Relation) -> int:
+    step()
     if isinstance(relation, Scan):
-        column = relation.table.column(name)
-        if column.categories is not None:
-            return max((len(one) for one in column.categories if isinstance(one, str)), default=0)
-        return column.longest
+        return _longest_declared(relation.table.column(name))
     if isinstance(relation, JoinPersons):
         on_left = name in relation.left.columns
         return _longest(
             name if on_left else name.removeprefix(relation.prefix), relation.left if on_left else relation.right
         )
+    if isinstance(relation, UnionAll):
+        other = list(relation.right.columns)[list(relation.left.columns).index(name)]
+        return max(_longest(name, relation.left), _longest(other, relation.right))
     if isinstance(relation, JoinPublic) and name not in relation.relation.columns:
-        return relation.table.column(name.removeprefix(relation.prefix)).longest
-    if isinstance(relation, Project | PerPerson):
-        made = dict(relation.outputs if isinstance(relation, Project) else relation.keys).get(name)
-        return _longest(made.name, relation.relation) if isinstance(made, Name) else None
-    below = getattr(relation, "relation", None)
-    return _longest(name, below) if isinstance(below, Relation) and name in below.columns else None
+        return _longest_declared(relation.table.column(name.removeprefix(relation.prefix)))
+    below: Relation = getattr(relation, "relation")  # noqa: B009 - all the others stand over one relation
+    if isinstance(relation, Project):
+        return _longest_made(dict(relation.outputs)[name], below)
+    if isinstance(relation, PerPerson):
+        made = dict(relation.keys).get(name)
+        # Of measures only the smallest and the largest are texts.
+        return _longest_made(dict(relation.measures)[name].value if made is None else made, below)  # type: ignore[union-attr]
+    if isinstance(relation, Window) and name == relation.name and relation.value is not None:
+        return _longest_made(relation.value, below)
+    return _longest(name, below)
+
+
+def _longest_declared(column: Column) -> int:
+    if column.categories is None:
+        return column.longest
+    return max((len(one) for one in column.categories if isinstance(one, str)), default=0)
+
+
+def _longest_made(text: Expression, relation: Relation) -> int:
+    columns = relation.columns
+    lengths = {name: _longest(name, relation) for name in names_in(text) if columns[name] is Kind.TEXT}
+    return extent(text, columns, lengths).longest

@@ -191,7 +191,8 @@ class Scalars:
             self.refuse(node, "a text beside true or false", "write TRUE or FALSE")
         made = cast(value.expression.value, kind)
         if made is None:
-            rule = f"a {kind.value}" + {Kind.DATE: " YYYY-MM-DD", Kind.TIMESTAMP: " YYYY-MM-DD HH:MM:SS"}.get(kind, "")
+            form = {Kind.DATE: " YYYY-MM-DD", Kind.TIMESTAMP: " YYYY-MM-DD HH:MM:SS"}.get(kind, "")
+            rule = f"{'an' if kind is Kind.INTEGER else 'a'} {kind.value}{form}"
             raise InvalidParameter(f"value at {self.parsed.place(node)}", value.expression.value, rule)
         return Typed(Literal(made, kind), kind)
 

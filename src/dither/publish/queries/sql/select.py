@@ -262,10 +262,9 @@ class Outermost:
         )
 
     def _is_only_source(self, select: exp.Expression, inner: exp.Expression, known: Environment) -> bool:
-        clause: Any = select.args.get("from_") or select.args.get("from")
         if select.args.get("joins") or select.args.get("distinct") is not None:
             return False
-        source = clause.this
+        source = _source_of(select)
         if source.key == "subquery":
             source = source.this
         elif source.key == "table" and source.name.lower() in known:
@@ -282,7 +281,18 @@ class Outermost:
         if inner.limit is not None and any(select.args.get(part) for part in ("where", "order", "limit")):
             self.parsed.refuse(select, "WHERE, ORDER BY or LIMIT after a LIMIT", "put them into the inner query")
 
+        alias = _source_of(select).alias_or_name
+
+        def check_table(node: exp.Expression) -> None:
+            if node.args.get("db") or node.args.get("catalog"):
+                self.parsed.refuse(node, "a name of three parts has no meaning here", "write table.column")
+            table = str(node.args.get("table") or "")
+            if table and table.lower() != alias.lower():
+                rule = alias or "left out: the subquery has no name"
+                raise InvalidParameter(f"table at {self.parsed.place(node)}", table, rule)
+
         def column(node: exp.Column) -> Typed:
+            check_table(node)
             if node.name.lower() not in shown:
                 known = ", ".join(name for name, _ in inner.outputs)
                 raise InvalidParameter(f"column at {self.parsed.place(node)}", node.name, f"one of {known}")
@@ -290,8 +300,10 @@ class Outermost:
 
         scalars = Scalars(self.parsed, column, lambda node: None)
         first = select.expressions[0]
-        if len(select.expressions) == 1 and first.key == "star":
-            self.rows.only(first)
+        star = first.this if first.key == "column" else first
+        if len(select.expressions) == 1 and star.key == "star":
+            check_table(first)
+            self.rows.only(star)
             outputs = list(inner.outputs)
         else:
             outputs = self._outputs(select, scalars, None)
@@ -318,6 +330,12 @@ class Outermost:
             limit=self.limit(select) or inner.limit,
             key_values=inner.key_values,
         )
+
+
+def _source_of(select: exp.Expression) -> Any:
+    """Return what stands first in FROM, which versions of the parser keep under different names."""
+    clause: Any = select.args.get("from_") or select.args.get("from")
+    return clause.this
 
 
 class Measured:

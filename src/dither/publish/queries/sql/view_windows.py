@@ -142,8 +142,8 @@ def _named(parsed: Parsed, node: exp.Expression, named: Mapping[str, exp.Express
     if alias is not None:
         word = named.get(alias.name.lower())
         if word is None:
-            known = ", ".join(named) or "none"
-            raise InvalidParameter(f"window at {parsed.place(node)}", alias.name, f"one of {known}")
+            known = ", ".join(named) or "none is named"
+            raise InvalidParameter(f"window at {parsed.place(node)}", alias.name, f"one of WINDOW: {known}")
         given = {part: given[part] or word.args.get(part) for part in given}
     return given
 
