@@ -72,9 +72,13 @@ faults: $(VENV)/.installed  ## kill what holds a ledger, streams, conversations 
 	$(BIN)/python -m tools.faults.streams
 	$(BIN)/python -m tools.faults.conversations
 	$(BIN)/python -m tools.faults.service
-	$(BIN)/python -m tools.faults.service --workers 4 --clients 200 --each 4
+	$(BIN)/python -m tools.faults.service --workers 4 --clients 200
+	$(BIN)/python -m tools.faults.service --workers 4 --clients 200 --postgres
 	$(BIN)/python -m tools.faults.service --workers 4 --one-key 12
-	$(BIN)/python -m tools.faults.service --workers 2 --stop --kills 4
+	$(BIN)/python -m tools.faults.service --workers 2 --how stop --kills 4
+	$(BIN)/python -m tools.faults.service --workers 2 --how disk
+	$(BIN)/python -m tools.faults.service --workers 2 --how restart
+	$(BIN)/python -m tools.faults.service --workers 2 --how clock --kills 14
 
 security: $(VENV)/.installed  ## attack a service: tokens, bodies, neighbours, slow clients, time; within 45 minutes
 	$(BIN)/python -m tools.security

@@ -18,7 +18,7 @@ import dither
 from dither.pages.charts import Line, line_chart
 from dither.pages.frame import Axis, Chart
 from dither.publish.queries.pictures import picture
-from tools import place_pictures, question_pictures, report_pictures, stream_pictures
+from tools import map_pictures, place_pictures, question_pictures, report_pictures, stream_pictures
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PICTURES = DOCS / "pictures"
@@ -226,7 +226,7 @@ def _more_than(degrees: Any) -> tuple[list[float], list[float]]:
 def main() -> int:
     """Write every picture."""
     PICTURES.mkdir(exist_ok=True)
-    rooms = (question_pictures, report_pictures, place_pictures, stream_pictures)
+    rooms = (question_pictures, report_pictures, place_pictures, map_pictures, stream_pictures)
     drawn = [room.pictures for room in rooms]
     for part in (tutorial, limits, epsilons, graphs, counters, series, disguises, *drawn):
         for name, chart in part():

@@ -64,7 +64,10 @@ ROOMS = (
     "dither.data.place_tables",
     "dither.data.graph_relations",
     "dither.data.places.box",
+    "dither.data.places.extent",
+    "dither.data.places.region_map",
     "dither.data.places.projection",
+    "dither.data.places.trips",
 )
 #: Modules that carry no step of a proof and are handed neither data nor releases: how things are declared and written.
 PLUMBING: Mapping[str, str] = MappingProxyType(
@@ -75,6 +78,7 @@ PLUMBING: Mapping[str, str] = MappingProxyType(
         "dither.mechanisms.core.public": "a read-only array of public parameters",
         "dither.lift.over_data": "an abstract class: what a mechanism on a data set is",
         "dither.lift.source": "an abstract class: what a source is, without a line that runs on data",
+        "dither.lift.planned_size": "refusals by public sizes, for those who plan for others",
         "dither.publish.queries.examples": "small queries for checks; no release reads it",
         "dither.publish.graphs.examples": "small graphs for checks; no release reads it",
     }

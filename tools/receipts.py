@@ -7,26 +7,32 @@ was seen has changed, must be found by a witness. A proof among a million entrie
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
+import itertools
 import json
+import multiprocessing
 import os
 import secrets
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+from unittest import mock
 
 from dither.curator.folder import Curator
-from dither.curator.keys import SigningKey
-from dither.curator.receipts import Log, PublicKey, read_receipt, receipt_text, tree, verify_receipt
+from dither.curator.keys import SigningKey, is_signed
+from dither.curator.receipts import Log, PublicKey, checkpoint, read_receipt, receipt_text, tree, verify_receipt
 from dither.curator.receipts.checkpoint import Checkpoint
 from dither.errors import InvalidParameter
 from dither.service.witness import compared
-from tools.faults.service import COUNT, EACH, made
+from tools.faults.served import COUNT, EACH, made
 
 ORIGIN: Final = "dither/tried"
 
@@ -39,41 +45,69 @@ class Tally:
     passed: list[str] = field(default_factory=list)
 
 
-def flips(receipts: int, each: int | None) -> Tally:
+def flips(receipts: int, each: int | None, processes: int = 1, *, says: bool = False) -> Tally:
     """Change bits of receipts, each alone.
 
     Args:
         receipts: how many.
         each: how many bits of each, drawn at random; None for every bit.
+        processes: how many work at once.
+        says: whether to print how far it has come.
 
     """
     tally = Tally()
+    texts, key = _receipts(receipts)
+    tasks = (texts, itertools.repeat(str(key)), itertools.repeat(each))
+    with _mapped(processes) as mapped:
+        for done, (tried, passed) in enumerate(mapped(_flip, *tasks), 1):
+            tally.tried += tried
+            tally.passed += passed
+            if says and done % 50 == 0:
+                print(f"  {done} receipts, {tally.tried} bits, {len(tally.passed)} not found", flush=True)
+    return tally
+
+
+def _receipts(count: int) -> tuple[list[bytes], PublicKey]:
+    """Return receipts of a new ledger, and its key."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         made(folder, "50")
         with Curator.open(folder / "home", anchors=folder / "anchors") as curator:
             with curator.session("clinic", analyst="ana") as session:
-                for number in range(receipts):
+                for number in range(count):
                     session.sql(COUNT, epsilon=EACH, key=str(number))
             log = Log(curator.ledger, curator.folder)
             answers = [entry.number for entry in curator.ledger.entries() if entry.kind == "answer"]
-            for number in answers:
-                _flip(receipt_text(log.receipt(number)).encode(), log.public_key, each, tally)
-    return tally
+            return [receipt_text(log.receipt(number)).encode() for number in answers], log.public_key
 
 
-def _flip(content: bytes, key: PublicKey, each: int | None, tally: Tally) -> None:
-    verify_receipt(read_receipt(content.decode()), key)
-    bits = 8 * len(content)
-    for bit in range(bits) if each is None else {secrets.randbelow(bits) for _ in range(each)}:
-        changed = bytearray(content)
-        changed[bit // 8] ^= 1 << bit % 8
-        tally.tried += 1
-        try:
-            verify_receipt(read_receipt(changed.decode("utf-8", "replace")), key)
-        except InvalidParameter:
-            continue
-        tally.passed.append(f"bit {bit} of {bytes(changed[max(0, bit // 8 - 20) : bit // 8 + 20])!r}")
+@contextmanager
+def _mapped(processes: int) -> Iterator[Any]:
+    """Give a ``map`` that works in this process, or in several at once."""
+    if processes == 1:
+        yield map
+        return
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        yield pool.map
+
+
+def _flip(content: bytes, key: str, each: int | None) -> tuple[int, list[str]]:
+    """Change bits of one receipt; return how many, and those with which it still proves something."""
+    public = PublicKey.read(key)
+    # Nearly all changes leave the signed head as it was: the same question about the same bytes is decided once.
+    with mock.patch.object(checkpoint, "is_signed", functools.lru_cache(1024)(is_signed)):
+        verify_receipt(read_receipt(content.decode()), public)
+        bits, passed = 8 * len(content), []
+        chosen = range(bits) if each is None else {secrets.randbelow(bits) for _ in range(each)}
+        for bit in chosen:
+            changed = bytearray(content)
+            changed[bit // 8] ^= 1 << bit % 8
+            try:
+                verify_receipt(read_receipt(changed.decode("utf-8", "replace")), public)
+            except InvalidParameter:
+                continue
+            passed.append(f"bit {bit} of {bytes(changed[max(0, bit // 8 - 20) : bit // 8 + 20])!r}")
+        return len(chosen), passed
 
 
 class Tree:
@@ -160,8 +194,10 @@ def main() -> None:
     parser.add_argument("--bits", type=int, default=None, help="of each, at random; every one unless said")
     parser.add_argument("--ledgers", type=int, default=1000, help="how many stale ones, and how many forked ones")
     parser.add_argument("--entries", type=int, default=1_000_000, help="among which proofs are made")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="how many change receipts at once")
     asked = parser.parse_args()
-    changed, shown = flips(asked.receipts, asked.bits), ledgers(asked.ledgers)
+    changed = flips(asked.receipts, asked.bits, asked.processes, says=True)
+    shown = ledgers(asked.ledgers)
     with tempfile.TemporaryDirectory() as name:
         median, late, most = proofs(asked.entries, Path(name))
     print(f"{changed.tried} bits of {asked.receipts} receipts: {len(changed.passed)} not found")

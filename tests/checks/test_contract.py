@@ -8,7 +8,7 @@ from dither.checks import checks
 from dither.mechanisms import find, registered
 
 #: No class has more examples: what is declared of chance below holds for all of them together.
-MOST_EXAMPLES = 28
+MOST_EXAMPLES = 30
 
 
 # Three confidences an example, 1e-10 each; and 1e-10 for the laws of all that is enlarged.

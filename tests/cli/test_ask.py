@@ -74,6 +74,13 @@ def test_distances_are_asked_as_counts_are(home: Path, tmp_path: Path, monkeypat
     assert [one["count"] for one in found] == [sum(range(100))] * 2
 
 
+def test_whoever_opens_one_is_told_which_rows_count(home: Path) -> None:
+    """Before anything is paid for, from the schema alone; programs that read JSON are told nothing beside it."""
+    words = ["ask", "clinic", "wards", "--columns", "ward", "--epsilon", "1", "--quote", "--home", str(home)]
+    assert "a row counts only if it has a declared value in each of ward;" in RUNNER.invoke(app, words).stderr
+    assert RUNNER.invoke(app, [*words, "--json"]).stderr == ""
+
+
 def test_what_cannot_be_done_is_said(home: Path) -> None:
     for words in (
         ("clinic", "nothing", "age > 3"),

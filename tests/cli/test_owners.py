@@ -164,7 +164,7 @@ def test_the_wizard_asks_and_registers(home: Path) -> None:
         "Patient_No", "2",  # whose, rows
         "y",  # kind of Patient_No: text, from the data
         "", "y", "yes, no",  # smoker: Enter is not enough, then y; categories typed
-        "real", "0, 500",  # cost: declared real although cells are lost
+        "real", "date", "real", "0, 500",  # cost: declared real although cells are lost, and asked for twice
         "", "y",  # region: text from the name, categories from the data
         "", "2020-01-01, 2029-12-31",  # visit date: from the name; round bounds in place of the data's
         "y", "", "100, 220",  # Größe: integer from the data; bounds from the data are not taken by Enter
@@ -176,6 +176,7 @@ def test_the_wizard_asks_and_registers(home: Path) -> None:
     for words in (
         "questions are open", "(from the name)", "(from the data)", "kept nowhere", "'1.234,5' is not a real",
         "rows a person", "0 of 4 cells are kept", "clinic: epsilon = 1.5",
+        "no cell would be kept", "or real again if that is meant",
     ):  # fmt: skip
         assert words in shown
     schema = load_schema(home / "clinic.yaml")

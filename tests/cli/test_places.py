@@ -87,23 +87,46 @@ def test_a_town_is_mapped_and_walked(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [area["properties"]["cells"] for area in filled["features"]] == [20, 70]
     run("places", "town", "heatmap", *halves, "-o", "halves.csv")
     assert Path("halves.csv").read_text().splitlines()[1].startswith("south,20,")
+    run("places", "town", "heatmap", *halves, "-o", "halves.html")
+    assert "<path" in Path("halves.html").read_text()
+    counted = ("places", "town", "regions", "--epsilon", "10000", "--regions", "halves.geojson")
+    assert "would cost epsilon = 10000" in run(*counted, "--quote")
+    run(*counted, "-o", "counted.csv")
+    lines = [line.split(",") for line in Path("counted.csv").read_text().splitlines()[1:]]
+    assert [(line[0], round(float(line[1]))) for line in lines] == [("south", 80), ("north", 80)]
+    run(*counted, "-o", "counted.svg")
+    stops = ("places", "town", "stops", "--epsilon", "10000", "--count", "4")
+    assert "would cost epsilon = 10000" in run(*stops, "--quote")
+    run(*stops, "-o", "stops.geojson")
+    points = json.loads(Path("stops.geojson").read_text())["features"]
+    assert len(points) == 4
+    assert all(abs(point["geometry"]["coordinates"][0] - 13.025) < 0.002 for point in points)
+    run(*stops, "-o", "stops.html")
     run("places", "town", "synthesize", *exactly, "-o", "trips.csv")
     assert len(Path("trips.csv").read_text().splitlines()) == 161
     refusals = (
-        (["nowhere"], "one of heatmap, contour, flows, synthesize"),
+        (["nowhere"], "one of heatmap, contour, regions, flows, stops, synthesize"),
         (["contour"], "levels must be given"),
         (["flows"], "rows are trips"),
         (["heatmap", "--levels", "0"], "above 0"),
         (["heatmap", "--levels", "a"], "separated by commas"),
         (["heatmap", "--grid", "9y"], "such as 64x48"),
         (["heatmap", "--length", "3"], "left out for heatmap"),
+        (["heatmap", "--times", "24"], "left out for heatmap"),
+        (["synthesize", "--times", "24"], "bounds in the schema"),
         (["heatmap", "--cell", "1"], "cell must be larger"),
+        (["heatmap", "--count", "3"], "left out for heatmap"),
+        (["stops", "--grid", "3"], "left out for stops"),
+        (["stops", "--count", "0"], "n_clusters"),
         (["synthesize", "--cell", "3"], "left out for synthesize"),
         (["synthesize", "--levels", "3"], "left out for synthesize"),
         (["heatmap", "-o", "map.tif"], "ending in"),
         (["heatmap", "--regions", "none.geojson"], "can be read"),
         (["heatmap", "--regions", "town.yaml"], "GeoJSON"),
-        (["heatmap", "--regions", "halves.geojson", "-o", "other.html"], "with regions"),
+        (["regions"], "a GeoJSON file of areas"),
+        (["regions", "--regions", "halves.geojson", "--named", "title"], "property 'title'"),
+        (["regions", "--regions", "halves.geojson", "--within", "title"], "but for flows"),
+        (["heatmap", "--within", "title"], "no areas are given"),
         (["heatmap", "--regions", "halves.geojson", "--levels", "3"], "where regions are given"),
         (["synthesize", "--regions", "halves.geojson"], "left out for synthesize"),
     )
@@ -111,3 +134,48 @@ def test_a_town_is_mapped_and_walked(tmp_path: Path, monkeypatch: pytest.MonkeyP
         done = CliRunner().invoke(app, ["--home", "home", "places", "town", *words, "--epsilon", "1"])
         assert done.exit_code != 0
         assert said in str(done.exception), words
+
+
+RIDES = """
+dataset: rides
+unit: row
+tables:
+  rides:
+    source: rides.csv
+    places: {zones: [start, end]}
+    columns: {start: {kind: integer, bounds: [1, 3]}, end: {kind: integer, bounds: [1, 3]}}
+  moves:
+    source: moves.csv
+    places: {at: [lat, lon], to: [to_lat, to_lon], box: [52.0, 13.0, 52.1, 13.1]}
+    columns: {lat: real, lon: real, to_lat: real, to_lon: real}
+"""
+
+
+def test_flows_between_areas_and_zones_of_regions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rides.csv").write_text("start,end\n" + "1,3\n" * 40 + "2,1\n" * 9)
+    Path("moves.csv").write_text("lat,lon,to_lat,to_lon\n" + "52.01,13.05,52.05,13.05\n" * 30)
+    Path("rides.yaml").write_text(RIDES)
+    Path("halves.geojson").write_text(json.dumps(HALVES))
+    Path("zones.csv").write_text("1,west\n2,west\n3,east\n")
+    CliRunner().invoke(app, ["init", "home"])
+    CliRunner().invoke(app, ["--home", "home", "add", "rides.yaml", "--budget", "1000000"], catch_exceptions=False)
+
+    def flows(*words: str) -> Any:
+        return CliRunner().invoke(app, ["--home", "home", "places", "rides", "flows", "--epsilon", "10000", *words])
+
+    done = flows("--table", "moves", "--regions", "halves.geojson", "-o", "flows.geojson", "--json")
+    assert done.exit_code == 0, done.output
+    (line,) = json.loads(Path("flows.geojson").read_text())["features"]
+    assert round(line["properties"]["count"]) == 30
+    assert flows("--table", "moves", "--regions", "halves.geojson", "-o", "flows.html").exit_code == 0
+    done = flows("--table", "rides", "--regions", "zones.csv", "-o", "flows.csv")
+    assert done.exit_code == 0, done.output
+    counts = [float(line.split(",")[2]) for line in Path("flows.csv").read_text().splitlines()[1:]]
+    assert sum(counts) == pytest.approx(49)
+    for file, text in (("zones.csv", "1,west\n1,east\n"), ("zones.csv", "1,a,b\n"), ("none.csv", None)):
+        if text is not None:
+            Path(file).write_text(text)
+        assert "a zone and its region in each line" in str(flows("--table", "rides", "--regions", file).exception)
+    Path("zones.csv").write_text("1,west\n")
+    assert "without 2" in str(flows("--table", "rides", "--regions", "zones.csv").exception)

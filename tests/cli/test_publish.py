@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,41 @@ def test_a_count_is_quoted_at_most_and_charged_what_it_lost(home: Path) -> None:
     assert abs(told["rows"][0][0] - 300) < 50
     assert told["loss"]["epsilon"] == "1/2"
     assert record("publish", "count", "shop", "sales", "city", "--levels", "2", "--epsilon", "1")["columns"]
+
+
+def test_a_quote_says_how_far_counts_may_be_off(home: Path) -> None:
+    """Three rows a person at epsilon 1: either cell is off by more than b with probability 2 a^(b + 1) / (1 + a)."""
+    words = ("publish", "histogram", "shop", "sales", "city", "--method", "identity", "--epsilon", "1")
+    said = record(*words, "--quote")["error"]
+    assert said.startswith("the largest absolute error of any entry before negative counts are evened out")
+    assert "limits on one person" in said
+    falls = math.exp(-1 / 3)
+    wanted = next(b for b in range(100) if 2 * falls ** (b + 1) / (1 + falls) <= 0.05 / 2)
+    assert f"is at most {wanted} with probability 0.95" in said
+    assert said in run(*words, "--quote")
+    assert "chosen for" in run("publish", "histogram", "shop", "sales", "city", "--epsilon", "1", "--quote")
+    for verb, columns in (("workload", ["items"]), ("marginals", ["city,items"]), ("count", [])):
+        assert record("publish", verb, "shop", "sales", *columns, "--epsilon", "1", "--quote")["error"]
+
+
+def test_a_quote_says_why_it_knows_no_error(home: Path) -> None:
+    words = ("publish", "histogram", "shop", "sales", "items", "--method", "uniform", "--epsilon", "1", "--quote")
+    said = record(*words)["error"]
+    assert said.startswith("not known before: ")
+    assert said in run(*words)
+
+
+def test_a_repeat_says_that_it_is_free(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("dither.cli.ask.note", said.append)
+    words = ("publish", "histogram", "shop", "sales", "city", "--epsilon", "1", "--key", "mine")
+    first = record(*words)
+    assert said == ["key mine"]
+    assert record(*words) == first
+    assert len(said) == 3
+    assert re.fullmatch(
+        r"this is the answer that key mine was charged for before \(entry \d+\): nothing more is charged", said[2]
+    )
 
 
 def test_a_workload_and_marginals(home: Path) -> None:

@@ -143,6 +143,13 @@ def test_a_served_folder_is_asked_from_elsewhere_and_stops_when_told(
         first = run("sql", "clinic", COUNT, "--epsilon", "1", *server)
         assert first == run("sql", "clinic", COUNT, "--epsilon", "1", *server)
         assert "would cost" in run("publish", "histogram", "clinic", "ward", "--epsilon", "1", "--quote", *server)
+        # A service has a key of its own for what is asked: the same command gives further rows of one model, free.
+        made = ("synthesize", "clinic", "--columns", "ward", "--method", "independent", "--epsilon", "1", *server)
+        assert "cost nothing: the same command with --rows N" in run(*made, "-o", "made.csv")
+        run(*made, "-o", "more.csv", "--rows", "7")
+        assert len(Path("more.csv").read_text().splitlines()) == 8
+        asked = json.loads(run("datasets", "history", "clinic", *server, "--json"))
+        assert sum("synthetic" in one["what"] for one in asked) == 1
         assert "first visit" in run("witness", told["address"], "--keep", "ledger.note")
         assert "nothing was rewritten" in run("witness", told["address"], "--keep", "ledger.note")
     finally:

@@ -64,12 +64,18 @@ def test_a_damaged_book_reports_nothing(tmp_path: Path, text: str) -> None:
     assert book.read_text() == text
 
 
-@pytest.mark.parametrize("field", ["spent", "reports", "box", "limit"])
-def test_a_changed_book_reports_nothing(tmp_path: Path, field: str) -> None:
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("spent", -1), ("reports", -1), ("reports", True), ("box", -1), ("limit", -1), ("last", -1), ("last", [1])),
+        *(("last", [math.nan, 2]), ("last", [math.inf, 2]), ("last", [10**400, 2]), ("spent", "1e999999999")),
+    ],
+)
+def test_a_changed_book_reports_nothing(tmp_path: Path, field: str, value: object) -> None:
     book = tmp_path / "phone.json"
     report_location(48.5, 2.5, epsilon="0.01", book=book, box=_BOX)
     record = json.loads(book.read_text())
-    book.write_text(json.dumps({**record, field: -1}))
+    book.write_text(json.dumps({**record, field: value}))
     with pytest.raises(InvalidParameter):
         report_location(48.5, 2.5, epsilon="0.01", book=book)
 
@@ -152,3 +158,7 @@ def test_somebody_at_a_screen_is_told_that_a_place_is_outside(tmp_path: Path, mo
     for place in (["48.5", "2.5"], ["2.5", "48.5"]):
         assert CliRunner().invoke(app, ["report-location", *place, *words]).exit_code == 0
     assert [text for text in told if "outside of the box" in text] == [told[-2]]
+    assert "swapped" in told[-2]
+    assert CliRunner().invoke(app, ["report-location", "50", "2.5", *words]).exit_code == 0
+    assert "outside of the box" in told[-2]
+    assert "swapped" not in told[-2]

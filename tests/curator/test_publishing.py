@@ -57,9 +57,10 @@ def test_a_retry_costs_nothing_and_another_request_is_refused(session: Session) 
 
 
 def test_a_method_that_looks_says_why_it_has_no_intervals(session: Session) -> None:
-    result = session.histogram("visits", "waited", 16, epsilon=1, method="dawa")
+    result = session.histogram("visits", "waited", 16, epsilon=1, method="most-likely")
     assert result.interval("count")[0] == (None, None)
     assert any(note.startswith("no intervals") for note in result.notes)
+    assert None not in session.histogram("visits", "waited", 16, epsilon=1, method="dawa").interval("count")[0]
 
 
 def test_a_workload_is_answered_at_once(session: Session) -> None:

@@ -88,6 +88,13 @@ def test_a_receipt_says_what_was_debited_and_for_what(receipt: tuple[Curator, Lo
     )
     assert str(found.loss) == "epsilon = 0.25"
     assert "people" in found.unit
+    assert found.edition == 1
+    curator.ledger.begin_edition("clinic")
+    with curator.session("clinic", analyst="ana") as session:
+        session.sql(COUNT, epsilon="1/4", key="third")
+    (later,) = curator.ledger.find_answers("third")
+    assert verify_receipt(log.receipt(later.entry), log.public_key).edition == 2
+    assert curator.ledger.verify().is_intact
     with pytest.raises(InvalidParameter, match="answer"):
         verify_receipt(made, log.public_key, answer + b" ")
     for number in (1, 2, 10**6):

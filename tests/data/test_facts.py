@@ -15,7 +15,8 @@ from dither.data.expressions import Kind
 from dither.data.facts import FROM_DATA, FROM_NAME, FROM_TYPE, Facts, round_range
 from dither.data.files import schema_from
 from dither.data.importing.conversion import convert
-from dither.data.importing.fit import fit_of, why_lost
+from dither.data.importing.fit import PlaceFit, fit_of, why_lost
+from dither.data.place_tables import Places
 from dither.data.schema import Column, Table
 from dither.errors import EngineUnavailable
 
@@ -63,6 +64,24 @@ def test_values_outside_bounds_and_categories_are_counted(tmp_path: Path) -> Non
     assert not fit.is_whole
 
 
+def test_positions_outside_the_box_are_counted_and_those_that_are_swapped(tmp_path: Path) -> None:
+    """Every pair of some coordinates, in two files: as the rule of the box says, written down once more."""
+    ends = ["", "x", "0", "1", "2", "3", "9", "10", "11", "12", "89"]
+    rows = list(itertools.product(ends, ends))
+    for part, name in ((rows[::2], "one.csv"), (rows[1::2], "two.csv")):
+        (tmp_path / name).write_text("\n".join(["lat,lon", *(f"{lat},{lon}" for lat, lon in part), ""]))
+    columns = (Column("lat", Kind.REAL), Column("lon", Kind.REAL))
+    known = [(float(lat), float(lon)) for lat, lon in rows if {lat, lon}.isdisjoint(["", "x"])]
+    for coordinates, unknown in (("degrees", 1), ("metres", 0)):
+        places = Places(("lat", "lon"), box=(1.0, 10.0, 3.0, 12.0), coordinates=coordinates)
+        table = Table("t", columns, source=str(tmp_path / "*.csv"), places=places)
+        found = fit_of(table, [str(tmp_path / name) for name in ("one.csv", "two.csv")])
+        outside = [(lat, lon) for lat, lon in known if not (1 <= lat <= 3 and 10 <= lon <= 12)]
+        swapped = [(lat, lon) for lat, lon in outside if 1 <= lon <= 3 and 10 <= lat <= 12]
+        assert found.places == (PlaceFit(("lat", "lon"), len(outside) - unknown, len(swapped), unknown),)
+        assert not found.is_whole
+
+
 def test_facts_of_parquet_come_from_its_types(tmp_path: Path) -> None:
     file = tmp_path / "v.parquet"
     with duckdb.connect() as connection:
@@ -101,6 +120,17 @@ def test_facts_of_parquet_come_from_its_types(tmp_path: Path) -> None:
         ("region", ("", ""), Kind.TEXT, FROM_NAME, ""),
         ("age", ("", ""), Kind.INTEGER, FROM_NAME, ""),
         ("education-num", ("3", "12"), Kind.INTEGER, FROM_DATA, ""),
+        # Codes, cells that stand for nothing, and days in another order: texts, and the owner is told why.
+        ("code", ("01067", "10115"), Kind.TEXT, FROM_DATA, "'01067' begin with a 0 that numbers lose"),
+        ("region", ("01067", "10115"), Kind.TEXT, FROM_NAME, "'01067' begin with a 0 that numbers lose"),
+        ("code", ("0", "10115"), Kind.INTEGER, FROM_DATA, ""),
+        ("code", ("0.5", "10115"), Kind.REAL, FROM_DATA, ""),
+        ("age", ("05", "11"), Kind.INTEGER, FROM_NAME, ""),
+        ("code", ("1", "2", "3", "4", "n/a"), Kind.TEXT, FROM_DATA, "4 of 5 cells could be an integer; 'n/a'"),
+        ("code", ("1", "2", "n/a", "n/a"), Kind.TEXT, FROM_DATA, ""),
+        ("seen", ("31.12.2024", "01.01.25"), Kind.TEXT, FROM_DATA, "'01.01.25' is not a date: days are written as"),
+        ("seen", ("2024-12-31T10:00:00Z",), Kind.TEXT, FROM_DATA, "in UTC and without a zone"),
+        ("seen", ("31.12.2024 10:00",), Kind.TEXT, FROM_DATA, "moments are written as 2024-12-31 23:59:59"),
     ],
 )
 def test_what_the_cells_are_counts_more_than_a_name(
@@ -239,3 +269,7 @@ def test_reasons_say_what_would_help() -> None:
     assert "categories" in why_lost(Kind.BOOLEAN, "yes")
     assert "point" in why_lost(Kind.REAL, "1.234,5")
     assert "2024-12-31" in why_lost(Kind.DATE, "31.12.2024")
+    for kind in set(Kind) - {Kind.TEXT}:
+        assert "NULL is right if it stands for nothing" in why_lost(kind, " N/A ")
+    for zone in ("Z", "+01:00", " UTC", "-0530"):
+        assert "without a zone" in why_lost(Kind.TIMESTAMP, f"2024-12-31T10:00:00{zone}")

@@ -29,6 +29,7 @@ from dither.disguise import (
 )
 from dither.disguise.dates import LocalDates, day_of, is_local, standard
 from dither.disguise.odd import identifiers_left, left_in, odd_columns
+from dither.disguise.reading import hints
 from dither.disguise.table import Column, Table
 from dither.errors import InvalidParameter
 
@@ -74,6 +75,13 @@ def test_words_that_stand_for_nothing_leave_numbers() -> None:
     assert read["note"].cells() == table["note"].cells()
     assert said == ("age: 2 cells are read as missing.", "null: no cell is 'none'.")
     assert Reading(dates="day-first").told(table)[1] == ("dates: no column has dates such as 03/04/2021.",)
+
+
+def test_years_of_two_digits_are_told_and_never_guessed() -> None:
+    table = Table.of({"seen": ["03.04.21", "20.02.21", None], "other": ["1.2.3", "03.04.21", "x"]})
+    assert Reading(dates="day-first").of(table)["seen"].cells() == table["seen"].cells()
+    (said,) = hints(table, table.names)
+    assert said.startswith("seen looks like dates with years of two digits, such as '03.04.21'")
 
 
 def test_classes_of_dates_are_spans_of_days() -> None:

@@ -52,7 +52,7 @@ def test_files_keep_codes_as_they_are(tmp_path: Path, ending: str) -> None:
         ("twice.csv", "a,a\n1,2\n", "different name"),
         ("empty.csv", "", "different name"),
         ("some.txt", "a\n", "ending in .csv"),
-        ("latin.csv", "a\nZ\udcfcrich\n", "UTF-8"),
+        ("latin.csv", "a\nZ\udcfcrich\n", "save it so"),
         ("some.parquet", "no Parquet", "Parquet file"),
     ],
 )

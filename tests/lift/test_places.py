@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 from dither.data import Aggregated, Column, Kind, Table, wire
+from dither.data.columns import ColumnRows
 from dither.data.engines.duckdb import DuckDBEngine
+from dither.data.places.trips import Trips
 from dither.data.reference import ReferenceEngine
 from dither.data.schema import DataSet, Owner, person_unit
 from dither.errors import InvalidParameter
@@ -74,8 +76,8 @@ def test_positions_are_counted_where_a_slow_reading_has_them(outside: str, tmp_p
         assert cells.read(engine).ravel().tolist() == wanted.tolist()
 
 
-def as_sets(rows: np.ndarray) -> list[tuple[int, ...]]:
-    return sorted(tuple(row[row >= 0].tolist()) for row in rows)
+def as_sets(trips: Trips) -> list[tuple[int, ...]]:
+    return sorted(tuple(row[row >= 0].tolist()) for row in trips.rows(9))
 
 
 def test_journeys_are_in_the_order_of_time(tmp_path: Path) -> None:
@@ -115,7 +117,7 @@ def test_a_point_without_a_time_is_on_no_journey() -> None:
     dataset = journey_data(person_unit("who"))
     rows = [point(1, "t", None, 50.5, 10.5), point(1, "t", 2.0, 51.5, 11.5), point(2, "t", None, 50.5, 10.5)]
     found = Journeys(dataset, "points", (3, 3)).read(ReferenceEngine(dataset, {"points": rows}))
-    assert [[cell for cell in row if cell >= 0] for row in found.tolist()] == [[4]]
+    assert [[cell for cell in row if cell >= 0] for row in found.rows(4).tolist()] == [[4]]
 
 
 @pytest.mark.parametrize("replaced", [False, True])
@@ -124,11 +126,11 @@ def test_a_person_has_few_journeys_and_engines_agree_on_how_many(replaced: bool,
     source = Journeys(dataset, "points", (3, 3))
     long = [point(7, f"trip {trip}", step, 50.5 + step % 3, 11.5) for trip in range(5) for step in range(20)]
     found = source.read(ReferenceEngine(dataset, {"points": long}))
-    assert found.shape == (2, 4)
-    assert (found >= 0).all()
+    assert np.diff(found.starts, append=found.cells.size).tolist() == [4, 4]
+    assert (found.cells >= 0).all()
     written(long, tmp_path)
     with DuckDBEngine(dataset, folder=tmp_path) as engine:
-        assert source.read(engine).shape == (2, 4)
+        assert source.read(engine).rows(9).shape == (2, 9)
     assert source.moves() == {RECORDS: Fraction(4 if replaced else 2)}
 
 
@@ -147,8 +149,20 @@ def test_odd_answers_of_an_engine_are_left_out() -> None:
         (None, None, None, None),
     ]
     answer = Aggregated(tuple(keys), tuple((1,) for _ in keys))
-    assert as_sets(source.rows_of(answer)) == [(4, 5, 3)]
-    assert source.rows_of(Aggregated((), ())).shape == (0, 4)
+    assert as_sets(source.trips_of(answer)) == [(4, 5, 3)]
+    assert source.trips_of(Aggregated((), ())).starts.size == 0
+
+
+def test_a_column_of_times_that_an_engine_leaves_out_is_all_null() -> None:
+    dataset = journey_data(person_unit("who"))
+    (table,) = dataset.tables
+    columns = tuple(replace(one, lower=0.0, upper=10.0) if one.name == "when" else one for one in table.columns)
+    source = Journeys(replace(dataset, tables=(replace(table, columns=columns),)), "points", (3, 3), times=5)
+    keys = ColumnRows([np.array([1, 1]), ["a", "b"], None, np.array([3, 4])], 2)
+    found = source.trips_of(Aggregated(keys, ColumnRows([np.ones(2, dtype=np.int64)], 2)))
+    assert as_sets(found) == [(3,), (4,)]
+    assert found.began is not None
+    assert found.began.tolist() == [-1, -1]
 
 
 def test_journeys_of_an_owner_are_refused() -> None:
@@ -173,3 +187,49 @@ def test_tables_and_grids_that_do_not_fit_are_refused() -> None:
         Journeys(dataset, "points", (3,))
     with pytest.raises(InvalidParameter, match="table"):
         Journeys(dataset, "lines", (3, 3))
+
+
+def test_memory_follows_the_points_and_not_the_limits() -> None:
+    """A schema may allow each of many trips 4,096 points: what is held are the points there are."""
+    dataset = journey_data(person_unit("who"))
+    (table,) = dataset.tables
+    wide = replace(table, places=replace(table.places, points=4096))
+    source = Journeys(replace(dataset, tables=(wide,), rows=8192), "points", (3, 3))
+    rows = [point(person, "t", step, 50.5 + step, 10.5) for person in range(50) for step in range(2)]
+    found = source.read(ReferenceEngine(source.dataset, {"points": rows}))
+    assert found.cells.size == 100
+    assert found.rows(4).tolist() == [[0, 3, -1, -1]] * 50
+
+
+def test_times_of_a_journey_are_those_of_its_first_point(tmp_path: Path) -> None:
+    """Out of order, at one moment, missing: the engine and the reference agree, and a trip of one cell begins, too."""
+    dataset = journey_data(person_unit("who"))
+    (table,) = dataset.tables
+    columns = tuple(replace(one, lower=0.0, upper=10.0) if one.name == "when" else one for one in table.columns)
+    dataset = replace(dataset, tables=(replace(table, columns=columns),))
+    source = Journeys(dataset, "points", (3, 3), times=5)
+    rows = [
+        *(point(1, "a", when, 50.5 + step, 10.5) for step, when in enumerate((9.0, 5.0, 3.0))),
+        *(point(2, "a", 7.0, 50.5 + step, 10.5) for step in range(2)),
+        point(3, "a", 11.0, 50.5, 10.5),
+        point(3, "b", 10.0, 50.5, 10.5),
+        point(4, "a", None, 50.5, 10.5),
+    ]
+    wanted = [((0,), -1), ((0,), 4), ((0, 3), 3), ((6, 3, 0), 1)]
+    written(rows, tmp_path)
+    with DuckDBEngine(dataset, folder=tmp_path) as engine:
+        for read in (source.read(ReferenceEngine(dataset, {"points": rows})), source.read(engine)):
+            assert read.began is not None
+            cells = [tuple(row[row >= 0].tolist()) for row in read.rows(4)]
+            assert sorted(zip(cells, read.began.tolist(), strict=True)) == wanted
+    assert wire.decode(wire.encode(source)) == source
+    assert "times" not in wire.encode(replace(source, times=None))
+
+
+def test_trips_that_overlap_or_have_no_cell_are_refused() -> None:
+    cells = np.arange(4)
+    for starts in ([1, 2], [0, 2, 2], [0, 4], [0, 3, 1]):
+        with pytest.raises(InvalidParameter, match="rising from 0"):
+            Trips(cells, np.array(starts))
+    with pytest.raises(InvalidParameter, match="one for each trip"):
+        Trips(cells, np.array([0, 2]), np.array([1]))

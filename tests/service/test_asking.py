@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import json
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -199,6 +201,34 @@ def test_a_count_is_typed_elsewhere(running: Running, monkeypatch: pytest.Monkey
     words = ["publish", "count", "clinic", "visits", "--epsilon", "1/2", "--server", running.url]
     typed = CliRunner().invoke(app, words, catch_exceptions=False)
     assert "the number of rows" in typed.stdout
+
+
+def test_what_was_answered_is_fetched_and_proved_elsewhere(
+    running: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Card, history, answer, receipt and key, typed by somebody without the folder."""
+    monkeypatch.setenv("DITHER_TOKEN", running.token("fetching"))
+    monkeypatch.setenv("DITHER_SERVER", running.url)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+
+    def typed(*words: str) -> str:
+        return CliRunner().invoke(app, list(words), catch_exceptions=False).stdout
+
+    typed("sql", "clinic", COUNT, "--epsilon", "1/4", "--key", "mine")
+    assert json.loads(typed("card", "clinic", "--json"))["basic"]["name"] == "clinic"
+    (act,) = json.loads(typed("datasets", "history", "clinic", "--json"))
+    assert (act["who"], act["price"]) == ("fetching", {"kind": "pure", "epsilon": "1/4"})
+    assert "epsilon = 0.25" in typed("datasets", "history", "clinic")
+    assert "not charged" in typed("answer", "mine", "--dataset", "clinic")
+    typed("answer", "mine", "--dataset", "clinic", "-o", str(tmp_path / "again.csv"))
+    assert (tmp_path / "again.csv").read_text().startswith("ward,")
+    with pytest.raises(InvalidParameter, match="--dataset"):
+        typed("answer", "mine")
+    typed("receipt", "show", "mine", "--dataset", "clinic", "-o", str(tmp_path / "receipt.json"))
+    typed("receipt", "key", "-o", str(tmp_path / "curator.pub"))
+    monkeypatch.delenv("DITHER_SERVER")
+    proved = typed("receipt", "verify", str(tmp_path / "receipt.json"), "--key", str(tmp_path / "curator.pub"))
+    assert "epsilon = 0.25 was debited to fetching" in proved
 
 
 def test_the_list_of_people_says_what_one_release_may_lose(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,19 +14,23 @@ from dither.cli.app import app
 from dither.curator.folder import Curator
 from dither.curator.keys import SigningKey
 from dither.curator.receipts import (
+    FOLDER,
     Log,
     PublicKey,
     WitnessKey,
+    begin_anew,
     cosigned,
     cosigned_at,
     read_checkpoint,
     read_receipt,
     receipt_text,
     successor,
+    take_key,
     verify_receipt,
 )
 from dither.curator.receipts.succession import key_change
 from dither.errors import DitherError, InvalidParameter
+from dither.privacy import PureDP
 from dither.service.client import KeyChanged
 from dither.service.starting import in_use
 from dither.service.witness import Cosigner, visit
@@ -120,16 +125,98 @@ def test_a_key_hands_over_and_old_receipts_stay_true(running: Running, home: Pat
     client.receipt("clinic", number)
 
 
-def test_a_change_that_was_cut_short_is_finished_or_never_was(tmp_path: Path, running: Running) -> None:
-    folder = tmp_path / "curator"
-    folder.mkdir()
-    log = Log(running.curator.ledger, folder)
-    old = log.public_key
-    new = SigningKey.kept(folder / "receipts" / "next-key")
-    assert Log(running.curator.ledger, folder).public_key == old
-    with (folder / "receipts" / "changes").open("w") as file:
-        file.write(json.dumps(key_change(log.origin, log._key, new)) + "\n")
-    assert Log(running.curator.ledger, folder).public_key == PublicKey(log.origin, new.public)
+def test_a_change_that_was_cut_short_is_finished_or_never_was(tmp_path: Path) -> None:
+    with Curator.create(tmp_path / "curator", anchors=tmp_path / "anchors") as curator:
+        folder, ledger = curator.folder, curator.ledger
+        log = Log(ledger, folder)
+        old, first = log.public_key, SigningKey.kept(folder / "receipts" / "key")
+        os.link(folder / "receipts" / "key", folder / "receipts" / "first-key")
+        new = SigningKey.kept(folder / "receipts" / "next-key")
+        assert Log(ledger, folder).public_key == old
+        with (folder / "receipts" / "changes").open("w") as file:
+            file.write(json.dumps(key_change(log.origin, first, new)) + "\n")
+        again = Log(ledger, folder)
+        assert again.public_key == PublicKey(log.origin, new.public)
+        # The ledger knows it, too: whoever still has the old key signs no more.
+        assert curator.books.signing()[0] == str(again.public_key)
+        with pytest.raises(InvalidParameter, match="import-key"):
+            log.checkpoint()
+
+
+def test_machines_that_share_a_ledger_sign_with_one_key(tmp_path: Path) -> None:
+    with Curator.create(tmp_path / "one", anchors=tmp_path / "anchors") as curator:
+        ledger, books, other = curator.ledger, curator.books, tmp_path / "two"
+        other.mkdir()
+        ledger.register("clinic", budget=PureDP(1), unit="rows")
+        log = Log(ledger, curator.folder)
+        with pytest.raises(InvalidParameter, match="export-key"):
+            Log(ledger, other)
+        assert not (other / FOLDER / "key").exists()
+        # A key of its own, as machines had before the ledger said which one signs.
+        SigningKey.kept(other / FOLDER / "key")
+        with pytest.raises(InvalidParameter, match="export-key"):
+            Log(ledger, other)
+        (other / FOLDER / "level-00").write_bytes(b"leaves with other salts")
+        sealed, code = log.sealed_key()
+        for secret in (SigningKey.kept(curator.folder / FOLDER / "key").secret, code.encode()):
+            assert secret not in sealed
+            assert secret.hex().encode() not in sealed
+        assert take_key(books, other / FOLDER, sealed, f" {code}\n") == log.public_key
+        assert Log(ledger, other).checkpoint() == log.checkpoint()
+        assert (other / FOLDER / "key").stat().st_mode & 0o777 == 0o600
+        # One changes its key: the other signs no more until it is brought.
+        two = Log(ledger, other)
+        two.change_key()
+        with pytest.raises(InvalidParameter, match="import-key"):
+            log.checkpoint()
+        with pytest.raises(InvalidParameter, match="the key that signs this ledger now"):
+            take_key(books, curator.folder / FOLDER, sealed, code)
+        take_key(books, curator.folder / FOLDER, *two.sealed_key())
+        one = Log(ledger, curator.folder)
+        assert (one.checkpoint(), one.changes) == (two.checkpoint(), two.changes)
+        # Lost everywhere: a new origin of trust, with salts of its own.
+        new = begin_anew(books, curator.folder / FOLDER)
+        assert Log(ledger, curator.folder).public_key == new
+        assert Log(ledger, curator.folder).changes == []
+        with pytest.raises(InvalidParameter):
+            two.checkpoint()
+
+
+def test_a_sealed_key_opens_with_its_code_and_for_its_ledger_alone(tmp_path: Path) -> None:
+    with Curator.create(tmp_path / "one", anchors=tmp_path / "anchors") as curator:
+        books, folder = curator.books, curator.folder / FOLDER
+        with pytest.raises(InvalidParameter, match="nothing has signed"):
+            begin_anew(books, folder)
+        sealed, code = Log(curator.ledger, curator.folder).sealed_key()
+        kept = (folder / "key").read_bytes()
+        lines = sealed.decode().splitlines()
+        flipped = lines[2][:-6] + ("A" if lines[2][-6] != "A" else "B") + lines[2][-5:]
+        for wrong, said in (
+            ((sealed, code + "x"), "the one that was told"),
+            ((sealed, ""), "the one that was told"),
+            (("\n".join([*lines[:2], flipped]).encode(), code), "the one that was told"),
+            (("\n".join([*lines[:2], "no base64!"]).encode(), code), "the one that was told"),
+            (("\n".join([lines[0], "dither/another", lines[2]]).encode(), code), "about this ledger"),
+            ((b"something else", code), "export-key"),
+        ):
+            with pytest.raises(InvalidParameter, match=said):
+                take_key(books, folder, *wrong)
+        assert (folder / "key").read_bytes() == kept
+
+
+def test_a_key_is_carried_by_two_commands(tmp_path: Path) -> None:
+    with Curator.create(tmp_path / "one", anchors=tmp_path / "anchors") as curator:
+        words = ["--home", str(curator.folder)]
+    run = CliRunner(env={"DITHER_ANCHORS": str(tmp_path / "anchors")})
+    told = run.invoke(app, ["receipt", "export-key", str(tmp_path / "sealed"), *words], catch_exceptions=False)
+    code = told.stdout.split()[-1]
+    brought = run.invoke(
+        app, ["receipt", "import-key", str(tmp_path / "sealed"), *words], input=f"{code}\n", catch_exceptions=False
+    )
+    assert "checked with" in brought.stdout
+    assert code not in brought.stdout
+    lost = run.invoke(app, ["receipt", "new-key", "--lost", *words], catch_exceptions=False)
+    assert "no old key has signed it" in lost.stdout
 
 
 def test_a_key_is_followed_by_changes_that_both_have_signed() -> None:

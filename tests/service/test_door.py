@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
+import io
 import itertools
 import json
 import socket
@@ -16,14 +18,18 @@ import pytest
 from dither import errors
 from dither.cli.as_typed import refusal_words
 from dither.curator.people import People, Role, Scope
-from dither.errors import DitherError, InvalidParameter
+from dither.errors import DitherError, InvalidParameter, NotFound
 from dither.service import server as server_module
+from dither.service.app import Service
+from dither.service.forms import _safe
+from dither.service.logs import Log
 from dither.service.problems import error_of, problem_of
 from dither.service.queue import LONGEST_LINE, FairPool, LineFull
 from dither.service.routes import ROUTES, Route, openapi
 from dither.service.settings import Settings, read_settings
 from dither.service.sign_in import SECONDS, Link
 from tests.service.conftest import Running
+from tools.security.without_network import asked
 
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
 
@@ -120,6 +126,11 @@ BODIES: list[tuple[Any, int]] = [
     (b'{"verb": "sql", "words": {"text": "x", "epsilon": NaN}}', 400),
     (b'{"verb": "sql", "words": {"text": "x", "epsilon": ' + b"9" * 5000 + b"}}", 400),
     (b"[" * 100_000, 400),
+    (json.dumps({"verb": "sql", "words": {"text": COUNT, "epsilon": 1}}).encode("utf-16"), 400),
+    (b"\xef\xbb\xbf" + json.dumps({"verb": "sql", "words": {"text": COUNT, "epsilon": 1}}).encode(), 400),
+    (b'{"verb": "sql", "words": {"text": "SELECT COUNT(*) AS \\"\\ud800\\" FROM visits", "epsilon": 1}}', 400),
+    (b'{"verb": "\\udfff", "words": {}}', 400),
+    (b'{"\\ud83d": 1}', 400),
     ({"verb": "sql"}, 400),
     ({"verb": "open", "words": {}}, 400),
     ({"verb": "__class__", "words": {}}, 400),
@@ -252,6 +263,9 @@ def test_no_cell_of_a_table_is_a_formula(running: Running) -> None:
     head, row, *_ = ask(running, "GET", f"{where}.csv", None, bearer(token))[2].decode().splitlines()
     assert head == "'=f(),'=f()_low,'=f()_high"
     assert len(row.split(",")) == 3
+    for cell in ("=1", "+1", "-1", "@a", "\t=1", "\r=1", "\n=1", "\uff1d1", "\uff0b1", "\uff0d1", "\uff20a"):
+        assert _safe(cell) == f"'{cell}"
+    assert [_safe(cell) for cell in ("a=1", -1, None, "")] == ["a=1", -1, None, ""]
 
 
 def test_what_is_not_in_the_table_of_routes_cannot_be_reached(running: Running) -> None:
@@ -262,6 +276,58 @@ def test_what_is_not_in_the_table_of_routes_cannot_be_reached(running: Running) 
     for route in ("room", "quotes", "releases"):
         body = {"verb": "sql", "words": {"text": COUNT, "epsilon": 1}, "loss": {"kind": "pure", "epsilon": "1"}, "x": 1}
         assert ask(running, "POST", f"/v1/datasets/clinic/{route}", body, bearer(token))[0] == 400
+
+
+def test_names_that_no_database_takes_are_not_there(running: Running) -> None:
+    """A PostgreSQL ledger would otherwise be called broken by whoever asks for a text with a character of value 0."""
+    token = running.token("zero", "curator")
+    for route in ROUTES:
+        for name in [part[1:-1] for part in route.path.split("/") if part.startswith("{")]:
+            names = {"dataset": "clinic", "entry": "1", "code": "x", "job": "x", "question": "1", "person": "x"}
+            path = route.path.format(**({"name": "x"} | names | {name: "a%00b"}))
+            body = {} if route.body else None
+            assert ask(running, route.method, path, body, bearer(token))[0] == 404, path
+    body = {"person": "a\0b", "quota": {"kind": "pure", "epsilon": "1"}}
+    assert ask(running, "POST", "/v1/datasets/clinic/grants", body, bearer(token))[0] == 404
+
+
+def test_whoever_needs_no_token_waits_in_the_line_of_their_address(running: Running) -> None:
+    """A stranger who asks for heads without end keeps nobody else from them, nor from hearing that all is well."""
+    settings = Settings(timing="off", requests_per_second=1)
+    service = Service(running.service.desk, settings, Log(io.StringIO()))
+    application, seen = service.application(), []
+    read = service._read
+    service._read = lambda line, work: seen.append(line) or read(line, work)  # type: ignore[func-returns-value]
+
+    async def all_of_it() -> list[int]:
+        paths = ["/v1/checkpoint", "/v1/key", "/readyz", "/v1/published", "/healthz", "/healthz"]
+        told = [(await asked(application, "GET", path, {}))[0] for path in paths]
+        service._readers.close(1)
+        service._doors.close(1)
+        service._releasing.close(1)
+        return told
+
+    assert asyncio.run(all_of_it()) == [200, 200, 429, 429, 200, 200]
+    assert set(seen) == {"\n127.0.0.1"}
+
+
+def test_as_much_is_read_for_a_name_of_others_as_for_one_of_nothing(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = running.people.authenticate(running.token("counted"))
+    assert held is not None
+    look, looks, seen = type(running.curator.ledger)._look, [], []
+    monkeypatch.setattr(
+        type(running.curator.ledger), "_look", lambda books, work: looks.append(work.__qualname__) or look(books, work)
+    )
+    # What the books say is remembered until anything is decided: the first call reads more, whatever it is about.
+    for name in ("elsewhere", "hidden", "nowhere"):
+        looks.clear()
+        with pytest.raises(NotFound):
+            running.service.desk._session(held, name)
+        seen.append(tuple(looks))
+    assert seen[1] == seen[2]
+    assert seen[1]
 
 
 def test_the_link_works_once_and_for_ten_minutes(running: Running) -> None:

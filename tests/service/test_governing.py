@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dither.curator.ledger.terms import Allowance
+from dither.curator.receipts import read_receipt, verify_receipt
 from dither.errors import AllowanceExceeded, AnalystUnknown, BudgetExceeded, DataSetNotOpen, InvalidParameter
 from dither.privacy import PureDP
 from dither.service.forms import wanted_form
@@ -144,7 +145,21 @@ def test_everybody_sees_what_is_published_and_nothing_else(running: Running) -> 
     status, _, content = ask(running, "GET", f"/v1/published/{entry}", None, {})
     assert (status, content.decode()) == (200, found.to_json())
     assert ask(running, "GET", f"/v1/published/{entry}.csv", None, {})[2].startswith(b"ward,visits")
-    assert b"checkpoint" in ask(running, "GET", f"/v1/published/{entry}/receipt", None, {})[2]
+    receipt = ask(running, "GET", f"/v1/published/{entry}/receipt", None, {})[2].decode()
+    proved = verify_receipt(read_receipt(receipt), running.service.desk.receipts.public_key, content)
+    assert (proved.entry, proved.loss, proved.dataset) == (entry, PureDP("0.1"), "clinic")
+    # Who asked, in which words and under which key is nobody's business.
+    mine = running.service.desk.receipts.receipt(entry)
+    secret = [json.loads(mine["debit"]["entry"])[name] for name in ("analyst", "key", "digest", "description")]
+    assert {"author", COUNT} <= set(secret)
+    for told in (receipt, content.decode(), json.dumps(listed)):
+        assert not [one for one in secret if one in told]
+    with pytest.raises(InvalidParameter, match="other bytes"):
+        verify_receipt(read_receipt(receipt), running.service.desk.receipts.public_key, content + b" ")
+    wrong = mine | {"receipt": 2}, {"receipt": 2, "published": mine["answer"], "checkpoint": mine["checkpoint"]}
+    for one in (*wrong, json.loads(receipt) | {"receipt": 1}):
+        with pytest.raises(InvalidParameter):
+            verify_receipt(one, running.service.desk.receipts.public_key)
     assert said(running, "DELETE", f"{SET}/published/{entry}", None, boss)[0] == 200
     for path in (f"/v1/published/{entry}", f"/v1/published/{entry}/receipt", "/v1/published/x", "/v1/published/-1"):
         assert ask(running, "GET", path, None, {})[0] == 404
@@ -240,9 +255,15 @@ def test_an_answer_under_a_key_of_before_is_found_again(running: Running) -> Non
 
 
 def test_a_table_that_takes_long_to_plan_is_refused_at_once(running: Running) -> None:
+    """By every verb that makes bins, before any are made."""
     session = running.connect("greedy").session("clinic")
-    body = {"verb": "histogram", "words": {"table": "visits", "columns": "waited", "bins": 10**12}}
-    body["words"] |= {"epsilon": {"number": "1"}}  # type: ignore[operator]
-    for path in ("quotes", "releases"):
-        with pytest.raises(InvalidParameter, match="at most 262144 cells, as this service plans"):
-            session._transport.post("v1", "datasets", "clinic", path, body=body)
+    words: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("histogram", {"table": "visits", "columns": "waited", "bins": 10**12}),
+        ("count", {"table": "visits", "columns": "waited", "bins": 2**24}),
+        ("marginals", {"table": "visits", "sets": [["waited"]], "bins": {"map": [["waited", 2**24]]}}),
+    )
+    for verb, said in words:
+        body = {"verb": verb, "words": said | {"epsilon": {"number": "1"}}}
+        for path in ("quotes", "releases"):
+            with pytest.raises(InvalidParameter, match="at most 262144 cells, as this service plans"):
+                session._transport.post("v1", "datasets", "clinic", path, body=body)

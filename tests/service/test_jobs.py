@@ -152,7 +152,7 @@ def test_a_job_that_its_process_left_is_gone_on_with(running: Running) -> None:
     assert bearer is not None
     from dither.service.desk import wanted_of
 
-    ticket, _ = running.service.desk.looked_up(bearer, wanted_of("clinic", BODY, "mine"))
+    ticket = running.service.desk.looked_up(bearer, wanted_of("clinic", BODY, "mine")).ticket
     running.curator.books.keep_job(ticket.row)
     client = Transport(running.url, token)
     said = client.told(f"/v1/datasets/clinic/jobs/{ticket.name}", wait=30).json()

@@ -132,6 +132,8 @@ def test_posts_that_other_sites_make_a_browser_send_are_refused(running: Running
         ({"Sec-Fetch-Site": "cross-site", "Origin": f"http://{host}"}, 403),
         ({"Origin": "https://elsewhere.example"}, 403),
         ({"Origin": "null"}, 403),
+        ({"Origin": "http://["}, 403),
+        ({"Origin": f"http://{host}:1"}, 403),
         ({"Origin": f"http://{host}"}, 200),
         ({"Sec-Fetch-Site": "same-origin", "Origin": f"http://{host}"}, 200),
         ({"Sec-Fetch-Site": "none"}, 200),

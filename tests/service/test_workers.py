@@ -25,7 +25,7 @@ from dither.service.client import connect
 from dither.service.settings import Settings
 from dither.service.starting import check_start, in_use
 from tests.service.conftest import Running
-from tools.faults.service import COUNT, EACH, Served, made
+from tools.faults.served import COUNT, EACH, Served, made
 
 CALLERS = 16
 

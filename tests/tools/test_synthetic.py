@@ -7,8 +7,10 @@ import pytest
 
 from dither.bench.compared.data import Records
 from dither.lift.attributes import Attributes
-from dither.privacy import ApproxDP
+from dither.privacy import ApproxDP, PureDP
 from tools.bench.synthetic import accuracy_of, measure, measure_counting
+from tools.bench.wide_columns import WideTable
+from tools.bench.wide_columns import measure as measure_wide
 
 
 def small() -> Records:
@@ -36,3 +38,15 @@ def test_counting_is_timed() -> None:
     [(count, seconds)] = measure_counting((1000,), columns=3)
     assert count == 1000
     assert seconds > 0
+
+
+def test_ways_to_bin_wide_columns_are_compared() -> None:
+    """Half of the rows are at one value of 10,000: found bins keep it, and public ones spread it over 40 values."""
+    pytest.importorskip("pyarrow")
+    rows = "SELECT i % 2 AS sex, CASE WHEN i % 2 = 0 THEN 4711 ELSE i * 13 END AS paid FROM range(700) AS t(i)"
+    table = WideTable(rows, {"paid": (0, 9_999)}, ("sex",))
+    assert list(table.public) == ["paid"]
+    public, found = measure_wide("made up", table, PureDP(1000), {"public": table.public, "found": {}}, runs=1)
+    assert public.values > found.values + 0.3
+    assert found.pairs < 0.2
+    assert found.seconds > 0

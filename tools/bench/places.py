@@ -20,12 +20,19 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.bench.journeys import MEASURES, compared
+from dither.bench.journeys import MEASURES, compared, divergence
 from dither.estimate.projections import non_negative_with_total
 from dither.mechanisms.core.release import perform
 from dither.privacy import PureDP
 from dither.publish.methods import build_method
-from dither.publish.places import FlowTable, JourneySynthesis, MarkovJourneys, PrefixJourneys
+from dither.publish.places import (
+    FlowTable,
+    GridJourneys,
+    JourneySynthesis,
+    MarkovJourneys,
+    PrefixJourneys,
+    TimedJourneys,
+)
 from dither.testing.city import city_trips
 
 SIDE: Final = 256
@@ -142,14 +149,52 @@ def flow_lines() -> Iterator[str]:
 
 def journey_lines() -> Iterator[str]:
     """Yield the five measures by method on a generated city, and the time for a million trips."""
-    true = city_trips(TRIPS)
-    for kind in (JourneySynthesis, MarkovJourneys, PrefixJourneys):
-        method = kind.calibrated(PureDP(1), shape=(20, 20), length=60)
-        found = [compared(true, perform(method, true, stability=1), (20, 20)) for _ in range(RUNS)]
-        shown = ", ".join(f"{name} {statistics.median(each[name] for each in found):.4f}" for name in MEASURES)
-        yield f"journeys, epsilon 1, {kind.name}: {shown}"
+    city = city_trips(TRIPS)
+    for words, true in (("", city), (", every second or fourth point", recorded(city))):
+        for kind in (JourneySynthesis, MarkovJourneys, GridJourneys, PrefixJourneys):
+            method = kind.calibrated(PureDP(1), shape=(20, 20), length=60)
+            found = [compared(true, perform(method, true, stability=1), (20, 20)) for _ in range(RUNS)]
+            shown = ", ".join(f"{name} {_spread([each[name] for each in found])}" for name in MEASURES)
+            yield f"journeys{words}, epsilon 1, {kind.name}: {shown}"
+    yield timed_line(city)
     many = city_trips(10**6)
     started = time.process_time()
     perform(JourneySynthesis.calibrated(PureDP(1), shape=(20, 20), length=60), many, stability=1)
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     yield f"journeys, a million trips: {time.process_time() - started:.0f} CPU s, {held:.1f} GB in all"
+
+
+def recorded(trips: Counts) -> Counts:
+    """Return trips of which every second or every fourth point was recorded, and the last one."""
+    found, by = np.full_like(trips, -1), np.random.default_rng(3).choice([2, 4], len(trips))
+    for place, every in enumerate(by.tolist()):
+        cells = trips[place][trips[place] >= 0]
+        kept = cells[sorted({*range(0, cells.size, every), cells.size - 1})]
+        found[place, : kept.size] = kept
+    return found
+
+
+def timed_line(true: Counts) -> str:
+    """Return the measures of journeys with hours, and how far hours by half of the city are from the true ones."""
+    generator = np.random.default_rng(4)
+    # The farther east a trip begins, the later.
+    hours = np.clip(np.rint(generator.normal(7 + true[:, 0] % 20 / 2, 2)), 0, 23).astype(np.int64)
+    data = np.concatenate([hours[:, None], true], axis=1)
+
+    def build(loss: Any) -> JourneySynthesis:
+        return JourneySynthesis.calibrated(loss, shape=(20, 20), length=60)
+
+    method = TimedJourneys.calibrated(PureDP(1), build=build, times=24)
+    drawn = [perform(method, data, stability=1) for _ in range(RUNS)]
+    found = [compared(true, each[:, 1:], (20, 20)) for each in drawn]
+    shown = [f"{name} {_spread([each[name] for each in found])}" for name in MEASURES]
+    apart = [divergence(_hours(data), _hours(each)) for each in drawn]
+    return f"journeys with hours, epsilon 1: {', '.join(shown)}, hours {_spread(apart)}"
+
+
+def _hours(rows: Counts) -> NDArray[np.float64]:
+    return np.bincount(rows[:, 0] * 2 + (rows[:, 1] % 20 >= 10), minlength=48).astype(np.float64)
+
+
+def _spread(values: list[float]) -> str:
+    return f"{statistics.median(values):.4f} ({min(values):.4f} to {max(values):.4f})"

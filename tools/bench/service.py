@@ -28,7 +28,7 @@ from rich.table import Table
 from dither.curator.folder import Curator
 from dither.curator.people import People
 from dither.privacy import PureDP
-from tools.faults.service import COUNT, EACH, SCHEMA, Served
+from tools.faults.served import COUNT, EACH, SCHEMA, Served
 
 PEOPLE: Final = 20
 #: What the issue of the service asks for, as ratios within one run.
@@ -56,12 +56,14 @@ class Rate:
         per_second: answers.
         times: seconds of each.
         least: the share of the person who got least, of the mean.
+        cpu: milliseconds of processor time of whoever answers, for each answer: what a busy machine changes least.
 
     """
 
     per_second: float
     times: np.ndarray
     least: float
+    cpu: float
 
     def quantile(self, share: float) -> float:
         """Return within how many milliseconds a share of the answers came."""
@@ -83,13 +85,20 @@ def made(folder: Path) -> list[str]:
         return tokens
 
 
-def asked(ask: Callable[[int, int], Any], clients: int, seconds: float) -> Rate:
+def used(process: int) -> float:
+    """Return the seconds of processor time that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def asked(ask: Callable[[int, int], Any], clients: int, seconds: float, process: int) -> Rate:
     """Let clients ask as fast as they are answered.
 
     Args:
         ask: asks once, for a client, the so many-th time.
         clients: how many at once.
         seconds: for how long.
+        process: that answers.
 
     """
     times: list[float] = []
@@ -106,14 +115,14 @@ def asked(ask: Callable[[int, int], Any], clients: int, seconds: float) -> Rate:
             turn += 1
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(clients)]
-    begun = time.monotonic()
+    begun, before = time.monotonic(), used(process)
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     taken = time.monotonic() - begun
     least = min(by_person.values()) / (sum(by_person.values()) / len(by_person))
-    return Rate(len(times) / taken, np.array(times), least)
+    return Rate(len(times) / taken, np.array(times), least, 1000 * (used(process) - before) / len(times))
 
 
 class Clients:
@@ -184,14 +193,15 @@ def measure(seconds: float = 5.0, rounds: int = 2, workers: int = 1) -> Table:
         try:
             with Curator.open(folder / "home", anchors=folder / "anchors") as curator:
                 sessions = [curator.session("clinic", analyst=f"person {number}") for number in range(8)]
-                asked(lambda one, turn: sessions[one].sql(COUNT, epsilon=EACH, key=f"warm {one} {turn}"), 8, 1)
-                asked(clients.release, 8, 2)
+                here, there = os.getpid(), served.workers()[0]
+                asked(lambda one, turn: sessions[one].sql(COUNT, epsilon=EACH, key=f"warm {one} {turn}"), 8, 1, here)
+                asked(clients.release, 8, 2, there)
                 for turn in range(rounds):
-                    _round(found, sessions, clients, seconds, turn)
+                    _round(found, sessions, clients, seconds, turn, there)
                 clients.new_run()
-                asked(clients.repeat, 8, 1)
+                asked(clients.repeat, 8, 1, there)
                 before = _written(curator)
-                found.setdefault("repeats, 8", []).append(asked(clients.repeat, 8, seconds))
+                found.setdefault("repeats, 8", []).append(asked(clients.repeat, 8, seconds, there))
                 writes = _written(curator) - before
                 found.setdefault("bare route, 8", []).append(_bare(seconds))
         finally:
@@ -200,7 +210,9 @@ def measure(seconds: float = 5.0, rounds: int = 2, workers: int = 1) -> Table:
     return _table(found, writes)
 
 
-def _round(found: dict[str, list[Rate]], sessions: list[Any], clients: Clients, seconds: float, turn: int) -> None:
+def _round(
+    found: dict[str, list[Rate]], sessions: list[Any], clients: Clients, seconds: float, turn: int, served: int
+) -> None:
     def here(one: int, number: int) -> None:
         sessions[one].sql(COUNT, epsilon=EACH, key=f"here {turn} {one} {number}")
 
@@ -218,7 +230,8 @@ def _round(found: dict[str, list[Rate]], sessions: list[Any], clients: Clients, 
     )
     for label, ask, count in measured:
         clients.new_run()
-        found.setdefault(label, []).append(asked(ask, count, seconds))
+        answering = served if "HTTP" in label else os.getpid()
+        found.setdefault(label, []).append(asked(ask, count, seconds, answering))
 
 
 def _written(curator: Curator) -> int:
@@ -240,7 +253,7 @@ def _bare(seconds: float) -> Rate:
             except OSError:
                 clients.close()
                 time.sleep(0.05)
-        return asked(clients.bare, 8, seconds)
+        return asked(clients.bare, 8, seconds, process.pid)
     finally:
         clients.close()
         process.kill()
@@ -249,7 +262,7 @@ def _bare(seconds: float) -> Rate:
 
 def _table(found: dict[str, list[Rate]], writes: int) -> Table:
     shown = Table(title=f"a service, load {os.getloadavg()[0]:.1f}", title_justify="left")
-    for title in ("asked", "n", "a second", "p50, ms", "p95, ms", "p99, ms", "least of a person / mean"):
+    for title in ("asked", "n", "a second", "p50, ms", "p95, ms", "p99, ms", "least / mean", "CPU of one, ms"):
         shown.add_column(title, justify="left" if title == "asked" else "right")
     rates = {}
     for label, runs in found.items():
@@ -257,10 +270,12 @@ def _table(found: dict[str, list[Rate]], writes: int) -> Table:
             float(np.mean([one.per_second for one in runs])),
             np.concatenate([one.times for one in runs]),
             min(one.least for one in runs),
+            float(np.mean([one.cpu for one in runs])),
         )
         rates[label] = whole
         quantiles = [f"{whole.quantile(share):.1f}" for share in (0.5, 0.95, 0.99)]
-        shown.add_row(label, str(len(whole.times)), f"{whole.per_second:.1f}", *quantiles, f"{whole.least:.2f}")
+        figures = (f"{whole.least:.2f}", f"{whole.cpu:.2f}")
+        shown.add_row(label, str(len(whole.times)), f"{whole.per_second:.1f}", *quantiles, *figures)
     many, few = rates["over HTTP, 200"], rates["over HTTP, 8"]
     ratios = {
         "releases at 200 / at 8": many.per_second / few.per_second,

@@ -27,6 +27,7 @@ from dither.mechanisms import perform
 from dither.privacy import ROW, ApproxDP, Loss
 from dither.publish.synthetic import METHODS, codings_of
 from dither.publish.synthetic.synthesizer import chosen
+from tools.bench import wide_columns
 
 Codes = NDArray[np.int64]
 
@@ -138,6 +139,7 @@ def lines(runs: int = 5) -> Iterator[str]:
     found = list(measure(narrow, NARROW, ApproxDP("0.2", "1e-9"), order=3, runs=runs))
     for row in sorted(found, key=lambda row: row.variation):
         yield f"{row.method} | {row.variation:.4f} | {_shown(row.accuracy)} | {row.seconds:.1f}"
+    yield from wide_columns.lines(runs=min(runs, 3))
     yield "rows | all pairs of ten columns counted by the engine, s"
     for count, seconds in measure_counting():
         yield f"{count:,} | {seconds:.2f}"

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Final
 from dither.curator.folder import Curator
 from dither.errors import DitherError, EngineFailure, ReleaseFailed, RequestSealed
 from dither.service.client import connect
-from tools.faults.service import COUNT, EACH, Served, Tally, kill, made
+from tools.faults.load import Tally
+from tools.faults.served import COUNT, EACH, Served, kill, made
 
 if TYPE_CHECKING:
     from dither.testing.postgres import PostgresServer

@@ -1,304 +1,242 @@
-"""``python -m tools.faults.service``: kill a service under many clients, again and again, and count what goes wrong.
+"""``python -m tools.faults.service``: disturb a service under many clients, again and again, and count what goes wrong.
 
-Clients ask a service over HTTP, each request under a key of its own and some of them twice; the service, or one of its
-workers, is killed with SIGKILL at random moments and started again on the same folder. In the end every request that
-anybody was answered is asked once more. Then each key must have had one answer, whoever asked and whenever; each answer
-must have a debit; the quota must not be exceeded; no request may be sealed whose holder lived; and the ledger must be
-intact. ``--one-key`` has 64 callers ask for one request at the same moment while whoever holds it is killed.
-``--stop`` ends the service with SIGTERM under load: whoever was answered must be answered the same afterwards.
+By default a worker, or the whole service where it is one process, is killed with SIGKILL at random moments. ``--how``
+has others: ``stop`` ends the service with SIGTERM and starts it again; ``disk`` fills the disk of its folder and makes
+room again; ``restart`` stops its PostgreSQL server, cleanly or as a crash does, and starts it again; ``clock`` puts the
+clock of its processes forward and back. What must hold after each is in ``tools/faults/load.py``. ``--one-key`` has 64
+callers ask for one request at the same moment while whoever holds it is killed. Each ends by itself.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import json
+import errno
 import os
 import secrets
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-import urllib.request
-from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from dither.curator.folder import Curator
-from dither.curator.people import People
-from dither.errors import DitherError, EngineFailure, QuotaExceeded, RequestSealed, RequestUnderWay
-from dither.privacy import PureDP
-from dither.service.client import connect
+from tools.faults.load import Load, Tally
+from tools.faults.served import Served, made_for
 
 if TYPE_CHECKING:
     from dither.testing.postgres import PostgresServer
 
-SCHEMA: Final = """\
-dataset: clinic
-unit: row
-tables:
-  visits:
-    source: visits.csv
-    columns:
-      ward: {kind: text, categories: [heart, skin]}
+HOW: Final = ("kill", "stop", "disk", "restart", "clock")
+#: What is asked of the service: to answer somebody within so many seconds of a kill.
+LONGEST_OUTAGE: Final = 5.0
+_LONGEST_SILENCE: Final = 60.0
+_PEOPLE: Final = 20
+_LARGE, _SMALL, _PACED = "40", "0.02", "0.01"
+_DISK_MEGABYTES: Final = 64
+_FULL_SECONDS: Final = 1.0
+#: Loaded by every process of the service before anything else: its clock is off by the seconds in a file.
+_FAKE_CLOCK: Final = """
+import datetime, time
+true, real = time.time, datetime.datetime
+def shifted():
+    with open({file!r}) as file:
+        return true() + float(file.read() or 0)
+class Kind(type):
+    def __instancecheck__(cls, one):
+        return isinstance(one, real)
+class Shifted(real, metaclass=Kind):
+    @classmethod
+    def now(cls, tz=None):
+        return real.fromtimestamp(shifted(), tz)
+time.time, datetime.datetime = shifted, Shifted
 """
-COUNT: Final = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
-EACH: Final = "0.001"
-LONGEST_OUTAGE: Final = 60.0
+_DAY: Final = 86_400
+_JUMPS: Final = (3600, -3600, -2 * _DAY, 8 * _DAY, 20 * _DAY, -3650 * _DAY, 0)
 
 
-@dataclass
-class Tally:
-    """What happened."""
-
-    kills: int = 0
-    answered: int = 0
-    refused: int = 0
-    lost: int = 0
-    renewed: int = 0
-    longest_outage: float = 0.0
-    longest_stop: float = 0.0
-    failures: list[str] = field(default_factory=list)
+class CannotBeTried(Exception):
+    """A disturbance for which this machine lacks something; the text says what."""
 
 
-def made(folder: Path, quota: str, ledger: str = "ledger.sqlite") -> str:
-    """Make a folder that can be served, and return a token of one who may ask."""
-    (folder / "visits.csv").write_text("ward\n" + "heart\nskin\nskin\n" * 300)
-    (folder / "clinic.yaml").write_text(SCHEMA)
-    with Curator.create(folder / "home", ledger=ledger, anchors=folder / "anchors") as curator:
-        curator.add(folder / "clinic.yaml", epsilon=100)
-        people = People(curator)
-        people.add("ana", "analyst")
-        people.grant("ana", "clinic", PureDP(quota))
-        return people.new_token("ana")
+def quotas(people: int = _PEOPLE) -> dict[str, str]:
+    """Return what each person may spend: every fourth has spent all of it after twenty releases."""
+    return {f"person {number:02}": _SMALL if number % 4 == 0 else _LARGE for number in range(people)}
 
 
-class Served:
-    """A service in processes of its own, which can be killed and started again at the same address.
-
-    Args:
-        folder: where its folder is.
-        workers: how many processes answer.
-        timing: when answers are sent.
-        releasing: how many releases run at once; 0 for as many as a service has by itself.
-
-    """
-
-    def __init__(self, folder: Path, workers: int = 1, timing: str = "off", releasing: int = 0) -> None:
-        self._folder, self._workers, self._timing, self._releasing = folder, workers, timing, releasing
-        self._port = 0
-        self._process: subprocess.Popen[str] | None = None
-
-    @property
-    def url(self) -> str:
-        """Where it listens."""
-        return f"http://127.0.0.1:{self._port}"
-
-    @property
-    def link(self) -> str:
-        """The link that works once."""
-        return str(self._told["sign_in"])
-
-    def start(self) -> None:
-        """Start it, and wait until it takes requests."""
-        said = {"DITHER_ANCHORS": str(self._folder / "anchors"), "DITHER_SERVICE_TIMING": self._timing}
-        said |= {"DITHER_SERVICE_REQUESTS_PER_SECOND": "10000", "DITHER_SERVICE_RELEASING": str(self._releasing)}
-        command = [sys.executable, "-m", "dither", "serve", "--json", "--port", str(self._port)]
-        self._process = subprocess.Popen(
-            [*command, "--workers", str(self._workers), "--home", str(self._folder / "home")],
-            env={**os.environ, **said},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        text, depth = "", 0
-        for line in self._process.stdout or ():
-            text += line
-            depth += line.count("{") - line.count("}")
-            if depth == 0 and text.strip():
-                break
-        self._told = json.loads(text)
-        self._port = int(self._told["address"].rsplit(":", 1)[1])
-
-    def workers(self) -> list[int]:
-        """Return the processes that answer."""
-        if self._process is None or self._workers == 1:
-            return [] if self._process is None else [self._process.pid]
-        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
-        return [int(one) for one in children.read_text().split()]
-
-    def kill_one(self) -> None:
-        """Kill one of the workers at once; it is started again by itself."""
-        found = self.workers()
-        if found:
-            kill(secrets.choice(found))
-
-    def kill(self) -> None:
-        """Kill all of it at once."""
-        for one in self.workers():
-            kill(one)
-        self.end(signal.SIGKILL)
-
-    def end(self, sign: signal.Signals = signal.SIGTERM) -> int:
-        """Send a signal, and return how it ended."""
-        if self._process is None:
-            return 0
-        self._process.send_signal(sign)
-        status = self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-        self._process = None
-        return status
-
-    def seconds_to_answer(self) -> float:
-        """Wait until the service answers; return how long that took."""
-        begun = time.monotonic()
-        while time.monotonic() - begun < LONGEST_OUTAGE:
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.url}/healthz", timeout=5):  # noqa: S310
-                break
-        return time.monotonic() - begun
-
-
-def kill(process: int) -> None:
-    """Kill a process at once, where it still lives."""
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(process, signal.SIGKILL)
-
-
-def client(served: Served, token: str, keys: list[str], heard: dict[str, set[str]], tally: Tally) -> None:
-    """Ask under each key until there is an answer, or it can never come."""
-    for key in keys:
-        for _ in range(200):
-            try:
-                # As it would be asked after a restart of the client as well: nothing is remembered but the key.
-                found = connect(served.url, token).session("clinic").sql(COUNT, epsilon=EACH, key=key)
-            except QuotaExceeded:
-                tally.refused += 1
-                break
-            except (RequestSealed, EngineFailure):
-                # It was killed after noise was drawn, or three times before: paid for, and never answered.
-                tally.lost += 1
-                break
-            except (RequestUnderWay, DitherError):
-                time.sleep(0.05)
-                continue
-            heard[key].add(found.to_stored())
-            tally.answered += 1
-            break
-        else:
-            tally.failures.append(f"{key} was never settled")
-
-
-def run(
-    kills: int, clients: int, each: int, *, workers: int = 1, server: PostgresServer | None = None, stops: bool = False
-) -> Tally:
-    """Run one trial.
-
-    Args:
-        kills: how often a process of the service is killed.
-        clients: how many ask at once.
-        each: requests of each.
-        workers: how many processes answer.
-        server: where the ledger is; None for a file.
-        stops: whether the service is told to stop, and started again, in place of being killed.
-
-    """
-    tally, heard = Tally(), defaultdict[str, set[str]](set)
+@contextlib.contextmanager
+def small_disk() -> Iterator[Path]:
+    """Give a folder on a disk of its own, of a few megabytes."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        quota = str(clients * each * 0.0004)
-        token = made(folder, quota, "ledger.sqlite" if server is None else server.new_database())
-        served = Served(folder, workers)
-        served.start()
-        # Every key is asked by two clients.
-        lists = [[f"{(number // 2)}-{index}" for index in range(each)] for number in range(clients)]
-        threads = [
-            threading.Thread(target=client, args=(served, token, keys, heard, tally), daemon=True) for keys in lists
-        ]
-        for thread in threads:
-            thread.start()
-        for _ in range(kills):
-            time.sleep(0.2 + secrets.randbelow(2000) / 1000)
-            _disturb(served, tally, workers, stops=stops)
-        for thread in threads:
-            thread.join()
-        again = Tally()
-        client(served, token, sorted(heard), heard, again)
-        served.kill()
-        _compare(folder, heard, tally, again, quota)
-    return tally
+        command = ["mount", "-t", "tmpfs", "-o", f"size={_DISK_MEGABYTES}m", "tmpfs", name]
+        mounted = subprocess.run(command, capture_output=True, text=True)
+        if mounted.returncode:
+            raise CannotBeTried(f"no disk can be mounted here: {mounted.stderr.strip()}")
+        try:
+            yield Path(name)
+        finally:
+            subprocess.run(["umount", "-l", name], check=True)
 
 
-def _disturb(served: Served, tally: Tally, workers: int, *, stops: bool) -> None:
-    begun = time.monotonic()
-    if stops:
-        status = served.end()
-        if status:
-            tally.failures.append(f"it was told to stop and ended with {status}")
-        tally.longest_stop = max(tally.longest_stop, time.monotonic() - begun)
+@contextlib.contextmanager
+def _usual_disk() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+def fake_clock(folder: Path, file: Path) -> dict[str, str]:
+    """Return the variables with which processes of Python read their clock's distance from the true one in a file."""
+    file.write_text("0")
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(_FAKE_CLOCK.format(file=str(file)))
+    return {"PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)}
+
+
+class Trial:
+    """One service, its clients and what disturbs it.
+
+    Args:
+        folder: where its folder is made.
+        how: one of ``HOW``.
+        workers: how many processes answer.
+        clients: how many ask at once.
+        server: where the ledger is; None for a file.
+
+    """
+
+    def __init__(
+        self, folder: Path, how: str, *, workers: int = 1, clients: int = 16, server: PostgresServer | None = None
+    ) -> None:
+        self.tally = Tally()
+        self._folder, self._how, self._workers, self._server = folder, how, workers, server
+        self._quotas, self._offset = quotas(min(_PEOPLE, max(2, clients // 2))), folder / "offset"
+        paced = {name: _PACED for name, quota in self._quotas.items() if quota == _SMALL} if how == "clock" else {}
+        ledger = "ledger.sqlite" if server is None else server.new_database()
+        tokens = made_for(folder, self._quotas, ledger, paced)
+        environment = fake_clock(folder / "clock", self._offset) if how == "clock" else {}
+        self._served = Served(folder, workers, environment=environment)
+        self._load = Load(self._served, tokens, clients, self.tally)
+        self._disturb: Callable[[], None] = getattr(self, f"_{how}")
+
+    def run(self, count: int, seconds: float) -> Tally:
+        """Disturb the service so often, or for so long; then compare with the books."""
+        self._served.start()
+        until = time.monotonic() + seconds
+        try:
+            self._load.start()
+            while self.tally.kills < count and time.monotonic() < until:
+                time.sleep(0.2 + secrets.randbelow(2000) / 1000)
+                begun = time.time()
+                self._disturb()
+                if self._how != "clock":
+                    self.tally.moments.append((begun, time.time()))
+                self.tally.kills += 1
+                if self.tally.kills % 10 == 0:
+                    print(f"  {self.tally.kills} times, {self.tally.answered} answers", flush=True)
+            self._load.end()
+        finally:
+            self._served.kill()
+        self._load.compare(self._folder, self._quotas)
+        if self._how == "kill" and self.tally.longest_outage > LONGEST_OUTAGE:
+            self.tally.failures.append(f"it answered nobody for {self.tally.longest_outage:.1f} s")
+        return self.tally
+
+    def _kill(self) -> None:
         begun = time.monotonic()
-        served.start()
-    elif workers > 1:
-        served.kill_one()
-        served.seconds_to_answer()
-    else:
-        served.kill()
-        served.start()
-    tally.longest_outage = max(tally.longest_outage, time.monotonic() - begun)
-    tally.kills += 1
+        if self._workers > 1:
+            self._served.kill_one()
+        else:
+            self._served.kill()
+            self._served.start()
+        self._wait_for_answer(begun)
 
+    def _stop(self) -> None:
+        begun = time.monotonic()
+        status = self._served.end()
+        if status:
+            self.tally.failures.append(f"it was told to stop and ended with {status}")
+        self.tally.longest_stop = max(self.tally.longest_stop, time.monotonic() - begun)
+        begun = time.monotonic()
+        self._served.start()
+        self._wait_for_answer(begun)
 
-def _compare(folder: Path, heard: dict[str, set[str]], tally: Tally, again: Tally, quota: str) -> None:
-    """Compare what was heard with the books."""
-    if again.answered != len(heard):
-        tally.failures.append(f"{len(heard) - again.answered} answers could not be asked for again")
-    tally.failures += [f"{key} had {len(answers)} answers" for key, answers in heard.items() if len(answers) != 1]
-    with Curator.open(folder / "home", anchors=folder / "anchors") as curator:
-        verification = curator.ledger.verify()
-        tally.failures += list(verification.problems)
-        balance = curator.ledger.balance("clinic", "ana")
-        spent: Any = balance.spent
-        if spent.epsilon > PureDP(quota).epsilon:
-            tally.failures.append(f"{spent} of {quota} is spent")
-        debits = [entry.key for entry in curator.ledger.entries("clinic") if entry.kind == "reserve"]
-        tally.failures += [f"{key} was debited twice" for key in set(debits) if debits.count(key) > 1]
-        tally.failures += [f"{key} was answered without a debit" for key in heard if key not in debits]
+    def _disk(self) -> None:
+        ballast = self._folder / "ballast"
+        try:
+            with open(ballast, "wb", buffering=0) as file:
+                while True:
+                    file.write(bytes(2**16))
+        except OSError as full:
+            if full.errno != errno.ENOSPC:
+                raise
+        time.sleep(_FULL_SECONDS)
+        begun = time.monotonic()
+        ballast.unlink()
+        self._wait_for_answer(begun)
+
+    def _restart(self) -> None:
+        if self._server is None:
+            raise CannotBeTried("a database is restarted where there is one: --postgres")
+        begun = time.monotonic()
+        self._server.stop(abruptly=secrets.randbelow(2) == 0)
+        self._server.start()
+        self._wait_for_answer(begun)
+
+    def _clock(self) -> None:
+        draft = self._offset.with_suffix(".draft")
+        draft.write_text(str(_JUMPS[self.tally.kills % len(_JUMPS)]))
+        draft.replace(self._offset)
+        self._wait_for_answer(time.monotonic())
+
+    def _wait_for_answer(self, begun: float) -> None:
+        """Wait until somebody is answered again, whoever it is: each alone waits for those before them in line."""
+        before = self.tally.answered
+        while self.tally.answered == before:
+            if time.monotonic() - begun > _LONGEST_SILENCE:
+                self.tally.failures.append(f"it answered nobody for {_LONGEST_SILENCE:.0f} s")
+                break
+            time.sleep(0.01)
+        self.tally.longest_outage = max(self.tally.longest_outage, time.monotonic() - begun)
 
 
 def main() -> None:
-    """Kill, count, and say what was found; exit 1 if anything went wrong."""
+    """Disturb, count, and say what was found; exit 1 if anything went wrong."""
     from tools.faults.one_key import run as run_one_key
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=10, help="how often the service is killed")
+    parser.add_argument("--how", choices=HOW, default="kill", help="what disturbs the service")
+    parser.add_argument("--kills", type=int, default=10, help="how often")
     parser.add_argument("--clients", type=int, default=16, help="how many ask at once")
-    parser.add_argument("--each", type=int, default=30, help="requests of each")
     parser.add_argument("--workers", type=int, default=1, help="how many processes answer; one of them is killed")
-    parser.add_argument("--stop", action="store_true", help="tell the service to stop, in place of killing it")
+    parser.add_argument("--minutes", type=float, default=15, help="after which nothing more is disturbed")
     parser.add_argument("--one-key", type=int, default=0, help="so often 64 callers ask for one request")
     parser.add_argument("--postgres", action="store_true", help="with the ledger in a PostgreSQL server of its own")
     asked = parser.parse_args()
     with contextlib.ExitStack() as stack:
         server = None
-        if asked.postgres:
+        if asked.postgres or asked.how == "restart":
             from dither.testing.postgres import temporary_postgres
 
             server = stack.enter_context(temporary_postgres())
-        if asked.one_key:
-            tally = run_one_key(asked.one_key, asked.workers, server=server)
-        else:
-            tally = run(asked.kills, asked.clients, asked.each, workers=asked.workers, server=server, stops=asked.stop)
-    what = "stops" if asked.stop else "kills"
+        try:
+            if asked.one_key:
+                tally = run_one_key(asked.one_key, asked.workers, server=server)
+            else:
+                folder = stack.enter_context(small_disk() if asked.how == "disk" else _usual_disk())
+                trial = Trial(folder, asked.how, workers=asked.workers, clients=asked.clients, server=server)
+                tally = trial.run(asked.kills, 60 * asked.minutes)
+        except CannotBeTried as why:
+            print(f"skipped: {why}")
+            return
     print(
-        f"{tally.kills} {what}, {asked.workers} workers, {'PostgreSQL' if asked.postgres else 'SQLite'}: "
-        f"{tally.answered} answers, {tally.refused} refused for the quota, {tally.lost} paid for and lost with their "
-        f"process, {tally.renewed} begun again, longest outage {tally.longest_outage:.1f} s, longest stop "
-        f"{tally.longest_stop:.1f} s, {len(tally.failures)} failures"
+        f"{asked.how} {tally.kills} times, {asked.workers} workers, {'PostgreSQL' if server else 'SQLite'}, "
+        f"{asked.clients} clients: {tally.answered} answers, {tally.refused} refused for a quota, {tally.lost} times "
+        f"told of a request that was paid for and lost, {tally.renewed} begun again, {tally.retried} asked again, "
+        f"longest outage {tally.longest_outage:.1f} s, longest stop {tally.longest_stop:.1f} s, load "
+        f"{os.getloadavg()[0]:.1f}, {len(tally.failures)} failures"
     )
-    for failure in tally.failures:
+    for failure in tally.failures[:50]:
         print(f"  {failure}")
     sys.exit(1 if tally.failures else 0)
 

@@ -12,15 +12,18 @@ import asyncio
 import csv
 import io
 import json
+import math
 import random
 import re
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
 from dither.curator.folder import Curator
 from dither.curator.people import People
@@ -79,6 +82,11 @@ _COVERED: Final = (
     (re.compile(rb"[A-Za-z0-9+/]{20,}={0,2}"), b"TEXT"),
     (re.compile(rb"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?(/[0-9]+)?"), b"N"),
 )
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+_LOSS: Final = {"kind": "pure", "epsilon": "1/2"}
+#: Not asked about each data set: a link is used once, and these walk through all there is.
+_AT_THE_END: Final = ("/v1/ledger/verification", "/v1/ledger/entries", "/v1/published", "/v1/approvals")
+_ALONE: Final = ("sign_in", "verification", "entries")
 _OF_EACH: Final = ("x-request-id", "etag", "dither-place", "content-length")
 
 
@@ -123,6 +131,7 @@ class Side:
         self.curator = Curator.create(folder / "home", anchors=folder / "anchors")
         people = People(self.curator)
         people.add("ana", "curator")
+        people.add("ben", "analyst")
         for number, text in enumerate(tables):
             name = f"table{number}"
             (folder / f"{name}.csv").write_text(text, encoding="utf-8")
@@ -131,14 +140,14 @@ class Side:
             people.grant("ana", name, PureDP(1000))
         self.log = io.StringIO()
         self._token = people.new_token("ana")
-        settings = Settings(timing="off", requests_per_second=100_000)
+        settings = Settings(timing="off", requests_per_second=100_000, releasing=1)
         self._service = Service(Desk(self.curator), settings, Log(self.log))
         self._application = self._service.application()
 
-    async def ask(self, method: str, path: str, body: Any = None) -> Told:
+    async def ask(self, method: str, path: str, body: Any = None, more: Mapping[str, str] = _NONE) -> Told:
         """Return what a request is answered, with its figures covered."""
         content = b"" if body is None else json.dumps(body).encode()
-        headers = {"authorization": f"Bearer {self._token}"}
+        headers = {"authorization": f"Bearer {self._token}", **more}
         status, found, told = await asked(self._application, method, path, headers, content)
         kept = tuple(sorted((name, value) for name, value in found.items() if name not in _OF_EACH))
         return Told(status, kept, covered(told))
@@ -167,40 +176,79 @@ class _Named(dict[str, str]):
         return "x"
 
 
-def requests(name: str) -> Iterator[tuple[str, str, Any]]:
-    """Yield what is asked about one data set: every release and its quote, then every route of the table."""
+Asked: TypeAlias = tuple[str, str, Any, Mapping[str, str]]
+
+
+def requests(name: str) -> Iterator[Asked]:
+    """Yield what is asked about one data set: releases, quotes, what goes on, decisions, and all routes that read."""
+    place = f"/v1/datasets/{name}"
     for body in BODIES:
-        yield "POST", f"/v1/datasets/{name}/quotes", body
-        yield "POST", f"/v1/datasets/{name}/releases", body
+        yield "POST", f"{place}/quotes", body, _NONE
+        yield "POST", f"{place}/releases", body, _NONE
+        yield "POST", f"{place}/releases", body, {"accept": "text/csv"}
+        yield "POST", f"{place}/releases", body, {"accept": "text/csv", "idempotency-key": "again"}
+    yield "POST", f"{place}/room", {"loss": _LOSS, "counted": True}, _NONE
+    words = {"table": "visits", "columns": ["ward"], "epsilon": _EPSILON}
+    yield "POST", f"{place}/conversations", {"name": "talk", "words": words}, _NONE
+    for question in ("ward = 'heart'", "ward = 'nowhere'", "waited > 3"):
+        yield "POST", f"{place}/conversations/talk/questions", {"questions": [question]}, _NONE
+    yield "GET", f"{place}/conversations/talk", None, _NONE
+    yield "POST", f"{place}/streams", {"name": "ticks", "words": {"query": _TEXTS[0], "epsilon": _EPSILON}}, _NONE
+    yield "POST", f"{place}/published", {"release": "again", "title": "shown"}, _NONE
+    yield "POST", f"{place}/grants", {"person": "ben", "quota": _LOSS}, _NONE
+    yield "POST", f"{place}/budget", {"budget": {**_LOSS, "epsilon": "1001"}, "reason": "more"}, _NONE
     for route in ROUTES:
-        if route.method == "GET" and route.name != "sign_in":
-            for entry in ("1", "4", "9999"):
-                yield "GET", route.path.format_map(_Named(dataset=name, entry=entry)), None
-                if "{entry}" not in route.path:
-                    break
+        if route.method == "GET" and route.name not in _ALONE:
+            for entry in ("1", "4", "again", "again.csv", "9999") if "{entry}" in route.path else ("",):
+                yield "GET", route.path.format_map(_Named(dataset=name, entry=entry)), None, _NONE
+    yield "DELETE", f"{place}/published/again", None, _NONE
+    yield "DELETE", f"{place}/grants/ben", None, _NONE
+    yield "DELETE", f"{place}/streams/ticks", None, _NONE
+    for stage in ("paused", "open", "closed"):
+        yield "POST", f"{place}/stage", {"stage": stage, "reason": "tried"}, _NONE
+        yield "POST", f"{place}/releases", BODIES[1], {"idempotency-key": stage}
 
 
-async def _compare(tables: int, one: Side, other: Side) -> tuple[int, list[str]]:
-    count, found = 0, []
+async def _compare(
+    tables: int, one: Side, other: Side, until: float, *, says: bool
+) -> tuple[int, Counter[int], list[str]]:
+    count, found, statuses = 0, [], Counter[int]()
     for number in range(tables):
-        for method, path, body in requests(f"table{number}"):
-            first, second = await one.ask(method, path, body), await other.ask(method, path, body)
+        for words in requests(f"table{number}"):
+            first, second = await one.ask(*words), await other.ask(*words)
             count += 1
+            statuses[first.status] += 1
             if first != second:
-                found.append(f"{method} {path} {body}: {first} is not {second}"[:2000])
+                found.append(f"{words}: {first} is not {second}"[:2000])
+        if says and (number + 1) % 20 == 0:
+            print(f"  {number + 1} pairs, {count} answers, {len(found)} differ", flush=True)
+        if time.monotonic() > until:
+            print(f"  stopped by its time after {number + 1} pairs")
+            break
+    # Walked once, when all is there: each walk takes as long as the chain is.
+    for path in _AT_THE_END:
+        first, second = await one.ask("GET", path), await other.ask("GET", path)
+        count += 1
+        if first != second:
+            found.append(f"{path}: {first} is not {second}"[:2000])
     await one.close()
     await other.close()
-    return count, found
+    return count, statuses, found
 
 
-def run(tables: int, seed: int) -> tuple[int, list[str]]:
-    """Return how many answers were compared, and those that tell neighbours apart.
+def run(
+    tables: int, seed: int, seconds: float = math.inf, *, says: bool = False
+) -> tuple[int, Counter[int], list[str]]:
+    """Return how many answers were compared, how often each status was told, and what tells neighbours apart.
 
     Args:
         tables: how many pairs.
         seed: of the tables.
+        seconds: after which no further pair is begun.
+        says: whether to print how far it has come.
 
     """
+    until = time.monotonic() + seconds
     dice = random.Random(seed)  # noqa: S311 - nothing here is secret
     pairs = [table(dice, number) for number in range(tables)]
     with tempfile.TemporaryDirectory() as name:
@@ -208,11 +256,11 @@ def run(tables: int, seed: int) -> tuple[int, list[str]]:
         for folder in folders:
             folder.mkdir()
         sides = [Side(folder, [pair[place] for pair in pairs]) for place, folder in enumerate(folders)]
-        count, found = asyncio.run(_compare(tables, *sides))
+        count, statuses, found = asyncio.run(_compare(tables, sides[0], sides[1], until, says=says))
         for side in sides:
             if "kanarienvogel" in side.log.getvalue():
                 found.append("a cell stands in the log")
-        return count, found
+        return count, statuses, found
 
 
 def main() -> None:
@@ -220,9 +268,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tables", type=int, default=20, help="how many pairs")
     parser.add_argument("--seed", type=int, default=time.time_ns(), help="of the tables, to repeat a run")
+    parser.add_argument("--minutes", type=float, default=15, help="after which no further pair is begun")
     given = parser.parse_args()
-    count, found = run(given.tables, given.seed)
-    print(f"{given.tables} pairs of tables (seed {given.seed}), {count} answers compared, {len(found)} differ")
+    begun = time.monotonic()
+    count, statuses, found = run(given.tables, given.seed, 60 * given.minutes, says=True)
+    print(
+        f"{given.tables} pairs of tables (seed {given.seed}) in {time.monotonic() - begun:.0f} s, {count} answers "
+        f"compared ({', '.join(f'{many} of {status}' for status, many in sorted(statuses.items()))}), "
+        f"{len(found)} differ"
+    )
     for one in found[:20]:
         print(f"  {one}")
     sys.exit(1 if found else 0)

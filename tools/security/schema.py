@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dither.service.client import Connection, connect
-from tools.faults.service import COUNT, Served, made
+from tools.faults.served import COUNT, Served, made
 
 
 def _named(client: Connection) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from dither.service.client import connect
-from tools.faults.service import COUNT, Served, made
+from tools.faults.served import COUNT, Served, made
 
 #: Beside twice the time: what one switch of processes takes on a busy machine.
 _GRANTED_SECONDS: Final = 0.02

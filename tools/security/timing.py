@@ -27,7 +27,7 @@ import numpy as np
 from dither.curator.folder import Curator
 from dither.curator.people import People
 from dither.privacy import PureDP
-from tools.faults.service import Served
+from tools.faults.served import Served
 
 #: The seconds and the value of each answer, by data set; no value where it was not in time.
 Times: TypeAlias = dict[str, list[tuple[float, float | None]]]

@@ -97,7 +97,7 @@ VERBS: Final = MappingProxyType(
         ),
         "places": Verb(
             "places:places",
-            "Release a heat map, contour lines, flows or synthetic journeys of declared places, as a map or a table.",
+            "Release a heat map, contour lines, counts by region, flows, stops or journeys of declared places.",
         ),
         "report-location": Verb(
             "report_location:report",
@@ -210,6 +210,14 @@ RECEIPT: Final = MappingProxyType(
         "new-key": Verb(
             "receipts:new_key",
             "Sign with a new key from now on, which the old one signs; old receipts are checked with the old key.",
+        ),
+        "export-key": Verb(
+            "receipts:export_key",
+            "Write the key that signs into a sealed file, for another machine that shares the ledger; print its code.",
+        ),
+        "import-key": Verb(
+            "receipts:import_key",
+            "Sign with the key of another machine that shares the ledger, from its sealed file.",
         ),
     }
 )

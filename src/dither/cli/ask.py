@@ -46,6 +46,7 @@ from dither.cli.outputs import (
 )
 from dither.cli.progress import progress
 from dither.curator.folder import Curator
+from dither.curator.ledger import Receipt
 from dither.curator.price import Price
 from dither.curator.session import Session
 from dither.errors import InvalidParameter, LossNotStated, NotDelivered
@@ -88,6 +89,7 @@ def session(
             keep_sources(outputs, here)
             keep_files(outputs, force=force)
             opened = held.enter_context(here.session(dataset, analyst=analyst))
+            opened.on_repeat = lambda stored: _say_free(stored, key)
         else:
             # The token says who asks.
             held.callback(asked.close)
@@ -96,6 +98,14 @@ def session(
             held.callback(opened.close)
         with _told(opened, outputs, key, how_on):
             yield opened
+
+
+def _say_free(stored: Receipt, key: str | None) -> None:
+    """Say that an answer was there already; what a query with found ranges asks in between has keys of its own."""
+    if stored.key == key:
+        note(
+            f"this is the answer that key {key} was charged for before (entry {stored.entry}): nothing more is charged"
+        )
 
 
 @contextmanager

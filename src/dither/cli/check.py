@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import typer
@@ -15,14 +16,15 @@ from dither.curator.checking import TableCheck
 from dither.curator.folder import Curator
 from dither.data.importing.fit import ColumnFit, TableFit
 from dither.data.importing.references import ReferenceFit
+from dither.data.place_tables import CLAMP
 
 
 def check(dataset: DataSetName, home: Home = None, as_json: Json = False) -> None:
     """Say whether a data set's rows still fit its schema, for its owner's eyes; exit 1 if they do not.
 
     It counts cells that are not of their kind, values outside bounds and categories, and rows without an id, and shows
-    an example of each. It counts references to rows that do not exist, keys that repeat, and keys that several
-    people have. NOT PRIVATE: nothing is charged, and nothing of it may be published.
+    an example of each. It counts positions outside the declared box, references to rows that do not exist, keys that
+    repeat, and keys that several people have. NOT PRIVATE: nothing is charged, and nothing of it may be published.
     """
     with Curator.open(home) as curator:
         found = curator.check(dataset)
@@ -67,6 +69,18 @@ def _beyond(one: ColumnFit) -> str:
     return f"lie outside [{column.lower}, {column.upper}], and are clamped where they are added up"
 
 
+def misplaced(fit: TableFit) -> Iterator[str]:
+    """Yield what is wrong with the positions of a table, in one line each."""
+    for one in fit.places:
+        named, places = " and ".join(one.columns), fit.table.places
+        if one.outside and places is not None:
+            becomes = "count at its border" if places.outside == CLAMP else "count nowhere"
+            hint = f"; {one.swapped:,} would lie inside if {named} were swapped" if one.swapped else ""
+            yield f"{one.outside:,} positions of {named} lie outside the box {list(places.box)}, and {becomes}{hint}"
+        if one.unknown:
+            yield f"{one.unknown:,} positions of {named} are 0 and 0, which is read as unknown, and count nowhere"
+
+
 def referring(fit: ReferenceFit) -> Iterator[str]:
     """Yield what is wrong with the references of a table, in one line each."""
     key = f"{fit.owner.table}.{' and '.join(fit.owner.keys)}"
@@ -95,6 +109,8 @@ def _print(one: TableCheck) -> None:
         for name, count, why in found:
             table.add_row(escape(name), f"{count:,}", escape(why))
         console.print(table)
+    for line in misplaced(one.fit):
+        say(f"{one.table.name}: {line}")
     for line in referring(one.reference) if one.reference is not None else ():
         say(f"{one.table.name}: {line}")
     if not one.fit.rows:
@@ -113,6 +129,8 @@ def _record(one: TableCheck) -> dict[str, Any]:
         | {"outside": each.outside, "outside_example": each.outside_example}
         for each in one.fit.columns
     ]
+    if one.fit.places:
+        record["places"] = [asdict(each) for each in one.fit.places]
     if one.reference is not None:
         record |= {name: getattr(one.reference, name) for name in ("dangling", "repeated", "beyond", "shared")}
     return record | {"columns": columns}

@@ -13,6 +13,7 @@ import typer
 from dither.cli import ask
 from dither.cli.console import note, print_json, say
 from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Home, Json, Quoted, Rho, Server
+from dither.cli.which import say_what_counts
 from dither.curator.conversations import Talk
 from dither.curator.session import Session
 from dither.errors import DitherError, InvalidParameter
@@ -84,6 +85,8 @@ def converse(
         words |= {"kind": kind or COUNTS, **further}
         chosen = None if columns is None else [one.strip() for one in columns.split(",") if one.strip()]
         source = table if kind == CUTS else _table(session, table)
+        if chosen is not None and not as_json:
+            say_what_counts(session.dataset.table(_table(session, table)), chosen)
         if is_quoted:
             ask.say_price(session.quote(session.offer.conversation(source, chosen, **words)), as_json=as_json)
             return

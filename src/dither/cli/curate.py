@@ -9,10 +9,10 @@ from typing import Annotated, Any, NoReturn
 import typer
 from rich.markup import escape
 
-from dither.cli.check import kept_words, problems, referring
+from dither.cli.check import kept_words, misplaced, problems, referring
 from dither.cli.console import console, is_screen, print_json, say, tell_owner
 from dither.cli.elsewhere import connection
-from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, Rho
+from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, Rho, Server
 from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, keep_sources, write_whole
 from dither.cli.progress import reading
 from dither.cli.questions import questions_of
@@ -235,6 +235,8 @@ def _say_kept(fits: Sequence[TableFit]) -> None:
         tell_owner(kept_words(fit))
         for name, count, why in problems(fit, with_examples=is_screen()):
             tell_owner(f"  {name}: {count:,} cells {why}")
+        for line in misplaced(fit):
+            tell_owner(f"  {line}")
 
 
 def _register(
@@ -322,22 +324,35 @@ def _datasets_elsewhere(found: list[dict[str, Any]], *, as_json: bool) -> None:
     print_table(table, or_list=True)
 
 
-def card(dataset: DataSetName, out: Out = None, force: Force = False, home: Home = None, as_json: Json = False) -> None:
+def card(
+    dataset: DataSetName,
+    out: Out = None,
+    force: Force = False,
+    home: Home = None,
+    server: Server = None,
+    as_json: Json = False,
+) -> None:
     """Write the release card of a data set, in the sections of the public registry of deployments."""
     import yaml
 
     outputs = [] if out is None else [Output("out", out)]
     check_outputs(outputs)
-    with Curator.open(home) as curator:
-        keep_sources(outputs, curator)
-        keep_files(outputs, force=force)
-        record = release_card(curator.dataset(dataset), curator.ledger)
-        if as_json:
-            print_json(record)
-            return
-        text = yaml.safe_dump(record, sort_keys=False, allow_unicode=True)
-        if out is None:
-            print(text, end="")  # noqa: T201 - the card is the output
-            return
-        write_whole(out, lambda draft: draft.write_text(text, encoding="utf-8"))
-        console.print(f"wrote {escape(str(out))}", highlight=False)
+    asked = connection()
+    if asked is not None:
+        with asked:
+            keep_files(outputs, force=force)
+            record = asked.session(dataset).card().to_dict()
+    else:
+        with Curator.open(home) as curator:
+            keep_sources(outputs, curator)
+            keep_files(outputs, force=force)
+            record = release_card(curator.dataset(dataset), curator.ledger)
+    if as_json:
+        print_json(record)
+        return
+    text = yaml.safe_dump(record, sort_keys=False, allow_unicode=True)
+    if out is None:
+        print(text, end="")  # noqa: T201 - the card is the output
+        return
+    write_whole(out, lambda draft: draft.write_text(text, encoding="utf-8"))
+    console.print(f"wrote {escape(str(out))}", highlight=False)

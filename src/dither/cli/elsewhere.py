@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dither.errors import InvalidParameter
+
 if TYPE_CHECKING:
     from dither.data.schema import DataSet
     from dither.service.client import Connection
@@ -31,6 +33,13 @@ def connection() -> Connection | None:
     from dither.service.client import connect
 
     return connect(_server[0])
+
+
+def named_elsewhere(dataset: str | None) -> str:
+    """Return which data set is asked about, which a service has to be told."""
+    if dataset is None:
+        raise InvalidParameter("dataset", None, "given with --dataset: a service is asked about one")
+    return dataset
 
 
 def declared(home: Path | None, dataset: str) -> DataSet:

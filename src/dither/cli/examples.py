@@ -235,7 +235,9 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "receipt key": ("dither receipt key -o curator.pub",),
         "receipt checkpoint": ("dither receipt checkpoint",),
         "receipt cosigned": ("dither receipt cosigned head.txt --key curator.pub --witness observer.pub",),
-        "receipt new-key": ("dither receipt new-key",),
+        "receipt new-key": ("dither receipt new-key", "dither receipt new-key --lost"),
+        "receipt export-key": ("dither receipt export-key curator.sealed",),
+        "receipt import-key": ("dither receipt import-key curator.sealed",),
         "login": ("dither login https://dither.example.org",),
         "witness": (
             "dither witness http://127.0.0.1:8077 --keep ledger.note",

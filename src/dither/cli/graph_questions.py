@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from dither.cli.questions import NOWHERE, Question, meant
+from dither.cli.asked import NOWHERE, Question, meant
 from dither.data.expressions import Kind
 from dither.data.facts import FROM_NAME, Facts
 from dither.data.files import schema_from

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from dither.cli.console import complain, print_json, say
-from dither.cli.options import DataSetName, Delta, Force, Home, Json, Rho
+from dither.cli.elsewhere import connection, named_elsewhere
+from dither.cli.options import DataSetName, Delta, Force, Home, Json, Rho, Server
 from dither.cli.outputs import check_outputs, keep_files, keep_sources, table_output
 from dither.cli.tables import new_table, print_table
 from dither.curator.folder import Curator
 from dither.curator.ledger import Balance
 from dither.errors import InvalidParameter
+from dither.privacy import Loss
 from dither.publish.queries import QueryResult
 
 Whole = Annotated[str | None, typer.Option("--epsilon", "--budget", help="The new whole: what is spent is part of it.")]
@@ -83,22 +85,27 @@ def retire(
     say(f"{dataset} is retired: its books and answers stay, its copied rows are removed")
 
 
-def history(dataset: DataSetName, home: Home = None, as_json: Json = False) -> None:
+def history(dataset: DataSetName, home: Home = None, server: Server = None, as_json: Json = False) -> None:
     """Show who asked what, when, at which price, and what the owner decided.
 
-    The first column is what 'dither answer' takes.
+    The first column is what 'dither answer' takes. A service tells you what you have asked yourself.
     """
-    with Curator.open(home) as curator:
-        acts = curator.history(dataset)
+    asked = connection()
+    if asked is not None:
+        with asked:
+            acts = asked.releases(dataset)
+    else:
+        with Curator.open(home) as curator:
+            acts = [act.to_dict() for act in curator.history(dataset)]
     if as_json:
-        print_json([act.to_dict() for act in acts])
+        print_json(acts)
         return
     table = new_table("entry", "when (UTC)", "who", "what", "price", "outcome", "edition")
     for act in acts:
-        price = "" if act.price is None else str(act.price)
+        price = "" if act["price"] is None else str(Loss.from_dict(act["price"]))
         table.add_row(
-            str(act.number), act.time[:19].replace("T", " "), escape(act.who), escape(" ".join(act.what.split())),
-            price, act.outcome, str(act.edition),
+            str(act["number"]), str(act["time"])[:19].replace("T", " "), escape(str(act["who"])),
+            escape(" ".join(str(act["what"]).split())), price, str(act["outcome"]), str(act["edition"]),
         )  # fmt: skip
     print_table(table, or_list=True)
 
@@ -109,23 +116,28 @@ def answer(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write CSV, Parquet, JSON or HTML.")] = None,
     force: Force = False,
     home: Home = None,
+    server: Server = None,
     as_json: Json = False,
 ) -> None:
-    """Fetch a stored answer again, at no cost."""
+    """Fetch a stored answer again, at no cost.
+
+    A service has to be told with --dataset whose answer it is.
+    """
     outputs = () if out is None else (table_output("out", out, _SUFFIXES),)
     check_outputs(outputs)
+    asked = connection()
+    if asked is not None:
+        with asked:
+            keep_files(outputs, force=force)
+            _answer_elsewhere(asked.answer(named_elsewhere(dataset), name), out, as_json=as_json)
+        return
     with Curator.open(home) as curator:
         keep_sources(outputs, curator)
         keep_files(outputs, force=force)
         found = curator.answer(name, dataset=dataset)
         called = curator.called(found.receipt.account.dataset)
     value = found.value
-    if out is not None:
-        if not isinstance(value, QueryResult):
-            raise InvalidParameter("out", str(out), "left out: this answer is not a table; --json prints it")
-        from dither.cli.ask import save
-
-        save(value, out)
+    _save(value, out)
     receipt = found.receipt
     if as_json or not isinstance(value, QueryResult):
         print_json({"receipt": receipt.to_dict(), "is_earlier_edition": found.is_earlier, "answer": _plain(value)})
@@ -135,6 +147,26 @@ def answer(
     say(f"{whose}; receipt at entry {receipt.entry}; not charged")
     if found.is_earlier:
         complain(escape(f"other rows of {called} were added since: this answer is about those before"))
+
+
+def _answer_elsewhere(value: Any, out: Path | None, *, as_json: bool) -> None:
+    """Show an answer that a service has stored."""
+    _save(value, out)
+    if as_json or not isinstance(value, QueryResult):
+        print_json({"answer": _plain(value)})
+        return
+    say(str(value))
+    say(f"receipt {value.receipt}; not charged")
+
+
+def _save(value: object, out: Path | None) -> None:
+    if out is None:
+        return
+    if not isinstance(value, QueryResult):
+        raise InvalidParameter("out", str(out), "left out: this answer is not a table; --json prints it")
+    from dither.cli.ask import save
+
+    save(value, out)
 
 
 def _plain(value: object) -> object:

@@ -8,72 +8,15 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
+from dither.cli.asked import DECIMAL, GRAPH, KINDS, NOWHERE, ROW, YES, Question, meant
+from dither.cli.place_questions import PLACES, PlaceDecisions, place_questions
 from dither.data.expressions import Kind
 from dither.data.facts import FROM_DATA, FROM_NAME, FROM_TYPE, ColumnFacts, Facts, round_range
 from dither.data.files import schema_from
 from dither.data.hints import hint, id_candidates
 from dither.errors import DitherError
-
-#: What may be typed: yes, it is public; no, leave it undeclared; how else one finds out.
-YES, NO, HELP = ("y", "yes"), ("n", "no"), ("?", "help")
-#: Where nothing is proposed.
-NOWHERE: Final = "nothing"
-ROW: Final = "row"
-#: What is typed where rows are edges.
-GRAPH: Final = "graph"
-DECIMAL: Final = "decimal"
-KINDS: Final = ", ".join(kind.value for kind in Kind)
-
-
-@dataclass(frozen=True)
-class Question:
-    """One thing that is not decided.
-
-    Args:
-        place: where it stands in a schema, such as "columns.age.bounds".
-        text: what is asked.
-        proposal: what would be declared, as it would be typed; empty where nothing is proposed.
-        origin: where the proposal comes from.
-        otherwise: how it can be found out without looking, for the one who asks for help.
-
-    """
-
-    place: str
-    text: str
-    proposal: str = ""
-    origin: str = NOWHERE
-    otherwise: str = ""
-
-    @property
-    def column(self) -> str:
-        """The column that it is about; empty where it is about none."""
-        parts = self.place.split(".")
-        return parts[1] if parts[0] == "columns" else ""
-
-    @property
-    def instead(self) -> str:
-        """What may be typed in place of a proposal."""
-        if self.place.endswith(".kind"):
-            return f"another kind: {KINDS}"
-        if self.place.endswith(".categories"):
-            return "values that anybody could know"
-        if self.place == DECIMAL:
-            return "'n' if the comma is something else"
-        if self.place.endswith(".nullable"):
-            return "'n' to leave rows without a value out of every group"
-        return "round numbers that anybody could know"
-
-    @property
-    def must_be_confirmed(self) -> bool:
-        """Whether the proposal would tell something of the rows."""
-        return self.origin == FROM_DATA
-
-    def __str__(self) -> str:
-        offered = f": {self.proposal} (from {self.origin})" if self.proposal else ""
-        return f"{self.text}{offered}"
 
 
 def questions_of(facts: Facts, dataset: str) -> list[Question]:
@@ -112,6 +55,7 @@ def questions_of(facts: Facts, dataset: str) -> list[Question]:
             otherwise=f"take a guess now; 'dither limits {dataset} {dataset} --epsilon 0.1' finds it under privacy "
             "once the data set is added, and is paid for",
         ),
+        *place_questions(facts),
     ]
     for one in facts.columns:
         found += _of_column(one, f"'dither bounds {dataset} {dataset} {one.name} --epsilon 0.1'")
@@ -160,18 +104,6 @@ def _listed(values: tuple[str, ...]) -> str:
     return "" if any("," in value or value != value.strip() for value in values) else ", ".join(values)
 
 
-def meant(facts: Facts, typed: str) -> str | None:
-    """Return the column that somebody means who types its name, its header, or either in another case."""
-    for found in (
-        [one.name for one in facts.columns if one.name == typed],
-        [one.name for one in facts.columns if one.stored_name == typed],
-        [one.name for one in facts.columns if typed.lower() in (one.name.lower(), one.stored_name.lower())],
-    ):
-        if found:
-            return found[0] if len(found) == 1 else None
-    return None
-
-
 class Deciding(Protocol):
     """What takes answers to questions."""
 
@@ -195,6 +127,7 @@ class Answers:
         for one in facts.columns:
             source = {"from": one.stored_name} if one.stored_name != one.name else {}
             self._columns[one.name] = {**source, "kind": one.kind.value}
+        self._places = PlaceDecisions(facts, self._problem_of_places)
 
     @property
     def person(self) -> str | None:
@@ -210,6 +143,8 @@ class Answers:
         """Return whether a question is still open, by what was decided before."""
         if question.place == "contribution.rows":
             return self._person is not None
+        if _is_of_places(question):
+            return self._places.applies(question, has_persons=self._person is not None)
         if not question.column:
             return True
         if question.column not in self._columns:
@@ -217,7 +152,7 @@ class Answers:
         what = question.place.rpartition(".")[2]
         if what == "kind":
             return True
-        if question.column == self._person:
+        if question.column == self._person or (what == "bounds" and question.column in self._places.positions):
             return False
         declared = self._columns[question.column]
         kind = Kind(declared["kind"])
@@ -230,11 +165,15 @@ class Answers:
         if question.place == DECIMAL:
             self._facts.read_with(None)
             return ""
+        if _is_of_places(question):
+            return self._places.leave_out(question)
         if not question.column:
             return "this one must be decided"
         if question.place.endswith(".kind"):
             if question.column == self._person:
                 return "the column that says whose a row is cannot be left out"
+            if question.column in self._places.columns:
+                return "a column that says where, when or on which trip somebody was cannot be left out"
             del self._columns[question.column]
         return ""
 
@@ -256,6 +195,8 @@ class Answers:
                 return "not an integer from 1"
             self._rows = int(typed)
             return ""
+        if _is_of_places(question):
+            return self._places.decide(question, typed)
         name, what = question.column, question.place.rpartition(".")[2]
         if what == "nullable":
             if typed.lower() not in YES:
@@ -267,19 +208,32 @@ class Answers:
             return "not two values with a comma between"
         before = self._columns[name]
         self._columns[name] = {**before, what: typed if what == "kind" else [_plain(word, before) for word in words]}
-        try:
-            schema_from(self._tree([name] if self._person in (None, name) else [self._person or "", name]))
-        except DitherError as problem:
+        beside = self._places.columns if name in self._places.columns else ()
+        problem = self._problem([self._person or name, name, *beside], self._places.tree if beside else {})
+        if problem:
             self._columns[name] = before
+        return problem
+
+    def _problem_of_places(self, places: Mapping[str, Any]) -> str:
+        named = [*places.get("at", ()), *places.get("to", ()), *(places.get(name) for name in ("trip", "time"))]
+        return self._problem([self._person or "", *(name for name in named if name)], places)
+
+    def _problem(self, names: list[str], places: Mapping[str, Any]) -> str:
+        """Return what is wrong with some columns and places as they are decided by now."""
+        try:
+            schema_from(self._tree(names, places))
+        except DitherError as problem:
             return str(problem)
         return ""
 
     def tree(self) -> Mapping[str, Any]:
         """Return the whole schema."""
-        return self._tree(list(self._columns))
+        return self._tree(list(self._columns), self._places.tree)
 
-    def _tree(self, names: list[str]) -> dict[str, Any]:
+    def _tree(self, names: list[str], places: Mapping[str, Any]) -> dict[str, Any]:
         table: dict[str, Any] = {"source": self._facts.path}
+        if places:
+            table["places"] = dict(places)
         if self._facts.decimal is not None:
             table["decimal"] = self._facts.decimal
         tree: dict[str, Any] = {"dataset": self._dataset, "unit": "row"}
@@ -288,6 +242,10 @@ class Answers:
             tree |= {"unit": "person", "contribution": {"rows": self._rows}}
         table["columns"] = {name: self._columns[name] for name in self._columns if name in names}
         return {**tree, "tables": {self._dataset: table}}
+
+
+def _is_of_places(question: Question) -> bool:
+    return question.place.startswith(f"{PLACES}.")
 
 
 def _plain(word: str, column: Mapping[str, Any]) -> Any:

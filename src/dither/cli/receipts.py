@@ -9,18 +9,22 @@ from typing import Annotated, Any
 import typer
 
 from dither.cli.console import print_json, say
+from dither.cli.elsewhere import connection, named_elsewhere
 from dither.cli.exits import ANSWER_IS_NO
-from dither.cli.options import Force, Home, Json, Out
+from dither.cli.options import Force, Home, Json, Out, Server
 from dither.cli.outputs import Output, check_outputs, keep_files, write_whole
 from dither.curator.folder import Curator
 from dither.curator.receipts import (
+    FOLDER,
     Log,
     PublicKey,
     WitnessKey,
+    begin_anew,
     cosigned_at,
     read_checkpoint,
     read_receipt,
     receipt_text,
+    take_key,
     verify_receipt,
 )
 from dither.errors import InvalidParameter
@@ -30,36 +34,93 @@ Key = Annotated[Path, typer.Option("--key", help="A file with the curator's key,
 
 def show(
     name: Annotated[str, typer.Argument(metavar="ANSWER", help="Its number, its key, or its place in the ledger.")],
+    dataset: Annotated[str | None, typer.Option(help="Whose answer; needed with --server.")] = None,
     out: Out = None,
     force: Force = False,
     home: Home = None,
+    server: Server = None,
 ) -> None:
     """Write the receipt of a stored answer, which anybody can check."""
-    with Curator.open(home) as curator:
-        answered = curator.answer(name)
-        text = receipt_text(Log(curator.ledger, curator.folder).receipt(answered.receipt.entry))
+    asked = connection()
+    if asked is not None:
+        with asked:
+            text = receipt_text(asked.receipt(named_elsewhere(dataset), name))
+    else:
+        with Curator.open(home) as curator:
+            answered = curator.answer(name, dataset=dataset)
+            text = receipt_text(Log(curator.ledger, curator.folder).receipt(answered.receipt.entry))
     _put(text, out, force=force)
 
 
-def key(out: Out = None, force: Force = False, home: Home = None) -> None:
-    """Print the key with which receipts of this folder are checked."""
-    with Curator.open(home) as curator:
-        text = f"{Log(curator.ledger, curator.folder).public_key}\n"
+def key(out: Out = None, force: Force = False, home: Home = None, server: Server = None) -> None:
+    """Print the key with which receipts of this folder are checked.
+
+    Of a service it is the key that was seen first, and the program refuses another.
+    """
+    asked = connection()
+    if asked is not None:
+        with asked:
+            text = f"{asked.key()}\n"
+    else:
+        with Curator.open(home) as curator:
+            text = f"{Log(curator.ledger, curator.folder).public_key}\n"
     _put(text, out, force=force)
 
 
-def new_key(home: Home = None) -> None:
+def new_key(
+    lost: Annotated[
+        bool, typer.Option("--lost", help="The key is lost: begin with one that nobody has signed.")
+    ] = False,
+    home: Home = None,
+) -> None:
     """Sign with a new key from now on, which the old one signs; old receipts are checked with the old key."""
-    from dither.service.starting import is_served
-
     with Curator.open(home) as curator:
-        if is_served(curator.folder):
-            raise InvalidParameter("folder", str(curator.folder), "not served meanwhile: stop the service first")
+        _refuse_served(curator)
+        if lost:
+            say(f"receipts from now on are checked with {begin_anew(curator.books, curator.folder / FOLDER)}")
+            say("no old key has signed it: tell everybody who checks receipts")
+            return
         log = Log(curator.ledger, curator.folder)
         old = log.public_key
         new = log.change_key()
     say(f"receipts up to now are checked with {old}")
     say(f"receipts from now on are checked with {new}")
+
+
+def export_key(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The sealed file.")],
+    force: Force = False,
+    home: Home = None,
+) -> None:
+    """Write the key that signs into a sealed file, for another machine that shares the ledger; print its code."""
+    with Curator.open(home) as curator:
+        content, code = Log(curator.ledger, curator.folder).sealed_key()
+    _put(content.decode(), file, force=force)
+    say(f"{file} is opened by this code, which is told once and goes another way than the file:")
+    say(code)
+
+
+def import_key(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="As 'dither receipt export-key' wrote it.")],
+    code: Annotated[
+        str | None, typer.Option(help="The code that was told with it; asked for where it is left out.")
+    ] = None,
+    home: Home = None,
+) -> None:
+    """Sign with the key of another machine that shares the ledger, from its sealed file."""
+    with Curator.open(home) as curator:
+        _refuse_served(curator)
+        content = _read("file", file)
+        told = typer.prompt("code", hide_input=True) if code is None else code
+        public = take_key(curator.books, curator.folder / FOLDER, content, told)
+    say(f"receipts are checked with {public}, as on the machine that wrote {file}")
+
+
+def _refuse_served(curator: Curator) -> None:
+    from dither.service.starting import is_served
+
+    if is_served(curator.folder):
+        raise InvalidParameter("folder", str(curator.folder), "not served meanwhile: stop the service first")
 
 
 def checkpoint(out: Out = None, force: Force = False, home: Home = None) -> None:

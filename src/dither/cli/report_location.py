@@ -55,7 +55,9 @@ def report(
         north, east, price, reach, known = made.latitude, made.longitude, made.epsilon, made.reach, made.book
         area = known.box
         if not (area.south <= Fraction(latitude) <= area.north and area.west <= Fraction(longitude) <= area.east):
-            note("The place is outside of the box, and was taken for the nearest place inside.")
+            swapped = area.south <= Fraction(longitude) <= area.north and area.west <= Fraction(latitude) <= area.east
+            hint = " Are latitude and longitude swapped, here or in the box?" if swapped else ""
+            note(f"The place is outside of the box, and was taken for the nearest place inside.{hint}")
     if as_json:
         print_json(
             {

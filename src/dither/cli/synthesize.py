@@ -35,10 +35,9 @@ from dither.cli.options import (
 from dither.cli.outputs import Output, delivering, rows_output, write_whole
 from dither.cli.progress import progress
 from dither.cli.publish import beside, bins_of
-from dither.cli.which import only_table
+from dither.cli.which import only_table, say_what_counts
 from dither.curator.for_owner import check_owner
 from dither.curator.session import Session
-from dither.data.schema import Table
 from dither.errors import InvalidParameter
 from dither.publish.synthetic import Constraint, Determined, Impossible, SyntheticFamilies, SyntheticTable
 from dither.publish.synthetic.quality import Quality, quality_of
@@ -162,7 +161,7 @@ def _one_table(
             if left_out and not wanted.charged.json:
                 complain(f"left out, because neither categories nor bounds are declared: {', '.join(left_out)}")
         if not wanted.charged.json:
-            _say_what_counts(session.dataset.table(name), names)
+            say_what_counts(session.dataset.table(name), names)
         asked: dict[str, Any] = {
             **wanted.charged.asked,
             "method": method,
@@ -181,16 +180,6 @@ def _one_table(
                 where = wanted.charged.where
                 quality = session.compare_synthetic(found, where=where) if wanted.compare else quality_of(found)
             _deliver(found, wanted, quality)
-
-
-def _say_what_counts(table: Table, names: Sequence[str]) -> None:
-    """Say, before anything is paid for, which missing cells leave a row out; the schema tells, and no row does."""
-    needed = [one.name for one in table.columns if one.name in names and not one.nullable]
-    if needed:
-        complain(
-            f"a row counts only if it has a declared value in each of {', '.join(needed)}; 'nullable: true' in the "
-            "schema keeps rows where one is missing"
-        )
 
 
 def _families(
@@ -268,7 +257,10 @@ def _say_families(found: SyntheticFamilies, rows: dict[str, int], written: dict[
 
 def _say_cost(found: SyntheticTable | SyntheticFamilies, wanted: Wanted) -> None:
     """Say what it cost, and that more rows cost nothing."""
-    say(f"cost {found.loss}, for {found.unit}; further rows of it cost nothing: --rows N --key {wanted.charged.name}")
+    # A service knows a request without a key by what it asks.
+    name = wanted.charged.name
+    again = f"--rows N --key {name}" if name else "the same command with --rows N"
+    say(f"cost {found.loss}, for {found.unit}; further rows of it cost nothing: {again}")
 
 
 def _bins_of_one(session: Session, tables: tuple[str, str], text: str) -> tuple[str, Any]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from dither.cli.console import complain
 from dither.cli.elsewhere import declared
-from dither.data.schema import DataSet
+from dither.data.schema import DataSet, Table
 from dither.errors import InvalidParameter
 
 
@@ -19,6 +20,22 @@ def only_table(dataset: DataSet) -> str:
     if len(private) != 1:
         raise InvalidParameter("table", None, f"one of {', '.join(private)}")
     return private[0]
+
+
+def say_what_counts(table: Table, names: Sequence[str]) -> None:
+    """Say, before anything is paid for, which missing cells leave a row out; the schema tells, and no row does.
+
+    Args:
+        table: what is declared.
+        names: the columns that are asked about together.
+
+    """
+    needed = [one.name for one in table.columns if one.name in names and not one.nullable]
+    if needed:
+        complain(
+            f"a row counts only if it has a declared value in each of {', '.join(needed)}; 'nullable: true' in the "
+            "schema keeps rows where one is missing"
+        )
 
 
 def table_and_words(home: Path | None, dataset: str, words: Sequence[str]) -> tuple[str, tuple[str, ...]]:

@@ -15,9 +15,10 @@ import typer
 from rich.markup import escape
 from rich.table import Table as Grid
 
+from dither.cli.asked import DECIMAL, HELP, NO, YES, Question
 from dither.cli.console import console, print_json, say, tell_owner
 from dither.cli.graph_questions import GraphAnswers, graph_questions
-from dither.cli.questions import DECIMAL, HELP, NO, YES, Answers, Deciding, Question, questions_of
+from dither.cli.questions import Answers, Deciding, questions_of
 from dither.data.expressions import Kind
 from dither.data.facts import ColumnFacts, Facts
 from dither.data.files import schema_from
@@ -186,6 +187,7 @@ def ask_all(facts: Facts, dataset: str) -> DataSet | None:
 
     """
     questions, answers = questions_of(facts, dataset), Answers(facts, dataset)
+    warned: set[tuple[str, str]] = set()
     show_facts(facts)
     show_questions(questions)
     say("Enter takes a proposal from a name or a type. One from the data is taken by 'y' alone: I say it is public.")
@@ -207,7 +209,7 @@ def ask_all(facts: Facts, dataset: str) -> DataSet | None:
             show_facts(facts)
             show_questions(questions)
         if question.place.endswith(".kind"):
-            questions[:0] = _after_kind(facts, question, typed)
+            questions[:0] = _after_kind(facts, question, typed, warned)
     return schema_from(answers.tree())
 
 
@@ -251,12 +253,20 @@ def _why_not_taken(question: Question, typed: str) -> str:
     return ""
 
 
-def _after_kind(facts: Facts, question: Question, typed: str) -> list[Question]:
-    """Say what another kind than the proposed one loses, and return what is open then."""
+def _after_kind(facts: Facts, question: Question, typed: str, warned: set[tuple[str, str]]) -> list[Question]:
+    """Say what another kind than the proposed one loses, and return what is open then.
+
+    A kind that no cell has is asked for again, once: who types it again means it.
+    """
     if typed == question.proposal or typed.lower() in NO:
         return []
     kind, one = Kind(typed), facts.column(question.column)
     kept, why = facts.kept_as(one.name, kind)
+    if one.filled and not kept and (one.name, typed) not in warned:
+        warned.add((one.name, typed))
+        say(f"{one.name}: no cell would be kept: {why}")
+        say(f"type another kind, 'n' to leave the column out, or {typed} again if that is meant")
+        return [question]
     if kept < one.filled:
         say(f"{one.name}: {kept:,} of {one.filled:,} cells are kept, the others become NULL: {why}")
     place, name = f"columns.{one.name}", one.name

@@ -21,6 +21,7 @@ class ByKind:
         graph_answer: Any
         graph_synthesis: Any
         place_counts: Any
+        place_stops: Any
         place_journeys: Any
 
     def graph(self, table: str | None = None) -> GraphAnswers:
@@ -46,5 +47,6 @@ class ByKind:
         from dither.lift.places import places_table
 
         found = places_table(self.dataset, table)
-        counts, journeys = (partial(verb, table=found.name) for verb in (self.place_counts, self.place_journeys))
-        return PlaceAnswers(counts, journeys, found)
+        verbs = (self.place_counts, self.place_journeys, self.place_stops)
+        counts, journeys, stops = (partial(verb, table=found.name) for verb in verbs)
+        return PlaceAnswers(counts, journeys, stops, found)

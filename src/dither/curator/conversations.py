@@ -183,6 +183,11 @@ class Talk(Closing):
             raise HandleMisuse(f"the conversation {self.name} was opened to be read only")
         level = probability("confidence", confidence, open_below=True)
         wanted = [(question, self._asked(question)) for question in questions]
+        if self._conversation is None:
+            stored = self._stored()
+            if stored.keys() >= set(questions):
+                # Nothing new is asked: what was asked before need not be asked again.
+                return tuple(self.planned.present(question, stored[question], level) for question, _ in wanted)
         conversation, found = self._resumed(), []
         with self._torn_ends():
             for question, asked in wanted:
@@ -208,10 +213,13 @@ class Talk(Closing):
     def answers(self, *, confidence: Number = "0.95") -> tuple[Any, ...]:
         """Return all answers so far, in the order of the questions; nothing is asked by this."""
         level = probability("confidence", confidence, open_below=True)
-        asked = list(self._here().numbers(1))
+        return tuple(self.planned.present(question, answer, level) for question, answer in self._stored().items())
+
+    def _stored(self) -> dict[str, Any]:
+        """Return the answers that the book has, by their questions; each question is in it once."""
         planned: Any = self.planned
-        found = [planned.answer_of(one) for one in self._book.answers(1)]
-        return tuple(planned.present(one["question"], answer, level) for one, answer in zip(asked, found, strict=False))
+        asked = [one["question"] for one in self._here().numbers(1)]
+        return dict(zip(asked, map(planned.answer_of, self._book.answers(1)), strict=False))
 
     def close(self) -> None:
         """Let go of the book, so that it can be opened again, here or elsewhere."""

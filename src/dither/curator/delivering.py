@@ -34,7 +34,7 @@ from dither.publish.queries.sql import parse_statement
 VERBS: Final = (
     *("sql", "ask", "ask_parts", "ask_kept", "bounds", "limits", "histogram", "count", "workload"),
     *("marginals", "synthesize", "synthesize_families", "anonymize", "fit", "graph_answer", "graph_synthesis"),
-    *("place_counts", "place_journeys", "method"),
+    *("place_counts", "place_journeys", "place_stops", "method"),
 )
 #: What can be priced from elsewhere: also what is opened, and goes on after it was paid for.
 QUOTED: Final = (*VERBS, "stream", "conversation")
@@ -46,7 +46,7 @@ _QUESTION: Final = 32
 #: What changes nothing about the price of a query.
 _NOT_QUOTED: Final = ("confidence", "description")
 #: What was planned, by what may be offered and by words: plans depend on declarations and words alone.
-_plans: WeakKeyDictionary[Offers, OrderedDict[str, Offer[Any]]] = WeakKeyDictionary()
+_plans: WeakKeyDictionary[Offers, OrderedDict[str, tuple[Offer[Any], Request]]] = WeakKeyDictionary()
 _planning = threading.Lock()
 _MOST_PLANS: Final = 32
 
@@ -78,6 +78,10 @@ def asked_of(session: Session, verb: str, written: Any) -> Asked:
         written: its words, as ``write_words`` writes them, without a key.
 
     """
+    mark = json.dumps([verb, written], sort_keys=True)
+    known = _known_plan(session, mark)
+    if known is not None:
+        return _asked(session, *known)
     words = _checked(session, verb, written)
     with _naming_words(verb):
         if verb == "sql":
@@ -88,25 +92,33 @@ def asked_of(session: Session, verb: str, written: Any) -> Asked:
                 steps = len(turns.finding) + 1
                 return Asked(request, turns.loss, lambda key: session.receipt_in_turn(in_turn(key))[0], steps)
             words.pop("auto_share", None)
-        offer = _planned(session, verb, words, written)
-        return Asked(_writable(session.request_of(offer)), offer.loss, lambda key: session.receipt(offer, key=key))
+        with saying_what_is_left(session.balance):
+            offer: Offer[Any] = getattr(session.offer, verb)(**words)
+        request = _writable(session.request_of(offer))
+    _keep_plan(session, mark, offer, request)
+    return _asked(session, offer, request)
 
 
-def _planned(session: Session, verb: str, words: dict[str, Any], written: Any) -> Offer[Any]:
-    """Return the offer that words ask for, planned once for all who ask the same of the same declarations."""
-    plans, mark = _plans.setdefault(session.offer, OrderedDict()), json.dumps([verb, written], sort_keys=True)
+def _asked(session: Session, offer: Offer[Any], request: Request) -> Asked:
+    return Asked(request, offer.loss, lambda key: session.receipt(offer, key=key))
+
+
+def _known_plan(session: Session, mark: str) -> tuple[Offer[Any], Request] | None:
+    """Return what was planned for words, by anybody who asked the same of the same declarations."""
     with _planning:
-        known = plans.pop(mark, None)
-        if known is not None:
-            plans[mark] = known
-            return known
-    with saying_what_is_left(session.balance):
-        offer: Offer[Any] = getattr(session.offer, verb)(**words)
+        plans = _plans.get(session.offer)
+        if plans is None or mark not in plans:
+            return None
+        plans.move_to_end(mark)
+        return plans[mark]
+
+
+def _keep_plan(session: Session, mark: str, offer: Offer[Any], request: Request) -> None:
     with _planning:
-        plans[mark] = offer
+        plans = _plans.setdefault(session.offer, OrderedDict())
+        plans[mark] = offer, request
         while len(plans) > _MOST_PLANS:
             plans.popitem(last=False)
-    return offer
 
 
 def quoted(session: Session, verb: str, written: Any) -> Quote | Price:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -172,7 +173,8 @@ def _opened(path: Path, box: Box | None, limit: Number | None) -> DeviceBook:
         return DeviceBook(box, cap)
     known = _read(path)
     if box is not None and box != known.box:
-        rule = f"left out, or {_edges(known.box)} as the first report said; take another file for another area"
+        other = "take another file (--budget, in Python book) for another area"
+        rule = f"left out, or {_edges(known.box)} as the first report said; {other}"
         raise InvalidParameter("box", _edges(box), rule)
     if cap is not None and known.limit is not None and cap != known.limit:
         raise InvalidParameter("limit", str(cap), f"{known.limit}, as the first report said")
@@ -208,10 +210,12 @@ def _read(path: Path) -> DeviceBook:
         if not (type(reports) is int and reports >= 0 and spent >= 0):
             raise ValueError
         shown = None if last is None else (float(last[0]), float(last[1]))
+        if shown is not None and not all(map(math.isfinite, shown)):
+            raise ValueError
         box = wire.decode(record["box"])
         if not isinstance(box, Box):
             raise ValueError
         return DeviceBook(box, None if limit is None else positive("limit", limit), reports, spent, shown)
-    except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError, OverflowError):
         rule = "a file that 'dither report-location' wrote, unchanged: nothing is reported on a damaged one"
         raise InvalidParameter("book", str(path), rule) from None

@@ -56,7 +56,7 @@ class AskedFor:
         loss: what it would be debited.
         digest: of the request.
         time: when it was asked.
-        state: ``waiting``, ``approved``, ``declined``, ``used`` or ``expired``.
+        state: ``waiting``, ``approved``, ``declined``, ``used``, ``cancelled`` or ``expired``.
         agreed: who agreed.
         approvers: how many must.
         because: why it was declined.

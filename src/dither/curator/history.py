@@ -31,6 +31,8 @@ _ACTS: Final = {
     "ask": "an approval is asked for:",
     "approve": "a release is approved",
     "decline": "a release is declined",
+    "retract": "an approval counts no more",
+    "cancel": "a question is taken back",
     "publish": "an answer is published",
     "withdraw": "an answer is withdrawn",
 }
@@ -164,6 +166,8 @@ def _decided(entry: Entry) -> str:
         "ask": lambda: str(record["description"] or "a release"),
         "approve": lambda: f"(question {record['about']})",
         "decline": lambda: f"(question {record['about']})",
+        "retract": lambda: f"(question {record['about']})",
+        "cancel": lambda: f"(question {record['about']})",
         "publish": lambda: f"(entry {record['about']})",
         "withdraw": lambda: f"(entry {record['about']})",
     }

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 from pathlib import Path
 
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, InvalidTag
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from dither.errors import InvalidParameter
 
 _BYTES = 32
+_NONCE = 12
 
 
 def new_name() -> str:
@@ -79,3 +82,36 @@ def is_signed(public: bytes, signature: bytes, text: bytes) -> bool:
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+def sealed(content: bytes, code: str, about: str) -> bytes:
+    """Return a content that only its code opens, and only as what it is about.
+
+    Args:
+        content: what is sealed.
+        code: as ``new_secret`` makes it.
+        about: what everybody may read beside it.
+
+    """
+    nonce = os.urandom(_NONCE)
+    return nonce + AESGCM(_opener(code)).encrypt(nonce, content, about.encode())
+
+
+def unsealed(closed: bytes, code: str, about: str) -> bytes | None:
+    """Return what was sealed, or None where code, content or what it is about is another.
+
+    Args:
+        closed: as ``sealed`` returned it.
+        code: that opens it.
+        about: what it is about.
+
+    """
+    try:
+        return AESGCM(_opener(code)).decrypt(closed[:_NONCE], closed[_NONCE:], about.encode())
+    except (InvalidTag, ValueError):
+        return None
+
+
+def _opener(code: str) -> bytes:
+    """Return the key that a code stands for. It has 256 random bits: nothing need be made slow."""
+    return hashlib.sha256(f"dither sealed key\n{code.strip()}".encode("utf-8", "surrogatepass")).digest()

@@ -13,7 +13,7 @@ import json
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -118,11 +118,24 @@ class Token:
 
 @dataclass(frozen=True)
 class Bearer:
-    """A person who has shown a token that holds."""
+    """A person who has shown a token that holds.
+
+    Args:
+        person: who.
+        scopes: what the token is good for.
+        token: its public name.
+        seen: how often something had been decided before the token was looked up.
+        holds_until: when the token ends by itself.
+        day: on which the token was looked up.
+
+    """
 
     person: Person
     scopes: tuple[Scope, ...]
     token: str
+    seen: int
+    holds_until: datetime
+    day: date
 
 
 class People:
@@ -153,7 +166,8 @@ class People:
 
     def person(self, name: str) -> Person:
         """Return a person who is let in."""
-        found = self._books.person(name)
+        # No database is asked for a name that none can keep.
+        found = None if "\0" in str(name) else self._books.person(name)
         if found is None or found.until is not None:
             raise NotFound(f"nobody is declared as {str(name)[:64]!r}; 'dither people list' says who is")
         return Person(found.name, Role(found.role), found.since)
@@ -277,6 +291,8 @@ class People:
             text: the token as it was shown.
 
         """
+        # Counted first: what is decided while the token is looked up makes the outcome one of before.
+        seen = self._books.changes()
         prefix, _, rest = text.partition("_")
         public, _, secret = rest.partition("_")
         row = self._books.token(public) if prefix == PREFIX and len(public) == 16 else None
@@ -285,13 +301,18 @@ class People:
         now = self._clock()
         if row is None or not is_secret or row.revoked is not None or person is None or person.until is not None:
             return None
-        if datetime.fromisoformat(row.expires) <= now:
+        until = datetime.fromisoformat(row.expires)
+        if until <= now:
             return None
         today = now.date().isoformat()
         if row.used != today:
             self._books.use_token(public, today)
         declared = Person(person.name, Role(person.role), person.since)
-        return Bearer(declared, _token(row).scopes, public)
+        return Bearer(declared, _token(row).scopes, public, seen, until, now.date())
+
+    def changes(self) -> int:
+        """Return how often something was decided, about people and all else, by any process."""
+        return self._books.changes()
 
     def is_let_in(self, bearer: Bearer) -> bool:
         """Whether somebody who was let in before would be now: with the same token, and in the same role.
@@ -300,6 +321,8 @@ class People:
             bearer: as ``authenticate`` returned it.
 
         """
+        if bearer.seen == self._books.changes():
+            return True
         row, person = self._books.token(bearer.token), self._books.person(bearer.person.name)
         is_token = row is not None and row.revoked is None
         return is_token and person is not None and person.until is None and person.role == bearer.person.role.value

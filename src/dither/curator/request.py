@@ -6,6 +6,7 @@ version of any algorithm, so that an honest retry after an upgrade still finds i
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -63,7 +64,7 @@ class Request:
         whole = hashlib.sha256(self.description.encode("utf-8", "surrogatepass")).hexdigest()
         return f"{text[:_HEAD]} ... {len(self.description)} characters, SHA-256 {whole}"
 
-    @property
+    @functools.cached_property
     def digest(self) -> str:
         """The SHA-256 of the canonical JSON.
 
@@ -74,7 +75,7 @@ class Request:
         """
         return _digest(self.to_dict())
 
-    @property
+    @functools.cached_property
     def question(self) -> str:
         """The digest of what is asked, whatever it may lose.
 

@@ -135,6 +135,8 @@ class Session(Continuing, ForOwner, ByKind, Closing):
         self._frames = frames
         #: The opened tables, which a copy for another analyst shares.
         self._tables: list[Engine] = []
+        #: Told of each answer that was stored before, and costs nothing further.
+        self.on_repeat: Callable[[Receipt], None] | None = None
         # An engine answers one statement after another: of two threads at once, one would get the other's rows. A
         # signal handler does not wait for what it interrupted, and is refused.
         self._alone = Guard("a statement of this session")
@@ -189,6 +191,7 @@ class Session(Continuing, ForOwner, ByKind, Closing):
     graph_synthesis = _released(graph_synthesis.graph_synthesis)
     place_counts = _released(places.place_counts)
     place_journeys = _released(places.place_journeys)
+    place_stops = _released(places.place_stops)
 
     def sql(
         self,
@@ -387,7 +390,7 @@ class Session(Continuing, ForOwner, ByKind, Closing):
         quantiles: str = "auto",
         auto_share: Number = USUAL_SHARE,
     ) -> Quote | Price:
-        """Return what a query would cost and how far it would err, or what any offer would cost.
+        """Return what a query or any offer would cost, and how far it would err where that is known.
 
         From public facts alone: the data stays closed and nothing is charged.
 
@@ -409,7 +412,9 @@ class Session(Continuing, ForOwner, ByKind, Closing):
         if isinstance(what, Offer):
             room = self.room_for(what.loss)
             words, is_at_most = self.request_of(what).summary or what.verb, what.spent is not None and room.takes_back
-            return Price(words, what.loss, str(self.dataset.unit), room.left, room.fits, is_at_most, what.expected)
+            unit, expected = str(self.dataset.unit), what.expected
+            error = expected if isinstance(expected, str) else expected()
+            return Price(words, what.loss, unit, room.left, room.fits, is_at_most, error)
         said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
         if any(word is not None for word in said.values()):
             stated_loss(**said)
@@ -547,6 +552,8 @@ class Session(Continuing, ForOwner, ByKind, Closing):
         held = self.curator.ledger.reserve(self.account, name, request.digest, loss, description=request.summary)
         if isinstance(held, Stored):
             self._warn_of_edition(held.receipt)
+            if self.on_repeat is not None:
+                self.on_repeat(held.receipt)
         return held, engine
 
     def _carried_out(

@@ -8,6 +8,7 @@ public, one by one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -32,6 +33,12 @@ _TRIED: Final = (Kind.INTEGER, Kind.BOOLEAN, Kind.REAL, Kind.DATE, Kind.TIMESTAM
 MOST_VALUES: Final = 20
 #: How many of the first rows decide which kinds are tried on all.
 _FIRST_ROWS: Final = 1000
+#: Texts are said to be of another kind where more than this share of the first cells are.
+_MOST_OF: Final = 0.75
+#: Days and moments as people write them, whatever their order.
+_LIKE_DAY: Final = re.compile(
+    r"([0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{2}|[0-9]{4})|[0-9]{4}[./-][0-9]{1,2}[./-][0-9]{1,2})([ T,].*)?"
+)
 #: Where a proposal comes from.
 FROM_TYPE, FROM_NAME, FROM_DATA = "the declared type", "the name", "the data"
 
@@ -211,7 +218,7 @@ class Facts(Closing):
         """
         hinted = {name: hint(name).kind for name in filled}
         tried = {name: [kind for kind in (hinted[name], *_TRIED) if kind not in (None, Kind.TEXT)] for name in filled}
-        first = f"(SELECT * FROM {self._source[0]} LIMIT {_FIRST_ROWS})"
+        first = self._first_rows
         for name, kinds in tried.items():
             held = self._counted([f"count({self._raw(name)})", *(self._count(name, kind) for kind in kinds)], first)
             fitting = [kind for kind, kept in zip(kinds, held[2:], strict=True) if kept == held[1]]
@@ -226,7 +233,21 @@ class Facts(Closing):
                 kind = tried[name].pop(0)
                 if many == filled[name]:
                     found[name] = kind, FROM_NAME if kind is hinted[name] else FROM_DATA
+        for name in self._coded([name for name, how in found.items() if how == (Kind.INTEGER, FROM_DATA)]):
+            found[name] = Kind.TEXT, FROM_NAME if hinted[name] is Kind.TEXT else FROM_DATA
         return found
+
+    def _coded(self, names: Sequence[str]) -> list[str]:
+        """Return the columns with codes, such as 01067: their first digit would be lost in an integer."""
+        counts = self._counted([f"count(*) FILTER ({self._is_code(name)})" for name in names])[1:]
+        return [name for name, many in zip(names, counts, strict=True) if many]
+
+    def _is_code(self, name: str) -> str:
+        return f"regexp_full_match(trim(CAST({self._raw(name)} AS VARCHAR)), '0[0-9]+')"
+
+    @property
+    def _first_rows(self) -> str:
+        return f"(SELECT * FROM {self._source[0]} LIMIT {_FIRST_ROWS})"
 
     def _count(self, name: str, kind: Kind) -> str:
         return f"count({self._cell(name, kind)})"
@@ -246,17 +267,40 @@ class Facts(Closing):
         if one.kind is Kind.TEXT and 0 < distinct <= MOST_VALUES:
             listed = f"SELECT DISTINCT {cell} AS v FROM {self._source[0]} AS s WHERE {cell} IS NOT NULL ORDER BY v"
             values = tuple(str(row[0]) for row in asked(self._connection, listed, self._table))
+        seen = replace(one, kept=kept, distinct=distinct, least=least, largest=largest, values=values)
+        return replace(seen, note=self._note(seen))
+
+    def _note(self, one: ColumnFacts) -> str:
+        """Return what the owner should know of a column: what its name promises, or what most of its cells are."""
         expected = hint(one.name).kind
-        note = ""
-        if one.kind is Kind.TEXT and expected not in (None, Kind.TEXT) and one.filled:
-            note = self.kept_as(one.name, expected)[1]
-        elif expected is not None and expected is not one.kind and one.origin == FROM_DATA:
-            note = f"its name looks like that of {_a(expected)}, but every cell is {_a(one.kind)}: the data counts"
-        elif one.kind is Kind.TEXT and distinct:
-            seen = asked(self._connection, f"SELECT min({cell}) FROM {self._source[0]} AS s", self._table)[0][0]
-            why = why_lost(Kind.REAL, str(seen), self.decimal)
-            note = why if "decimals are written" in why else ""
-        return replace(one, kept=kept, distinct=distinct, least=least, largest=largest, values=values, note=note)
+        if one.kind is not Kind.TEXT:
+            if expected in (None, one.kind) or one.origin != FROM_DATA:
+                return ""
+            return f"its name looks like that of {_a(expected)}, but every cell is {_a(one.kind)}: the data counts"
+        if not one.filled or one.origin == FROM_TYPE:
+            return ""
+        least = f"min({self._cell(one.name, Kind.TEXT)})"
+        statement = f"SELECT {least} FILTER ({self._is_code(one.name)}), {least} FROM {self._source[0]} AS s"
+        code, first = asked(self._connection, statement, self._table)[0]
+        if expected not in (None, Kind.TEXT):
+            return self._mostly(one, expected)
+        kinds = (Kind.INTEGER, Kind.REAL, Kind.DATE, Kind.TIMESTAMP)
+        told = [f"count({self._raw(one.name)})", *(self._count(one.name, kind) for kind in kinds)]
+        filled, *kept = self._counted(told, self._first_rows)[1:]
+        likely = next((kind for kind, many in zip(kinds, kept, strict=True) if many > _MOST_OF * filled), None)
+        if code is not None and likely in (Kind.INTEGER, Kind.REAL):
+            return f"cells such as {code!r} begin with a 0 that numbers lose: type 'integer' if they are numbers"
+        if likely is not None:
+            return self._mostly(one, likely)
+        if _LIKE_DAY.fullmatch(str(first)):
+            return why_lost(Kind.TIMESTAMP if ":" in str(first) else Kind.DATE, str(first))
+        why = why_lost(Kind.REAL, str(first), self.decimal)
+        return why if "decimals are written" in why else ""
+
+    def _mostly(self, one: ColumnFacts, kind: Kind) -> str:
+        """Return how many cells are of a kind, and why one of the others is not."""
+        kept, why = self.kept_as(one.name, kind)
+        return f"{kept:,} of {one.filled:,} cells could be {_a(kind)}; {why}" if kept else why
 
 
 def _a(kind: Kind) -> str:

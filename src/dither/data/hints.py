@@ -194,6 +194,12 @@ _ROLES: Final = {
         ]
     ),
 }
+#: Words for the first and the second coordinate of a position, and whether they are degrees.
+_POSITIONS: Final = (
+    (frozenset({"lat", "latitude"}), frozenset({"lon", "lng", "long", "longitude"}), True),
+    (frozenset({"northing"}), frozenset({"easting"}), False),
+    (frozenset({"y"}), frozenset({"x"}), False),
+)
 _PLAIN: Final = re.compile("[A-Za-z_][A-Za-z0-9_]{0,62}")
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
@@ -228,6 +234,29 @@ def hint(name: str) -> Hint:
         if word in ("time", "timestamp", "at", "datetime"):
             return Hint(Kind.TIMESTAMP)
     return Hint(Kind.BOOLEAN) if parts and parts[0] in ("is", "has", "was", "did") else Hint()
+
+
+def position_pairs(names: Sequence[str]) -> list[tuple[str, str, bool]]:
+    """Return pairs of columns that hold positions by their names, and whether these are latitudes and longitudes.
+
+    >>> position_pairs(["id", "pickup_lat", "pickup_lng", "Latitude", "Longitude", "Easting", "Northing"])
+    [('pickup_lat', 'pickup_lng', True), ('Latitude', 'Longitude', True), ('Northing', 'Easting', False)]
+    """
+    split = {name: words(name) for name in names}
+    found = []
+    for firsts, seconds, are_degrees in _POSITIONS:
+        for one in names:
+            if not firsts.intersection(split[one]):
+                continue
+            rest = [word for word in split[one] if word not in firsts]
+            other = [
+                name
+                for name in names
+                if seconds.intersection(split[name]) and [word for word in split[name] if word not in seconds] == rest
+            ]
+            if len(other) == 1:
+                found.append((one, other[0], are_degrees))
+    return found
 
 
 def role_of(name: str) -> str | None:

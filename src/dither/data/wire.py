@@ -35,7 +35,7 @@ from typing import Any, Final, NoReturn
 from dither.data import expressions, graphs, place_tables, public_rows, relations, schema, ticks
 from dither.data.addresses import redact
 from dither.data.expressions import LARGEST_INTEGER
-from dither.data.places import Box, CellGrid, Region, Regions
+from dither.data.places import Box, CellGrid, Extent, Region, RegionMap, Regions
 from dither.errors import DitherError, InvalidParameter, NotSerialisable
 from dither.privacy import Relation as Neighbours
 from dither.privacy import Unit
@@ -49,6 +49,7 @@ _LATER: Final[Mapping[str, tuple[str, ...]]] = types.MappingProxyType(
     {
         "Column": ("length", "source", "role"),
         "DataSet": ("rows_per_join", "time_limit"),
+        "Journeys": ("times",),
         "JoinPublic": ("on", "most", "where", "condition"),
         "Rows": ("categories", "as_codes"),
         "Scan": ("owners",),
@@ -308,5 +309,5 @@ register_records(
     *(relations.PerPerson, relations.Window, relations.Keep, relations.Limits, relations.Bounded),
     *(relations.CountRows, relations.CountOf, relations.Persons, relations.Sum, relations.Smallest, relations.Largest),
     *(relations.Aggregation, schema.Column, schema.Owner, ticks.Ticks, graphs.Graph, place_tables.Places),
-    *(schema.Table, schema.DataSet, Unit, Neighbours, Box, CellGrid, Region, Regions),
+    *(schema.Table, schema.DataSet, Unit, Neighbours, Box, CellGrid, Extent, Region, RegionMap, Regions),
 )

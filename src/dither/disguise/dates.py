@@ -18,6 +18,7 @@ LocalDates = Literal["day-first", "month-first"]
 LOCAL_DATES: Final = get_args(LocalDates)
 _STANDARD: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?", re.ASCII)
 _LOCAL: Final = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4})", re.ASCII)
+_SHORT: Final = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{2}", re.ASCII)
 
 
 def day_of(value: Any) -> float | None:
@@ -56,6 +57,11 @@ def written(value: Any) -> str:
 def is_local(value: Any) -> bool:
     """Return whether a value is a text of the form 03/04/2021, with slashes, points or hyphens."""
     return isinstance(value, str) and _LOCAL.fullmatch(value.strip()) is not None
+
+
+def is_short(value: Any) -> bool:
+    """Return whether a value is a text of the form 03/04/21: its year is never guessed."""
+    return isinstance(value, str) and _SHORT.fullmatch(value.strip()) is not None
 
 
 def standard(text: str, how: LocalDates) -> str:

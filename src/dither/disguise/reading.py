@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dither.disguise.dates import LOCAL_DATES, LocalDates, is_local, standard
+from dither.disguise.dates import LOCAL_DATES, LocalDates, is_local, is_short, standard
 from dither.disguise.table import Column, Table
 from dither.errors import InvalidParameter
 
@@ -118,5 +118,10 @@ def hints(table: Table, names: Iterable[str]) -> list[str]:
             said.append(
                 f"{name} looks like dates, such as {next(filter(is_local, there))!r}, and is taken as texts in the "
                 f"order of their letters: --dates {' or '.join(LOCAL_DATES)} says what is meant."
+            )
+        elif there and 2 * len(short := list(filter(is_short, there))) > len(there):
+            said.append(
+                f"{name} looks like dates with years of two digits, such as {short[0]!r}, and is taken as texts in the "
+                "order of their letters: write years with four digits."
             )
     return said

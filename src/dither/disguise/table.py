@@ -299,8 +299,10 @@ class Table:
                 stream.seek(0)
                 rows = csv.reader(stream, delimiter=max(_DELIMITERS, key=first.count)) if first else iter(())
                 return cls._of_lines([name.strip() for name in next(rows, [])], rows)
-        except (UnicodeDecodeError, csv.Error):
-            raise InvalidParameter("file", str(path), "rows of cells in UTF-8, with a line of names") from None
+        except UnicodeDecodeError:
+            raise InvalidParameter("file", str(path), "in UTF-8: save it so (in a spreadsheet, 'CSV UTF-8')") from None
+        except csv.Error:
+            raise InvalidParameter("file", str(path), "rows of cells, with a line of names") from None
 
     @classmethod
     def _of_lines(cls, names: Sequence[str], rows: Iterator[list[str]]) -> Table:

@@ -3,13 +3,15 @@
 A table of many small counts, most of them 0, was released with noise. In the groups of a public or released labelling
 the distribution of the true counts is estimated by maximum likelihood over all distributions on a grid of values
 (Kiefer and Wolfowitz 1956, by expectation maximisation), and every count becomes the median of its posterior, which
-errs least in absolute value, or the mean. Cost: distinct noisy values times grid values, two hundred times a group.
+errs least in absolute value, or the mean. A count between two values of the grid that are farther apart than the noise
+reaches stays as it was released. Cost: distinct noisy values times grid values, two hundred times a group.
 
 Post-processing only: what is handed over has been released.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -57,7 +59,10 @@ def _fitted(noisy: Floats, noise: CountNoise) -> tuple[Floats, Floats]:
         weights = share @ _posterior(likelihood, weights)
     posterior = _posterior(likelihood, weights)
     below = np.minimum((np.cumsum(posterior, axis=1) < 0.5).sum(axis=1), values.size - 1)
-    return values[below][places], (posterior @ values)[places]
+    above = np.clip(np.searchsorted(values, seen), 1, values.size - 1)
+    is_near = (seen >= _EACH) & (values[above] - values[above - 1] > _spread(noise))
+    medians, means = (np.where(is_near, seen, fit) for fit in (values[below], posterior @ values))
+    return medians[places], means[places]
 
 
 def _posterior(likelihood: Floats, weights: Floats) -> Floats:
@@ -66,6 +71,11 @@ def _posterior(likelihood: Floats, weights: Floats) -> Floats:
     # A value so far from the grid that nothing explains it is explained by all alike.
     even = np.full_like(joint, 1 / joint.shape[1])
     return np.asarray(np.divide(joint, total, out=even, where=total > 0), dtype=np.float64)
+
+
+def _spread(noise: CountNoise) -> float:
+    """Return about how far noise reaches: a standard deviation, of which a geometric one has the square root of 2."""
+    return math.sqrt(2) * float(noise.scale) if isinstance(noise, Geometric) else float(noise.sigma)
 
 
 def _grid(largest: float) -> Floats:

@@ -20,6 +20,7 @@ from dither.data.expressions import Value
 from dither.data.wire import register_records
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
+from dither.lift.planned_size import check_cells
 
 ENDS, DROP = "ends", "drop"
 #: Cells of a histogram that is held as an array; beyond, ask for marginals, or for keys that are discovered.
@@ -125,6 +126,7 @@ def _even(column: Column, bins: int | None, outside: str | None) -> Axis:
     many = None if bins is None else whole(f"bins of {column.name}", bins, least=1)
     if many is not None and many > MOST_CELLS:
         raise InvalidParameter(f"bins of {column.name}", bins, TOO_MANY)
+    check_cells(many or 1)
     value, lowest, highest = _as_number(column, low, high)
     if column.kind is Kind.REAL:
         if many is None:
@@ -141,6 +143,7 @@ def _even(column: Column, bins: int | None, outside: str | None) -> Axis:
     each = span if many is None else many
     if each > MOST_CELLS:
         raise InvalidParameter(f"bins of {column.name}", f"{each} values", TOO_MANY)
+    check_cells(each)
     if each > span:
         rule = f"at most {span}: more bins than values leave some that nothing can fall into"
         raise InvalidParameter(f"bins of {column.name}", bins, rule)

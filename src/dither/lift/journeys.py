@@ -1,8 +1,9 @@
-"""Journeys: the points of declared trips as rows of cells, one for each trip, of which few of a person count.
+"""Journeys: the points of declared trips as lists of cells, one for each trip, of which few of a person count.
 
 An engine drops what is no position, finds the cell of each point, and keeps at most as many trips of a person, and
 points of a trip, as the schema declares, chosen by a hash of that person's own rows. Points are put in order here, by
-time; those of one moment by their cells. So a row is a function of one trip, and one person has few rows.
+time; those of one moment by their cells. So a list is a function of one trip, and one person has few lists. Memory
+follows the points that count, whatever the schema allows a trip to have.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from dither.data import (
 from dither.data.columns import Values
 from dither.data.engines.protocol import Engine
 from dither.data.place_tables import Places
+from dither.data.places.trips import Trips
 from dither.data.schema import Table
 from dither.data.wire import register_records
 from dither.errors import InvalidParameter
@@ -39,6 +41,7 @@ from dither.exact import typed
 from dither.lift.edges import key_columns
 from dither.lift.places import axes_of, declared, known_rows, one_axis
 from dither.lift.source import Source
+from dither.lift.start_times import StartTimes
 from dither.mechanisms.core.mechanism import Mechanism
 from dither.privacy import RECORDS, Distance
 
@@ -47,19 +50,21 @@ _CELL: Final = "cell"
 
 @dataclass(frozen=True)
 @typed
-class Journeys(Source[NDArray[np.int64]]):
-    """A row of cells for each trip, with -1 after its end.
+class Journeys(Source[Trips]):
+    """Trips as lists of cells.
 
     Args:
         dataset: the schema, whose unit is a person; where each trip is a unit of its own, the trip is the privacy id.
         table: whose places declare trip and time.
         shape: the cells along both coordinates.
+        times: into how many public parts of time their beginnings are sorted; None: into none.
 
     """
 
     dataset: DataSet
     table: str
     shape: tuple[int, ...]
+    times: int | None = None
 
     def __post_init__(self) -> None:
         """Reject a table without journeys, and rows that belong to nobody."""
@@ -73,6 +78,12 @@ class Journeys(Source[NDArray[np.int64]]):
             raise InvalidParameter("table", self.table, "a table with a privacy id of its own, and not an owner")
         if len(self.shape) != 2 or min(self.shape) < 1:
             raise InvalidParameter("shape", self.shape, "the cells along both coordinates")
+        _ = self.began
+
+    @property
+    def began(self) -> StartTimes | None:
+        """The public parts of time, where beginnings are asked for."""
+        return None if self.times is None else StartTimes(self._table.column(str(self.places.time)), self.times)
 
     @property
     def _table(self) -> Table:
@@ -119,12 +130,12 @@ class Journeys(Source[NDArray[np.int64]]):
         """Return the statement that lists the points."""
         return (self.asked,)
 
-    def read(self, engine: Engine) -> NDArray[np.int64]:
-        """Return a row for each trip."""
-        return self.rows_of(engine.aggregate(self.asked))
+    def read(self, engine: Engine) -> Trips:
+        """Return the trips."""
+        return self.trips_of(engine.aggregate(self.asked))
 
-    def rows_of(self, answer: Aggregated) -> NDArray[np.int64]:
-        """Return a row for each trip of an answer; what is no point is left out."""
+    def trips_of(self, answer: Aggregated) -> Trips:
+        """Return the trips of an answer; what is no point is left out."""
         columns, length = key_columns(answer.keys, len(self.asked.keys))
         *whose, times, cells = columns
         numbers = _integers(cells, length)
@@ -137,12 +148,11 @@ class Journeys(Source[NDArray[np.int64]]):
         if numbers.size:
             is_new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
         starts = np.flatnonzero(is_new)
-        trip = np.cumsum(is_new) - 1
-        place = np.arange(numbers.size) - starts[trip]
+        place = np.arange(numbers.size) - starts[np.cumsum(is_new) - 1]
         kept = place < self.points
-        found = np.full((starts.size, self.points), -1, dtype=np.int64)
-        found[trip[kept], place[kept]] = numbers[kept]
-        return found
+        # A trip has a first point, which is kept: none becomes empty.
+        began = None if self.began is None else self.began.of(times, length)[is_cell][sort][starts]
+        return Trips(numbers[kept], np.flatnonzero(place[kept] == 0), began)
 
     def moves(self) -> dict[Distance, Fraction]:
         """Return how many rows one person adds and removes: the trips that count, twice where a person is replaced."""
@@ -153,6 +163,8 @@ class Journeys(Source[NDArray[np.int64]]):
         super().check(method)
         if getattr(method, "shape", None) != tuple(self.shape):
             raise InvalidParameter("method", method.name, f"a method for journeys on {self.shape} cells")
+        if getattr(method, "times", None) != self.times:
+            raise InvalidParameter("method", method.name, f"a method for journeys with times {self.times}")
 
 
 def _codes(cells: Values, length: int) -> NDArray[np.int64]:

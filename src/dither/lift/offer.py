@@ -38,7 +38,8 @@ class Offer(Generic[T]):
         forget: lets go of what was presented and could not be stored, where any of it is held.
         spent: reads from the stored bytes what the release has lost, where that may be less than its loss; the ledger
             gives the rest back where it can.
-        expected: how far the answer may be off, in words, as far as that is public; "" where nothing is said.
+        expected: how far the answer may be off, in words, as far as that is public, or what finds these words; "" where
+            nothing is said.
 
     """
 
@@ -52,7 +53,7 @@ class Offer(Generic[T]):
     key: str | None = None
     forget: Callable[[], None] = _nothing
     spent: Callable[[bytes], Loss] | None = None
-    expected: str = ""
+    expected: str | Callable[[], str] = ""
 
     @property
     def loss(self) -> Loss:

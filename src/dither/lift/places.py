@@ -119,6 +119,14 @@ def known_rows(dataset: DataSet, table: Table) -> Relation:
     return rows
 
 
+def counted_rows(dataset: DataSet, table: Table) -> Relation:
+    """Return the rows whose positions count: known, and in the box where others are dropped."""
+    rows = known_rows(dataset, table)
+    for axis in axes_of(table, declared(table).at, (1, 1)):
+        rows = Filter(rows, Call("not", (Call("is_null", (axis.value,)),)))
+    return rows
+
+
 def axes_of(table: Table, columns: tuple[str, ...], shape: tuple[int, int]) -> tuple[Axis, Axis]:
     """Return the axes of two coordinates over the declared box.
 

@@ -5,9 +5,10 @@ is exact. Of those that look at the counts it depends on the counts: they are tr
 here, at a total that the caller guesses from public knowledge, and the figure says so; without a guess they have none.
 No private number is looked at, so choosing is free.
 
-The error of a pruned histogram depends on the counts as well, but that of its plain estimates is exact, and every cell
-has an interval: where the number of rows is not given, it is chosen for ranges unless its plain estimates are much
-worse than the best there are, because with few rows or even counts it errs several times less.
+The errors of a pruned histogram and of DAWA depend on the counts as well, but those of their plain estimates are exact,
+and every cell has an interval: both are tried where the number of rows is given. Where it is not, a pruned histogram is
+chosen for ranges unless its plain estimates are much worse than the best there are, because with few rows or even
+counts it errs several times less; DAWA, which does not measure the total, does not where rows are fewest.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ from dither.publish.workloads.tails import variance_of_noise
 EXACT, TRIED = "exact", "tried on public shapes"
 PLAIN = "exact for plain estimates; less where rows are few or even"
 PRUNED = "pruned"
+#: Methods that average what looks alike: every cell has an interval, and errors depend on the counts.
+_AVERAGED: Final = (PRUNED, "dawa")
 #: Beyond these a figure takes longer than it is worth.
 _MOST_SEARCHED: Final = 128
 _MOST_WAVELET: Final = 1024
@@ -207,7 +210,7 @@ def _candidate(
 ) -> Candidate:
     if method.is_data_dependent and not data_dependent:
         return Candidate(method.name, None, "looks at the counts; not allowed here")
-    if rows is not None and (method.is_data_dependent or method.name == PRUNED):
+    if rows is not None and (method.is_data_dependent or method.name in _AVERAGED):
         try:
             return Candidate(method.name, _tried(method, asked, shape, loss, rows), TRIED)
         except InvalidParameter:
@@ -215,7 +218,7 @@ def _candidate(
     if method.is_data_dependent:
         return Candidate(method.name, None, "depends on the counts; say about how many rows there are")
     error = _exact(method.name, asked, shape, loss)
-    basis = PLAIN if method.name == PRUNED else EXACT
+    basis = PLAIN if method.name in _AVERAGED else EXACT
     return Candidate(method.name, error, basis if error is not None else "has no quick figure for this workload")
 
 
@@ -231,6 +234,8 @@ def _exact(name: str, asked: Workload, shape: tuple[int, ...], loss: Loss) -> fl
         return math.sqrt(noise * asked.total_variance_factor(strategy) / asked.queries)
     if name in ("hierarchical", PRUNED):
         return _of_tree(build_method(name, loss, shape), asked)
+    if name == "dawa":
+        return _of_tree(build_method(name, loss, shape).tree, asked)
     if name == "privelet" and cells <= _MOST_WAVELET:
         table: Privelet = build_method(name, loss, shape)
         noise = variance_of_noise(table.noise)

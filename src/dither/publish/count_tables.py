@@ -23,6 +23,7 @@ from dither.exact import Number
 from dither.lift.axes import Axis
 from dither.lift.cells import Cells, SparseCells, cells_of
 from dither.lift.lifted import Lifted
+from dither.lift.regions import RegionCells
 from dither.mechanisms.accuracy_first import AccuracyFirst
 from dither.mechanisms.core.purse import Purse
 from dither.privacy import ApproxDP, Loss, PureDP
@@ -65,12 +66,12 @@ class Planned:
     """A release that is priced but not yet made: the mechanism, and why it was chosen."""
 
     mechanism: Lifted
-    cells: Cells
+    cells: Cells | RegionCells
     choice: Choice | None = None
 
 
 def plan_histogram(
-    cells: Cells,
+    cells: Cells | RegionCells,
     loss: Loss,
     *,
     method: str = AUTO,
@@ -94,9 +95,10 @@ def plan_histogram(
         raise InvalidParameter("questions", questions, f"left out, or one of {', '.join(map(repr, _QUESTIONS))}")
     if questions is not None and method != AUTO:
         raise InvalidParameter("questions", questions, f"left out: the method is said, {method}, and none is chosen")
-    if method == SparseHistogram.name:
-        return Planned(lifted_sparse(loss, cells), cells)
-    cells.check_dense()
+    if isinstance(cells, Cells):
+        if method == SparseHistogram.name:
+            return Planned(lifted_sparse(loss, cells), cells)
+        cells.check_dense()
     if method != AUTO:
         return _least(
             loss,

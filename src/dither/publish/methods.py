@@ -81,7 +81,7 @@ _EVERY: Final = (
         2**12,
     ),
     Method("uniform", lambda loss, shape: histograms.UniformHistogram.calibrated(loss, shape=shape), None, True),
-    Method("dawa", lambda loss, shape: histograms.Dawa.calibrated(loss, cells=shape[0]), 1, True, 2**17),
+    Method("dawa", lambda loss, shape: histograms.Dawa.calibrated(loss, cells=shape[0]), 1, False, 2**17),
     Method("ahp", lambda loss, shape: histograms.ClusteredHistogram.calibrated(loss, shape=shape), None, True),
     Method(
         "noise-first", lambda loss, shape: histograms.MergedHistogram.calibrated(loss, cells=shape[0]), 1, True, 2**13

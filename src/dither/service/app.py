@@ -16,7 +16,6 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final, NoReturn
-from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -32,7 +31,7 @@ from dither.service.desk import Desk
 from dither.service.forms import JSON, Form, etag, split, wanted_form, written
 from dither.service.governing import Governing, number_of
 from dither.service.jobs import Jobs
-from dither.service.limits import Limits
+from dither.service.limits import Limits, address_of, line_of
 from dither.service.logs import Log
 from dither.service.metrics import Metrics
 from dither.service.oidc import Issuer
@@ -52,6 +51,7 @@ from dither.service.problems import (
 )
 from dither.service.queue import FairPool, LineFull
 from dither.service.releasing import Releasing
+from dither.service.repeats import LARGEST, Repeats
 from dither.service.routes import BY_NAME, ROUTES, Route, openapi
 from dither.service.settings import Settings
 from dither.service.sign_in import Link
@@ -70,6 +70,7 @@ _HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
 }
 _NOBODY: Final = ""
+_NO_PATH: Final = Problem(404, "NotFound", "there is no such path; /v1/openapi.json lists all there are")
 #: Statuses of requests whose data set was found: others may name anything, and a log does not repeat it.
 _TOLD_OF_A_SET: Final = (200, 202, 304, 409, 410, 422, 500, 501)
 
@@ -98,11 +99,13 @@ class Service(SigningIn, Releasing, Governing, Talking):
         self._readers = FairPool(_READERS, "read")
         many = -(-(settings.releasing or (os.cpu_count() or 1) + 2) // settings.workers)
         self._timing = Timing.read(settings.timing)
-        # Those that are held back do nothing meanwhile.
-        self._releasing = FairPool(many if self._timing.way == "off" else 2 * many, "release")
+        # As many again: half of them wait for the disk, or are held back, and do nothing meanwhile.
+        self._releasing = FairPool(2 * many, "release")
         self._jobs = Jobs(self._releasing, desk.curator.books)
         self._stopping = threading.Event()
         self._issuer = Issuer.of(settings)
+        self._repeats = Repeats(desk)
+        self._is_read_at_once = desk.curator.books.is_read_at_once
 
     @property
     def _is_stopping(self) -> bool:
@@ -153,11 +156,16 @@ class Service(SigningIn, Releasing, Governing, Talking):
             request.state.facts = {}
             try:
                 _check_headers(request)
+                _check_names(request)
                 check_site(request)
+                if route.roles is None:
+                    self._check_often(route, request)
                 bearer = None if route.roles is None else await self._admitted(route, request)
                 person = bearer.person.name if bearer else _NOBODY
-                body = None if route.body is None else await _read_body(request)
-                response = await handle(request, bearer, body)
+                content = None if route.body is None else await _read_body(request)
+                response = await self._repeated(route.name, request, bearer, content)
+                if response is None:
+                    response = await handle(request, bearer, None if content is None else read_object(content))
             except Refused as refused:
                 response = _told(refused.problem, refused.headers)
             except NotYours:
@@ -195,14 +203,22 @@ class Service(SigningIn, Releasing, Governing, Talking):
         self.metrics.count(who["route"], status, seconds)
         self.metrics.set_waiting(self._releasing.waiting)
 
+    def _check_often(self, route: Route, request: Request) -> None:
+        """Let anybody in, and no address too often; whether the process lives is always told."""
+        if route.name != "health" and not self._limits.admits(line_of(request)):
+            raise Refused(TOO_MANY, {"Retry-After": "1"})
+
     async def _admitted(self, route: Route, request: Request) -> Bearer:
         """Return who asks, or refuse: a wrong token and none are told apart by nothing."""
         if self._is_stopping:
             raise Refused(STOPPING, {"Retry-After": "5"})
-        address = request.client.host if request.client else _NOBODY
+        address = address_of(request)
         scheme, token = shown_token(request)
-        work = self._doors.submit(address, lambda: self.desk.people.authenticate(token.strip()))
-        bearer = await asyncio.wrap_future(work)
+        # Whoever was let in before need not be handed to a thread, where what was decided since is read at once.
+        bearer = self.desk.admissions.known(token) if self._is_read_at_once else None
+        if bearer is None:
+            work = self._doors.submit(address, lambda: self.desk.admissions.admitted(token))
+            bearer = await asyncio.wrap_future(work)
         if bearer is None or scheme != "bearer":
             # Who shows a token that holds is let in whatever others at the same address do.
             if not self._limits.admits_stranger(address):
@@ -224,8 +240,8 @@ class Service(SigningIn, Releasing, Governing, Talking):
     async def _health(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
         return JSONResponse({"status": "alive"})
 
-    async def _ready(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
-        is_ready = not self._is_stopping and await self._read(_NOBODY, self.desk.ready)
+    async def _ready(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        is_ready = not self._is_stopping and await self._read(line_of(request), self.desk.ready)
         return JSONResponse({"status": "ready" if is_ready else "not ready"}, 200 if is_ready else 503)
 
     async def _openapi(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
@@ -289,8 +305,11 @@ class Service(SigningIn, Releasing, Governing, Talking):
         fixed = {**headers, "ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept"}
         if request.method == "GET" and tag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=fixed)
+        is_quick = wanted is JSON and len(receipt.answer) <= LARGEST
         try:
-            content, kind = await self._read(person, lambda: written(receipt, wanted))
+            content, kind = (
+                written(receipt, wanted) if is_quick else await self._read(person, lambda: written(receipt, wanted))
+            )
         except Refused:
             if request.method == "GET":
                 raise
@@ -306,29 +325,35 @@ class Service(SigningIn, Releasing, Governing, Talking):
     async def _verification(self, _request: Request, bearer: Bearer, _body: Any) -> Response:
         return JSONResponse(await self._read(bearer.person.name, self.desk.verification))
 
-    async def _key(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
-        key = await self._read(_NOBODY, lambda: str(self.desk.receipts.public_key))
+    async def _key(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        key = await self._read(line_of(request), lambda: str(self.desk.receipts.public_key))
         return Response(f"{key}\n", media_type="text/plain; charset=utf-8")
 
-    async def _keys(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
-        return JSONResponse({"changes": await self._read(_NOBODY, lambda: self.desk.receipts.changes)})
+    async def _keys(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        return JSONResponse({"changes": await self._read(line_of(request), lambda: self.desk.receipts.changes)})
 
-    async def _checkpoint(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
-        note = await self._read(_NOBODY, lambda: self.desk.receipts.checkpoint())
+    async def _checkpoint(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
+        note = await self._read(line_of(request), lambda: self.desk.receipts.checkpoint())
         return Response(note, media_type="text/plain; charset=utf-8")
 
     async def _consistency(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
         earlier, size = number_of(request, "earlier"), number_of(request, "size")
-        path = await self._read(_NOBODY, lambda: self.desk.receipts.consistency(earlier, size))
+        path = await self._read(line_of(request), lambda: self.desk.receipts.consistency(earlier, size))
         return JSONResponse({"path": path})
 
     async def _no_such_path(self, _request: Request, _error: Exception) -> Response:
-        return _told(Problem(404, "NotFound", "there is no such path; /v1/openapi.json lists all there are"))
+        return _told(_NO_PATH)
 
 
 def _check_headers(request: Request) -> None:
     if sum(len(name) + len(value) for name, value in request.headers.raw) > LONGEST_HEADERS:
         raise Refused(Problem(431, "HeadersTooLarge", f"headers of at most {LONGEST_HEADERS} bytes together"))
+
+
+def _check_names(request: Request) -> None:
+    """Refuse names in a path that nothing can have: not every database takes them as a question."""
+    if any("\0" in str(name) for name in request.path_params.values()):
+        raise Refused(_NO_PATH)
 
 
 def check_site(request: Request) -> None:
@@ -339,13 +364,13 @@ def check_site(request: Request) -> None:
     if site is not None:
         is_ours = site in ("same-origin", "none")
     else:
-        is_ours = origin is None or urlsplit(origin).netloc == request.headers.get("host")
+        is_ours = origin is None or origin.partition("://")[2] == request.headers.get("host")
     if not is_ours:
         raise Refused(ELSEWHERE)
 
 
-async def _read_body(request: Request) -> dict[str, Any]:
-    """Return the body as an object, or refuse it; encoded ones are not unpacked."""
+async def _read_body(request: Request) -> bytes:
+    """Return the body, or refuse it; encoded ones are not unpacked."""
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Refused(Problem(415, "UnsupportedEncoding", "a body without content-encoding"))
     said = request.headers.get("content-length", "0")
@@ -357,7 +382,7 @@ async def _read_body(request: Request) -> dict[str, Any]:
         if size > LARGEST_BODY:
             raise Refused(Problem(413, "TooLarge", f"a body of at most {LARGEST_BODY} bytes"))
         parts.append(part)
-    return read_object(b"".join(parts))
+    return b"".join(parts)
 
 
 def read_object(content: bytes) -> dict[str, Any]:
@@ -365,11 +390,15 @@ def read_object(content: bytes) -> dict[str, Any]:
     if _nests(content):
         raise InvalidParameter("body", "a deep tree", f"one object in JSON, at most {DEEPEST} levels deep")
     try:
-        body = json.loads(content, object_pairs_hook=_pairs, parse_float=_no_float, parse_constant=_no_float)
+        # One encoding, and no half characters: what no text can hold is not taken up, nor told back.
+        text = content.decode("utf-8")
+        body = json.loads(text, object_pairs_hook=_pairs, parse_float=_no_float, parse_constant=_no_float)
+        if "\\" in text:
+            json.dumps(body, ensure_ascii=False).encode()
     except DitherError:
         raise
     except (ValueError, RecursionError):
-        raise InvalidParameter("body", "something else", "one object in JSON") from None
+        raise InvalidParameter("body", "something else", "one object in JSON, in UTF-8") from None
     if not isinstance(body, dict):
         raise InvalidParameter("body", type(body).__name__, "one object in JSON")
     return body

@@ -284,6 +284,8 @@ class RemoteSession(Session):
         told = {word: value for word, value in words.items() if value is not None and word != "only_read"}
         if not told:
             return made(self._transport, path, self._transport.get(*path).json())
+        if words.get("only_read"):
+            raise InvalidParameter("only_read", True, "left out where something is paid for; or the name alone")
         body = {"name": name, "words": write_words(told, self.dataset)}
         return made(self._transport, path, self._transport.post(*self._path, kind, body=body).json())
 
@@ -330,6 +332,20 @@ class Connection(Closing):
             after = page["after"]
         return found
 
+    def answer(self, dataset: str, entry: int | str) -> Any:
+        """Return a stored answer of yours once more: a table where it is one, else plain data; nothing is charged.
+
+        Args:
+            dataset: about which.
+            entry: its number, its key, or its place in the ledger.
+
+        """
+        reply = self._transport.get("v1", "datasets", dataset, "releases", f"{_number(entry)}.json")
+        try:
+            return QueryResult.stored(reply.content, reply.headers["dither-place"])
+        except (DitherError, ValueError, KeyError, TypeError):
+            return reply.json()
+
     def receipt(self, dataset: str, entry: int | str) -> dict[str, Any]:
         """Return the receipt of a release, checked with the first key that this service has shown.
 
@@ -341,8 +357,7 @@ class Connection(Closing):
             InvalidParameter: it proves nothing, or the service shows another key than before.
 
         """
-        name = str(entry).split(":")[1] if str(entry).count(":") == 2 else str(entry)
-        content = self._transport.get("v1", "datasets", dataset, "releases", name, "receipt").content
+        content = self._transport.get("v1", "datasets", dataset, "releases", _number(entry), "receipt").content
         found = read_receipt(content.decode())
         verify_receipt(found, self.key())
         return dict(found)
@@ -355,7 +370,8 @@ class Connection(Closing):
             known = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             known = {}
-        kept = known.get(self._transport.url) if isinstance(known, dict) else None
+        known = known if isinstance(known, dict) else {}
+        kept = known.get(self._transport.url)
         if kept is None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps({**known, self._transport.url: shown}, indent=1), encoding="utf-8")
@@ -398,6 +414,11 @@ def connect(url: str, token: str | None = None) -> Connection:
     if not given:
         raise NotFound(f"no token is known for {url}: give one, or set {VARIABLE}; 'dither token new' makes one")
     return Connection(Transport(url, given))
+
+
+def _number(entry: int | str) -> str:
+    """Return the number of an entry that is told by its place, or what else it is told by."""
+    return str(entry).split(":")[1] if str(entry).count(":") == 2 else str(entry)
 
 
 def _kept_token() -> str | None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from dither.curator.admissions import Admissions
 from dither.curator.delivering import (
     QUOTED,
     VERBS,
@@ -29,7 +31,6 @@ from dither.curator.folder import Curator
 from dither.curator.history import history_of
 from dither.curator.ledger import Account, Balance, Receipt
 from dither.curator.ledger.books import Books
-from dither.curator.offers.planned_size import planned_within
 from dither.curator.people import Bearer, Grant, People, Role
 from dither.curator.receipts import Log, receipt_text
 from dither.curator.session import Session
@@ -37,6 +38,7 @@ from dither.curator.sharing import learn_declared
 from dither.curator.words import public_view
 from dither.data import wire
 from dither.errors import DitherError, InvalidParameter, NotFound
+from dither.lift.planned_size import planned_within
 from dither.service.deciding import (
     PAGE,
     Deciding,
@@ -54,6 +56,8 @@ from dither.service.settings import Settings
 
 #: How many sessions a thread keeps open.
 _KEPT: Final = 16
+#: How many grants are remembered.
+_TERMS: Final = 4096
 _STATED: Final = ("epsilon", "rho", "loss")
 #: Verbs whose loss is that of the estimator, or of the mechanism, which they are given.
 _STATED_WITHIN: Final = ("fit", "method")
@@ -78,6 +82,14 @@ class Wanted:
     key: str | None
 
 
+class LookedUp(NamedTuple):
+    """A request before anything is done for it: with the answer that is stored, and how its data set was declared."""
+
+    ticket: Ticket
+    stored: Receipt | None
+    changed: int
+
+
 class Desk(Deciding, GoingOn):
     """A curator's folder as people from elsewhere see it.
 
@@ -90,6 +102,11 @@ class Desk(Deciding, GoingOn):
 
     def __init__(self, curator: Curator, *, shares_answers: bool = False, largest_table: int | None = None) -> None:
         self.curator, self.people = curator, People(curator)
+        self.admissions = Admissions(self.people)
+        #: What people are granted, with the edition of the rows, by who asks and of what; as of a count of decisions.
+        self._terms: OrderedDict[tuple[str, str], tuple[int, Grant, int]] = OrderedDict()
+        self._remembering = threading.Lock()
+        self._declarations = curator.folder / "datasets"
         self._shares, self._largest = shares_answers, largest_table
         self._here = threading.local()
         self._turns = tuple(threading.Lock() for _ in range(TURNS))
@@ -186,7 +203,7 @@ class Desk(Deciding, GoingOn):
 
     # Releases.
 
-    def looked_up(self, bearer: Bearer, wanted: Wanted) -> tuple[Ticket, Receipt | None]:
+    def looked_up(self, bearer: Bearer, wanted: Wanted) -> LookedUp:
         """Return a request as the books know it, and the answer that is stored for it already, if there is one.
 
         What can be refused is refused here.
@@ -205,14 +222,11 @@ class Desk(Deciding, GoingOn):
         ticket = Ticket(name, bearer.person.name, key, digest, asked)
         former = () if wanted.key else (former_key(planned.request, self._here.edition),)
         whose = None if self._shares else [bearer.person.name]
-        for known in (key, *former):
-            # By the beginning of the key, for which there is an index.
-            for receipt in self.curator.ledger.answers_that_begin(name, known, whose):
-                is_mine = receipt.account.analyst == bearer.person.name
-                is_the_same = receipt.key == known and receipt.request_digest == digest
-                if is_the_same and (is_mine or self._is_shared(receipt)):
-                    return ticket, receipt
-        return ticket, None
+        for receipt in self.curator.ledger.answers_called(name, (key, *former), whose):
+            is_mine = receipt.account.analyst == bearer.person.name
+            if receipt.request_digest == digest and (is_mine or self._is_shared(receipt)):
+                return LookedUp(ticket, receipt, self._here.changed)
+        return LookedUp(ticket, None, self._here.changed)
 
     def ticket(self, bearer: Bearer, name: str, job: str) -> Ticket:
         """Return a request of this person that they were told to come back for, by the name of its job."""
@@ -310,7 +324,9 @@ class Desk(Deciding, GoingOn):
 
     def published_receipt(self, number: str) -> bytes:
         """Return the receipt of an answer that everybody may see, as one text."""
-        return receipt_text(self.receipts.receipt(self.published_answer(number).entry)).encode()
+        answer = self.published_answer(number).entry
+        shown = next(one.entry for one in self.curator.published() if one.answer == answer)
+        return receipt_text(self.receipts.published_receipt(shown)).encode()
 
     def ready(self) -> bool:
         """Whether the ledger can be read and is not behind its anchor, and the key that signs receipts is there."""
@@ -330,25 +346,41 @@ class Desk(Deciding, GoingOn):
                 kept.popitem()[1].close()
 
     def _grant(self, bearer: Bearer, name: str) -> Grant:
-        registered = self.curator.registered(name)
-        for grant in self.people.grants(bearer.person.name):
+        return self._granted_now(bearer, name)[0]
+
+    def _granted_now(self, bearer: Bearer, name: str) -> tuple[Grant, int]:
+        """Return what a person is granted of a data set, and the edition of its rows."""
+        asked, seen = (bearer.person.name, name), self.people.changes()
+        known = self._terms.get(asked)
+        if known is not None and known[0] == seen:
+            return known[1:]
+        # As much is read for a name that nothing has as for one of others.
+        grants = self.people.grants(bearer.person.name)
+        try:
+            registered = self.curator.registered(name)
+        except NotFound:
+            raise NotYours(name) from None
+        for grant in grants:
             if grant.dataset == registered:
-                return grant
+                edition = self.curator.standing(registered).edition
+                with self._remembering:
+                    self._terms[asked] = seen, grant, edition
+                    while len(self._terms) > _TERMS:
+                        self._terms.popitem(last=False)
+                return grant, edition
         raise NotYours(name)
 
     def _session(self, bearer: Bearer, name: str) -> Session:
         """Return a session of this thread, in the name of the person."""
-        try:
-            grant = self._grant(bearer, name)
-        except NotFound:
-            raise NotYours(name) from None
+        learn_declared(self.curator.ledger, self.curator.folder)
+        grant, edition = self._granted_now(bearer, name)
         kept: OrderedDict[tuple[Any, ...], Session] | None = getattr(self._here, "sessions", None)
         if kept is None:
             kept = self._here.sessions = OrderedDict()
             self._kept.append(kept)
         # Other rows, or another declaration, need another session.
-        edition, changed = self._state(grant.dataset)
-        mark = (grant.dataset, name, edition, changed)
+        self._here.changed = self.changed(grant.dataset)
+        mark = (grant.dataset, name, edition, self._here.changed)
         # Read before the rows are opened: an answer is never kept for an edition that came later.
         self._here.edition = edition
         person = bearer.person.name
@@ -359,15 +391,17 @@ class Desk(Deciding, GoingOn):
         # Tables are opened once for all people who ask about them.
         return session if session.account.analyst == person else _beside(session, person)
 
-    def _state(self, registered: str) -> tuple[int, int]:
-        """Return what changes when a data set is added anew, here or on a machine that shares the ledger."""
-        learn_declared(self.curator.ledger, self.curator.folder)
-        path = self.curator.folder / "datasets" / f"{registered}.yaml"
+    def changed(self, registered: str) -> int:
+        """Return what changes when a data set is added anew.
+
+        Args:
+            registered: the name that it is registered with.
+
+        """
         try:
-            changed = path.stat().st_mtime_ns
+            return os.stat(self._declarations / f"{registered}.yaml").st_mtime_ns
         except OSError:
-            changed = 0
-        return self.curator.standing(registered).edition, changed
+            return 0
 
     def _granted(self, grant: Grant) -> dict[str, Any]:
         return {"dataset": self.curator.called(grant.dataset), **terms_record(grant)}

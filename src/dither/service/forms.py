@@ -20,7 +20,7 @@ from dither.publish.queries import QueryResult
 from dither.service.problems import Problem, Refused
 
 #: What a spreadsheet would run, were it to begin a cell.
-_FORMULA: Final = re.compile(r"^[=+\-@\t\r\n]")
+_FORMULA: Final = re.compile("^[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _QUALITY: Final = re.compile(r"^q=(0(\.[0-9]{0,3})?|1(\.0{0,3})?)$")
 
 

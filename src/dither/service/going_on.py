@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from dither.curator.conversations import Talk
 from dither.curator.held_back import held_back
-from dither.curator.offers.planned_size import planned_within
 from dither.curator.people import Bearer, Grant
 from dither.curator.session import Session
 from dither.curator.streams.stream import Stream
 from dither.curator.words import read_words
 from dither.errors import DitherError, InvalidParameter
+from dither.lift.planned_size import planned_within
 from dither.service.deciding import check_fields, check_most
 from dither.service.pace import Pace, Strict
 

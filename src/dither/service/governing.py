@@ -12,8 +12,7 @@ from dither.curator.people import Bearer
 from dither.errors import InvalidParameter
 from dither.service.desk import Desk
 from dither.service.forms import split
-
-_NOBODY = ""
+from dither.service.limits import line_of
 
 
 class Governing:
@@ -56,17 +55,17 @@ class Governing:
 
     async def _published(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
         after = number_of(request, "after")
-        return JSONResponse(await self._read(_NOBODY, lambda: self.desk.published(after)))
+        return JSONResponse(await self._read(line_of(request), lambda: self.desk.published(after)))
 
     async def _published_answer(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
         entry, form = split(str(request.path_params["entry"]))
-        receipt = await self._read(_NOBODY, lambda: self.desk.published_answer(entry))
-        response: Response = await self._shown(request, _NOBODY, receipt, form, {})
+        receipt = await self._read(line_of(request), lambda: self.desk.published_answer(entry))
+        response: Response = await self._shown(request, line_of(request), receipt, form, {})
         return response
 
     async def _published_receipt(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
         entry = str(request.path_params["entry"])
-        content = await self._read(_NOBODY, lambda: self.desk.published_receipt(entry))
+        content = await self._read(line_of(request), lambda: self.desk.published_receipt(entry))
         return Response(content, media_type="application/json")
 
     async def _decided(self, bearer: Bearer, work: Callable[[], Any]) -> Response:

@@ -150,7 +150,10 @@ class Jobs:
             self._books.keep_job(ticket.row)
         if not self._books.cancel_job(ticket.row):
             return False
-        future = self._here.get(ticket.name)
+        with self._alone:
+            # Whoever asks anew begins anew: one that still runs finds out by itself that it was cancelled.
+            future = self._here.pop(ticket.name, None)
+            self._ends.pop(ticket.name, None)
         if future is not None:
             future.cancel()
         return True

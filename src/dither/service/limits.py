@@ -1,16 +1,29 @@
-"""How often somebody may ask: a bucket for each person, and one for each address that shows tokens that do not hold."""
+"""How often somebody may ask: a bucket for each person, and for each address of those who show no token that holds."""
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
 
 #: How many wrong tokens an address may show before it waits.
 _STRANGE: Final = 20.0
 _STRANGE_SECONDS: Final = 60.0
 _MOST: Final = 10_000
+
+
+def address_of(request: Request) -> str:
+    """Return where a request comes from."""
+    return request.client.host if request.client else ""
+
+
+def line_of(request: Request) -> str:
+    """Return the line in which whoever needs no token waits: that of their address, which nobody is called."""
+    return f"\n{address_of(request)}"
 
 
 class Limits:

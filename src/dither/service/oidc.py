@@ -163,7 +163,7 @@ class Issuer:
         else:
             is_good = is_good and isinstance(told, str) and hmac.compare_digest(told.encode(), nonce.encode())
         subject = claims.get("sub")
-        if not is_good or not isinstance(subject, str) or not 1 <= len(subject) <= 200:
+        if not is_good or not isinstance(subject, str) or not 1 <= len(subject) <= 200 or "\0" in subject:
             raise NotSigned("the ID token is not for this service, this sign-in, or this moment")
         return subject
 

@@ -33,8 +33,11 @@ class FairPool:
 
     def __init__(self, workers: int, name: str) -> None:
         self._lines: OrderedDict[str, deque[tuple[Future[Any], Callable[[], Any]]]] = OrderedDict()
-        self._changed = threading.Condition()
+        self._guard = threading.Lock()
+        #: What there is to do, and that nothing is being done any more.
+        self._changed, self._ended = threading.Condition(self._guard), threading.Condition(self._guard)
         self._is_open = True
+        self._waiting = 0
         self._busy: Counter[str] = Counter()
         self._most = max(1, workers // 2)
         self._threads = [
@@ -62,6 +65,7 @@ class FairPool:
             if len(line) >= LONGEST_LINE:
                 raise LineFull
             line.append((future, work))
+            self._waiting += 1
             self._changed.notify()
         return future
 
@@ -84,8 +88,7 @@ class FairPool:
     @property
     def waiting(self) -> int:
         """How many pieces of work wait."""
-        with self._changed:
-            return sum(len(line) for line in self._lines.values())
+        return self._waiting
 
     @property
     def is_idle(self) -> bool:
@@ -101,23 +104,29 @@ class FairPool:
                 for future, _ in line:
                     future.cancel()
             self._lines.clear()
+            self._waiting = 0
             self._changed.notify_all()
 
     def close(self, seconds: float) -> bool:
         """Take nothing more, drop what waits, and let what is begun end; return whether it did in time."""
         self.drop()
         with self._changed:
-            return self._changed.wait_for(lambda: not self._busy, timeout=seconds)
+            return self._ended.wait_for(lambda: not self._busy, timeout=seconds)
 
     def _serve(self) -> None:
+        # Whoever ends a piece of work looks for the next one itself: whatever its end lets begin is found by it, and
+        # nobody else need be woken.
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._next() is not None or not self._is_open)
                 person = self._next()
-                if person is None:
-                    return
+                while person is None:
+                    if not self._is_open:
+                        return
+                    self._changed.wait()
+                    person = self._next()
                 line = self._lines.pop(person)
                 future, work = line.popleft()
+                self._waiting -= 1
                 if line:
                     self._lines[person] = line  # behind everybody else
                 self._busy[person] += 1
@@ -135,7 +144,8 @@ class FairPool:
                     self._busy[person] -= 1
                     if not self._busy[person]:
                         del self._busy[person]
-                    self._changed.notify_all()
+                    if not self._busy:
+                        self._ended.notify_all()
 
     def _next(self) -> str | None:
         """Return whose turn it is: the first who waits and has not as many workers as anybody may have."""

@@ -31,13 +31,14 @@ from dither.errors import (
     NotApproved,
     RequestCancelled,
 )
-from dither.service.desk import Desk, Wanted, wanted_of
-from dither.service.forms import check_form
+from dither.service.desk import Desk, LookedUp, Wanted, wanted_of
+from dither.service.forms import JSON, check_form, wanted_form
 from dither.service.jobs import WAITING, Jobs, Progress, Ticket
 from dither.service.metrics import Metrics
 from dither.service.pace import Pace, Strict, Timing, TooLate
 from dither.service.problems import STOPPING, Problem, Refused
 from dither.service.queue import LineFull
+from dither.service.repeats import Repeats
 from dither.service.routes import BY_NAME
 from dither.service.waiting import has_ended, outcome
 
@@ -58,6 +59,7 @@ class Releasing:
     metrics: Metrics
     _timing: Timing
     _stopping: threading.Event
+    _repeats: Repeats
     _read: Callable[..., Any]
     _answered: Callable[..., Any]
 
@@ -66,6 +68,24 @@ class Releasing:
     def _is_stopping(self) -> bool:
         """Whether nothing more is taken."""
 
+    async def _repeated(
+        self, route: str, request: Request, bearer: Bearer | None, content: bytes | None
+    ) -> Response | None:
+        """Return the stored answer of a release whose very bytes were asked and answered before, if they were."""
+        request.state.content = content
+        if route != "release" or bearer is None or content is None:
+            return None
+        if wanted_form(request.headers.get("accept", "")) is not JSON:
+            return None
+        dataset = str(request.path_params["dataset"])
+        found = self._repeats.find(bearer, (dataset, request.headers.get("idempotency-key")), content)
+        if found is None:
+            return None
+        request.state.facts |= {"verb": found.verb, "digest": found.digest}
+        self.metrics.count_answer(is_new=False)
+        response: Response = await self._answered(request, bearer, dataset, found.receipt)
+        return response
+
     async def _release(self, request: Request, bearer: Bearer, body: Any) -> Response:
         came = self._timing.pace(str(body.get("verb")), self._stopping)
         # Before anything is paid for: what cannot be told in any form is not asked for.
@@ -73,16 +93,17 @@ class Releasing:
         wanted = wanted_of(str(request.path_params["dataset"]), body, _key_of(request))
         person, patience, facts = bearer.person.name, _patience(request), request.state.facts
         facts["verb"] = wanted.verb
-        ticket, stored = await self._read(person, lambda: self.desk.looked_up(bearer, wanted))
+        ticket, stored, _ = found = await self._read(person, lambda: self._looked_up(bearer, wanted))
         facts["digest"] = ticket.digest
         response: Response
         if stored is not None:
             self.metrics.count_answer(is_new=False)
+            place = wanted.dataset, request.headers.get("idempotency-key")
+            self._repeats.keep(bearer, place, request.state.content, wanted.verb, found)
             response = await self._answered(request, bearer, wanted.dataset, stored)
             return response
         if self._is_stopping:
             raise Refused(STOPPING, {"Retry-After": "5"})
-        await self._read(person, lambda: self._jobs.reopen(ticket))
         if patience == 0:
             await self._read(person, lambda: self._jobs.keep(ticket))
         future = self._begun(bearer, wanted, ticket, came)
@@ -108,6 +129,13 @@ class Releasing:
             if future.done():
                 # Answer or failure: neither is told before its time.
                 await asyncio.sleep(came.left())
+
+    def _looked_up(self, bearer: Bearer, wanted: Wanted) -> LookedUp:
+        """Look a request up; one that was cancelled or has failed before may be debited again."""
+        found = self.desk.looked_up(bearer, wanted)
+        if found.stored is None and not self._is_stopping:
+            self._jobs.reopen(found.ticket)
+        return found
 
     async def _job(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         """Tell how far a job has come; where ``Prefer: wait=S`` is sent, once it has ended."""

@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from dither.curator.keys import new_secret
 from dither.curator.people import Bearer
 from dither.errors import InvalidParameter
+from dither.service.limits import address_of, line_of
 from dither.service.oidc import Issuer, NotSigned
 from dither.service.problems import NOT_KNOWN, TOO_MANY, Problem, Refused
 from dither.service.sign_in import Link, link_page
@@ -56,7 +57,7 @@ class SigningIn:
 
     async def _sign_in(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
         link, code = self._link, str(request.path_params["code"])
-        token = None if link is None else await self._read("", lambda: link.token(code))
+        token = None if link is None else await self._read(line_of(request), lambda: link.token(code))
         if token is None:
             raise Refused(_USED)
         return _kept(HTMLResponse(link_page(token)), token)
@@ -64,7 +65,7 @@ class SigningIn:
     async def _sign_in_elsewhere(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
         issuer = self._known_issuer(request)
         state, nonce, verifier = (new_secret() for _ in range(3))
-        where = await self._asked_of_issuer(lambda: issuer.authorization(self._return, state, nonce, verifier))
+        where = await self._asked_of_issuer(request, lambda: issuer.authorization(self._return, state, nonce, verifier))
         response = RedirectResponse(where, 302)
         response.set_cookie(
             # The issuer's site sends the browser back: a strict cookie would stay behind.
@@ -87,7 +88,7 @@ class SigningIn:
         def work() -> str:
             return issuer.subject(issuer.exchanged(code, self._return, verifier), nonce)
 
-        token = await self._token_of(issuer, await self._asked_of_issuer(work), _BROWSER_DAYS)
+        token = await self._token_of(request, issuer, await self._asked_of_issuer(request, work), _BROWSER_DAYS)
         response = _kept(HTMLResponse(link_page(token)), token)
         response.delete_cookie(_GOING, path="/", secure=True, httponly=True, samesite="lax")
         return response
@@ -99,14 +100,14 @@ class SigningIn:
             ends = {name: issuer.endpoint(f"{name}_endpoint") for name in ("device_authorization", "token")}
             return {"issuer": issuer.address, "client": issuer.client, "scope": "openid", **ends}
 
-        return JSONResponse(await self._asked_of_issuer(work))
+        return JSONResponse(await self._asked_of_issuer(request, work))
 
     async def _login(self, request: Request, _bearer: Bearer | None, body: Any) -> Response:
         issuer, shown = self._known_issuer(request), body.get("id_token")
         if set(body) != {"id_token"} or not isinstance(shown, str):
             raise InvalidParameter("body", "something else", "an object of id_token, a text")
-        subject = await self._asked_of_issuer(lambda: issuer.subject(shown, None))
-        return JSONResponse({"token": await self._token_of(issuer, subject, _PROGRAM_DAYS)})
+        subject = await self._asked_of_issuer(request, lambda: issuer.subject(shown, None))
+        return JSONResponse({"token": await self._token_of(request, issuer, subject, _PROGRAM_DAYS)})
 
     @property
     def _return(self) -> str:
@@ -116,23 +117,23 @@ class SigningIn:
         if self._issuer is None:
             raise Refused(_NO_ISSUER)
         # Whoever signs in is a stranger, and each try asks the issuer something.
-        if not self._limits.admits_stranger(request.client.host if request.client else ""):
+        if not self._limits.admits_stranger(address_of(request)):
             raise Refused(TOO_MANY, {"Retry-After": "10"})
         return self._issuer
 
-    async def _asked_of_issuer(self, work: Callable[[], Any]) -> Any:
+    async def _asked_of_issuer(self, request: Request, work: Callable[[], Any]) -> Any:
         try:
-            return await self._read("", work)
+            return await self._read(line_of(request), work)
         except NotSigned:
             raise Refused(_NOT_PROVED) from None
 
-    async def _token_of(self, issuer: Issuer, subject: str, days: int) -> str:
+    async def _token_of(self, request: Request, issuer: Issuer, subject: str, days: int) -> str:
         people = self.desk.people
-        person = await self._read("", lambda: people.identified(issuer.address, subject))
+        person = await self._read(line_of(request), lambda: people.identified(issuer.address, subject))
         if person is None:
             told = f"nobody is declared as {subject[:200]!r} of {issuer.address}; ask the curator"
             raise Refused(Problem(403, NOT_KNOWN.kind, told))
-        made: str = await self._read("", lambda: people.new_token(person.name, days=days))
+        made: str = await self._read(line_of(request), lambda: people.new_token(person.name, days=days))
         return made
 
 

@@ -124,14 +124,20 @@ class RemoteStream(_Elsewhere):
         """Whether no batch was ever fed; that is known where the stream is."""
         return False
 
-    def release(self, until: int | None = None, *, now: None = None) -> QueryResult:
+    def release(
+        self, until: int | None = None, *, now: None = None, rows: Any = None, batch: str | None = None
+    ) -> QueryResult:
         """Release the ticks that have ended, and return those that were not released before.
 
         Args:
             until: release no more than this number of ticks in all.
             now: left out: the clock is that of the service.
+            rows: left out: rows never travel.
+            batch: left out with them.
 
         """
+        if rows is not None or batch is not None:
+            self.feed(rows)
         if now is not None:
             raise InvalidParameter("now", now, "left out: the clock is that of the service")
         body = {} if until is None else {"until": until}

@@ -85,6 +85,13 @@ def _journeys(mechanism: Any, data: Any) -> tuple[Any, ...]:
     return wide, rows, ((rows, rows[1:], 1), (rows[:0], rows[:1], 1), (rows, rows[:-3], 3))
 
 
+def _timed(mechanism: Any, data: Any) -> tuple[Any, ...]:
+    """Return long journeys with many parts of time."""
+    method, rows, pairs = _journeys(mechanism.method, data)
+    wide = replace(mechanism, method=method, times=24, blocks=5)
+    return wide, rows, pairs
+
+
 def _regions(mechanism: Any, data: Any) -> tuple[Any, ...]:
     """Return a plane of many cells."""
     return replace(mechanism, tree=replace(mechanism.tree, side=16)), np.resize(data, (16, 16))
@@ -98,6 +105,7 @@ RULES_OF_PLACES: Final[dict[str, Callable[[Any, Any], tuple[Any, ...]]]] = {
     "likely-places": _likely,
     "k-locations": _squares,
     "replaced-visit": _visits,
-    **dict.fromkeys(("journey-synthesis", "markov-journeys", "prefix-journeys"), _journeys),
+    **dict.fromkeys(("journey-synthesis", "markov-journeys", "prefix-journeys", "grid-journeys"), _journeys),
+    "timed-journeys": _timed,
     "region-centres": _regions,
 }

@@ -111,8 +111,9 @@ def test_entries_are_written_as_canonical_texts() -> None:
         for charge in (Amount(1, 2, 3), Amount(None, 10**39, 0)):
             record = {"seq": 7, "time": text, "dataset": text, "analyst": text + "a", "key": text + "k"}
             debit = {"kind": "reserve", "digest": text + "d", "charge": charge.to_dict(), "description": text + "w"}
+            debit["edition"] = 3
             whose = text, text + "a"
-            written = debit_text(7, text, whose, text + "k", text + "d", charge.to_dict(), text + "w")
+            written = debit_text(7, text, whose, text + "k", text + "d", charge.to_dict(), text + "w", 3)
             assert written == canonical(record | debit)
         answer = {"kind": "answer", "answer": text + "x"}
         assert answer_text(7, text, whose, text + "k", text + "x") == canonical(record | answer)

@@ -12,6 +12,7 @@ import stat
 import struct
 import subprocess
 import sys
+import threading
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,11 +20,13 @@ import pytest
 
 from dither.curator.ledger import Account, open_ledger, schema
 from dither.curator.ledger import sqlite as sqlite_module
+from dither.curator.ledger.readers import Readers
 from dither.curator.ledger.sqlite import SqliteLedger
 from dither.curator.ledger.terms import Terms
 from dither.errors import (
     AnalystUnknown,
     DitherError,
+    HandleMisuse,
     InvalidParameter,
     LedgerBehindAnchor,
     LedgerCorrupted,
@@ -424,3 +427,36 @@ def test_a_server_that_is_not_there(tmp_path) -> None:
         open_ledger(f"postgresql://someone:secret-word@/nothing?host={tmp_path}", anchors=tmp_path)
     assert "secret-word" not in str(refused.value)
     assert isinstance(refused.value, DitherError)
+
+
+def test_whoever_reads_waits_for_no_writer_and_counts_what_is_decided(file_home) -> None:
+    ledger, other = file_home.open(), file_home.open()
+    ledger.register("visits", budget=PureDP(1), unit="row")
+    seen, found = other.changes(), []
+    with ledger._turns:
+        reader = threading.Thread(target=lambda: found.extend([ledger.changes(), *ledger.standings()]))
+        reader.start()
+        reader.join(30)
+        assert found == [seen, "visits"]
+        # Whoever is in the midst of a change reads by it, and not beside it.
+        with pytest.raises(HandleMisuse):
+            ledger.standings()
+    account = Account("visits", "curator")
+    ledger.complete(ledger.reserve(account, "k", "d", PureDP("0.1")), b"42")
+    assert other.changes() == seen
+    assert ledger.stored_bytes(account, "k") == (seen, b"42")
+    assert ledger.stored_bytes(account, "another") is None
+    other.set_stage("visits", "paused")
+    assert ledger.changes() == seen + 1
+    assert ledger.standings()["visits"].stage == "paused"
+
+
+def test_a_file_that_was_replaced_is_not_read_by_halves(file_home) -> None:
+    ledger = file_home.open()
+    ledger.register("visits", budget=PureDP(1), unit="row")
+    file_home.path.rename(file_home.folder / "elsewhere")
+    file_home.path.write_bytes(b"")
+    # Nothing was opened to read yet: what is under the name now is not this ledger.
+    ledger._readers.close()
+    ledger._readers = Readers(ledger._connect_to_read)
+    assert [*ledger.standings(), ledger.changes()] == ["visits", 1]

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dither.curator.ledger import OWNER, Account
+from dither.curator.ledger.governed import JobRow
 from dither.curator.ledger.terms import Allowance, Approval, Terms
 from dither.errors import (
     AllowanceExceeded,
@@ -26,6 +27,7 @@ from tests.curator.ledger.test_edits import edit
 ANA = Account("visits", "ana")
 START = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 DAY = 86_400.0
+PAST, FAR = "2025-01-01T00:00:00.000+00:00", "2026-02-01T00:00:00.000+00:00"
 
 
 class Clock:
@@ -229,6 +231,111 @@ def test_an_approval_ends_after_seven_days_and_no_clock_brings_it_back(home) -> 
     assert ledger.verify().is_intact
 
 
+def test_a_clock_that_once_jumped_ahead_leaves_new_approvals_alone(home) -> None:
+    """What comes after the jump counts from the ledger's time, which never goes back: seven days from there."""
+    ledger, clock = begin(home, Terms(approval=Approval()))
+    clock.now += 8 * DAY
+    ledger.raise_budget("visits", PureDP(3), reason="an entry that carries a time far ahead")
+    clock.now -= 8 * DAY
+    with pytest.raises(ApprovalPending) as pending:
+        spend(ledger, "k", digest="d")
+    assert ledger.question(pending.value.entry).state == "waiting"
+    assert ledger.approve(pending.value.entry, by="ben").state == "approved"
+    assert ledger.verify().is_intact
+    spend(ledger, "k", digest="d")
+    with pytest.raises(ApprovalPending) as another:
+        spend(ledger, "l", digest="e")
+    ledger.approve(another.value.entry, by="ben")
+    clock.now += 15 * DAY - 1
+    assert ledger.question(another.value.entry).state == "approved"
+    # Seven days of the ledger's time are over when the clock has caught up and gone on.
+    clock.now += 1
+    assert ledger.question(another.value.entry).state == "expired"
+    assert ledger.verify().is_intact
+
+
+def test_an_approval_is_about_the_rows_of_its_time(home) -> None:
+    ledger, _ = begin(home, Terms(approval=Approval()))
+    with pytest.raises(ApprovalPending) as pending:
+        spend(ledger, "k", digest="d")
+    ledger.approve(pending.value.entry, by="ben")
+    ledger.begin_edition("visits")
+    with pytest.raises(ApprovalPending) as anew:
+        spend(ledger, "k", digest="d")
+    assert anew.value.entry > pending.value.entry
+    with pytest.raises(InvalidParameter, match="is expired"):
+        ledger.approve(pending.value.entry, by="chris")
+    ledger.approve(anew.value.entry, by="ben")
+    assert [one.state for one in ledger.questions()] == ["expired", "approved"]
+    spend(ledger, "k", digest="d")
+    assert ledger.verify().is_intact
+
+
+@pytest.mark.parametrize(
+    "end", [lambda ledger: ledger.end_person("ben"), lambda ledger: ledger.keep_person("ben", "auditor")]
+)
+def test_whoever_is_no_longer_a_curator_has_agreed_to_nothing_that_is_open(home, end) -> None:
+    ledger, _ = begin(home, Terms(approval=Approval()))
+    ledger.keep_person("ben", "curator")
+    entries = []
+    for key in ("used", "open"):
+        with pytest.raises(ApprovalPending) as pending:
+            spend(ledger, key, digest=key)
+        entries.append(pending.value.entry)
+        ledger.approve(pending.value.entry, by="ben")
+    spend(ledger, "used", digest="used")
+    end(ledger)
+    assert [one.state for one in ledger.questions()] == ["used", "waiting"]
+    with pytest.raises(ApprovalPending) as still:
+        spend(ledger, "open", digest="open")
+    assert still.value.entry == entries[1]
+    ledger.approve(entries[1], by="chris")
+    spend(ledger, "open", digest="open")
+    assert ledger.verify().is_intact
+
+
+def test_a_cancelled_request_takes_its_question_back(home) -> None:
+    ledger, _ = begin(home, Terms(approval=Approval()))
+    job = JobRow("visits", "ana", "k", "a name", "d", "{}", "begun", None, "")
+    ledger.keep_job(job)
+    with pytest.raises(ApprovalPending) as pending:
+        spend(ledger, "k", digest="d")
+    assert ledger.cancel_job(job)
+    assert ledger.question(pending.value.entry).state == "cancelled"
+    for decide in (ledger.approve, ledger.decline):
+        with pytest.raises(InvalidParameter, match="is cancelled"):
+            decide(pending.value.entry, by="ben")
+    # Cancelling again enters nothing more, and asking anew is another question.
+    assert ledger.cancel_job(job)
+    ledger.keep_job(job, reopens=True)
+    with pytest.raises(ApprovalPending) as anew:
+        spend(ledger, "k", digest="d")
+    assert anew.value.entry == pending.value.entry + 2
+    assert ledger.verify().is_intact
+
+
+def test_rows_of_jobs_go_after_thirty_days(home) -> None:
+    ledger, clock = begin(home)
+
+    def row(name: str) -> JobRow:
+        return JobRow("visits", "ana", name, f"name of {name}", "d", "{}", "begun", None, "")
+
+    for name in ("failed", "cancelled", "begun"):
+        ledger.keep_job(row(name))
+    ledger.fail_job(row("failed"), "{}")
+    ledger.cancel_job(row("cancelled"))
+    clock.now += 30 * DAY
+    ledger.keep_job(row("on the day"))
+    assert ledger.job("visits", "ana", "cancelled").state == "cancelled"
+    clock.now = 1e30
+    ledger.keep_job(row("no clock"))
+    assert ledger.job("visits", "ana", "failed").state == "failed"
+    clock.now = START + 30 * DAY + 1
+    ledger.keep_job(row("a second later"))
+    left = [name for name in ("failed", "cancelled", "begun", "on the day") if ledger.job("visits", "ana", name)]
+    assert left == ["on the day"]
+
+
 def test_only_an_open_data_set_is_debited(home) -> None:
     ledger = home.open()
     ledger.register("visits", budget=PureDP(1), unit="row", stage="draft")
@@ -341,11 +448,17 @@ def _set(record, *path_and_value) -> None:
         ("quota", lambda r: _set(r, "quota", "most", {"kind": "pure", "epsilon": "1/100"}), "more than its grant"),
         ("quota", lambda r: _set(r, "quota", "allowance", "each", "1/1000"), "than the allowance"),
         ("approve", lambda r: _set(r, "by", "ana"), "whoever asks agreed"),
-        ("approve", lambda r: _set(r, "time", "2025-01-01T00:00:00+00:00"), "without the approval"),
-        ("approve", lambda r: _set(r, "time", "2026-02-01T00:00:00+00:00"), "it was settled"),
+        ("approve", lambda r: (_set(r, "at", PAST), _set(r, "time", PAST)), "without the approval"),
+        ("approve", lambda r: (_set(r, "at", FAR), _set(r, "time", FAR)), "it was settled"),
+        ("approve", lambda r: _set(r, "at", FAR), "another time than the ledger had"),
+        ("ask", lambda r: _set(r, "at", PAST), "another time than the ledger had"),
+        ("ask", lambda r: _set(r, "edition", 2), "about other rows"),
         ("approve", lambda r: _set(r, "digest", "another"), "about another request"),
         ("ask", lambda r: _set(r, "charge", "epsilon", "1"), "without the approval"),
         ("publish", lambda r: _set(r, "stated", "releases", 0), "states other sums"),
+        ("publish", lambda r: _set(r, "stated", "answer", "0" * 64), "states another answer"),
+        ("publish", lambda r: _set(r, "stated", "loss", "epsilon", "1"), "states another answer"),
+        ("publish", lambda r: r["stated"].pop("loss"), "states another answer"),
         ("publish", lambda r: _set(r, "about", 1), "about no answer"),
         ("publish", lambda r: _set(r, "about", None), "about no answer"),
         ("register", lambda r: _set(r, "budget", "returned", "5"), "says more than its figures"),

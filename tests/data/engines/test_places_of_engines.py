@@ -1,18 +1,20 @@
-"""Places on every engine: cells and journeys are those of the reference."""
+"""Places on every engine: cells, regions, positions for stops and journeys are those of the reference."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import pytest
 
 from dither.data.engines.protocol import Engine
+from dither.data.places import RegionMap
 from dither.data.reference import ReferenceEngine
 from dither.data.schema import DataSet, person_unit
 from dither.lift.journeys import Journeys
-from dither.lift.places import heat_cells
+from dither.lift.places import counted_rows, heat_cells
+from dither.lift.regions import RegionCells
+from dither.lift.rows import Rows
 from dither.publish.places.examples import journey_data, point, some_points
 
 Factory = Callable[..., Engine]
@@ -25,11 +27,15 @@ def rows() -> list[dict[str, Any]]:
     return [row for row in [*some_points(), *found] if row["lat"] == row["lat"]]
 
 
-def told(dataset: DataSet, engine: Engine) -> tuple[list[int], list[tuple[int, ...]]]:
-    """Return the counts of cells and the journeys that an engine finds."""
+def told(dataset: DataSet, engine: Engine) -> tuple[Any, ...]:
+    """Return the counts of cells and regions, the positions that count, and the journeys that an engine finds."""
+    bands = RegionMap(("a", "b"), (3, 4), (0, 3, 6, 7), (0, 1, -1, 0))
+    regions = RegionCells(dataset, "points", bands).read(engine)
+    positions = Rows(dataset, counted_rows(dataset, dataset.tables[0]), ("lat", "lon")).read(engine)
     cells = heat_cells(dataset, dataset.tables[0], (3, 4)).read(engine)
     walked = Journeys(dataset, "points", (3, 4)).read(engine)
-    return cells.ravel().tolist(), sorted(tuple(row[row >= 0].tolist()) for row in np.asarray(walked))
+    journeys = sorted(tuple(row[row >= 0].tolist()) for row in walked.rows(4))
+    return cells.ravel().tolist(), regions.tolist(), sorted(map(tuple, positions.tolist())), journeys
 
 
 @pytest.mark.parametrize("outside", ["drop", "clamp"])

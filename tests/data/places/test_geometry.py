@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -252,11 +254,9 @@ def test_a_common_border_belongs_to_exactly_one_side() -> None:
     assert (both[0] ^ both[1])[flat[1] < 20].all()
 
 
-def test_cells_become_regions() -> None:
-    grid = CellGrid(_PLANE, 2, 2)
+def test_numbers_are_names_too() -> None:
     regions = read_regions(collection(feature("west", ring(0, 0, 10, 20)), feature(7, ring(10, 0, 20, 10))), _PLANE)
     assert regions.names == ("west", "7")
-    assert regions.of_cells(grid).tolist() == [0, 1, 0, -1]
 
 
 @pytest.mark.parametrize(
@@ -271,6 +271,15 @@ def test_cells_become_regions() -> None:
         (collection(feature("a", [["x"]])), "longitude"),
         (collection(feature("a", ring(0, 0, float("nan"), 1))), "longitudes"),
         (collection("a"), "property"),
+        (collection(feature("a", [[10**400, 0], [1, 0], [1, 1], [10**400, 0]])), "numbers"),
+        (collection(feature("a", [["0", 0], [1, 0], [1, 1], ["0", 0]])), "numbers"),
+        (collection(feature("a", [[True, 0], [1, 0], [1, 1], [True, 0]])), "numbers"),
+        (collection(feature("a", [[0], [1, 0], [1, 1], [0]])), "numbers"),
+        (collection(feature(10**5000, ring(0, 0, 1, 1))), "Unicode"),
+        (collection(feature("half \ud800", ring(0, 0, 1, 1))), "Unicode"),
+        (collection(feature("", ring(0, 0, 1, 1))), "property"),
+        (collection(feature("a" * 300, ring(0, 0, 1, 1))), "Unicode"),
+        (collection(feature("a", kind="MultiPolygon")), "one or more rings"),
         ("{", "GeoJSON"),
         ("no/such/file", "file"),
     ],
@@ -278,6 +287,12 @@ def test_cells_become_regions() -> None:
 def test_odd_regions_are_refused(tree: object, word: str) -> None:
     with pytest.raises(InvalidParameter, match=word):
         read_regions(tree, _PLANE)  # type: ignore[arg-type]
+
+
+def test_a_file_may_begin_with_a_mark_and_corners_have_heights(tmp_path: Path) -> None:
+    high = [[*corner, 500] for corner in ring(0, 0, 10, 10)]
+    (tmp_path / "areas.geojson").write_text("\ufeff" + json.dumps(collection(feature("a", high))), encoding="utf-8")
+    assert read_regions(tmp_path / "areas.geojson", _PLANE).region_of([5, 15], [5, 5]).tolist() == [0, -1]
 
 
 def test_swapped_corners_are_refused() -> None:

@@ -31,7 +31,7 @@ from dither.publish.histograms import (
     UniformGrid,
 )
 from dither.publish.histograms.ahp import group_by_value
-from dither.publish.histograms.common import labels_of_runs
+from dither.publish.histograms.common import labels_of_runs, variance_of
 from dither.publish.histograms.dp_cube import _best_cut, _even_boxes
 from dither.publish.histograms.priv_tree import squares_of
 from dither.testing import record, replay
@@ -253,6 +253,34 @@ def test_the_stability_histogram_is_priced_as_its_selection() -> None:
         assert interval.low[3] <= 40 <= interval.high[3]
     with pytest.raises(InvalidParameter):
         StabilityHistogram(width=1, selection=StabilitySelection(unit=ROW, max_keys=2, scale=1, threshold=3))
+
+
+@pytest.mark.parametrize("rows", [0, 60, 10**4])
+def test_averages_of_dawa_stay_where_its_intervals_reach(rows: int) -> None:
+    """For every draw: the interval holds what lies within the tree's own error of its least-squares estimates."""
+    method = Dawa.calibrated(PureDP("1/2"), cells=20)
+    truth = np.full(20, rows // 20)
+    truth[3] += rows // 3
+    out, tape, is_finished = record(method, truth)
+    assert is_finished
+    noisy = [np.asarray(call.out, dtype=np.float64) for call in tape.events]
+    sums = np.concatenate(
+        [
+            np.kron(np.eye(-(-20 // wide)), np.ones(wide))[:, :20]
+            for wide in method.tree.branching ** np.arange(len(noisy))
+        ]
+    )
+    weights = np.concatenate(
+        [np.full(one.size, variance_of(node) ** -0.5) for one, node in zip(noisy, method.tree.levels, strict=True)]
+    )
+    plain = np.linalg.lstsq(sums * weights[:, None], np.concatenate(noisy) * weights, rcond=None)[0]
+    assert (np.abs(out - plain) <= method.leeway + 1e-9).all()
+    for confidence in ("0.5", "0.95"):
+        half = method.tree.error(confidence).value
+        interval = method.interval(out, confidence)
+        assert (interval.low <= plain - half + 1e-9).all()
+        assert (interval.high >= plain + half - 1e-9).all()
+        assert method.error(confidence).value == pytest.approx(half + method.leeway)
 
 
 @pytest.mark.parametrize("data", [np.zeros(3), np.zeros((2, 2), dtype=int), [1, 2], "abc", np.array([True] * 50)])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,9 @@ import pytest
 from dither.data.columns import ColumnRows
 from dither.data.place_tables import Places
 from dither.errors import InvalidParameter
+from dither.pages.clipping import clipped
 from dither.privacy import PureDP
-from dither.publish.places.by_region import RegionFile
+from dither.publish.places.by_region import RegionCounts, RegionFile
 from dither.publish.places.shown import HEATMAP, PlaceMap
 from dither.publish.queries import QueryResult, ResultColumn
 
@@ -84,9 +87,29 @@ def test_bad_files_are_refused(file: Any, said: str) -> None:
         heat(np.zeros((4, 4))).by_region(file)
 
 
-def test_zones_and_large_boxes_have_no_regions() -> None:
+def test_zones_have_no_regions_and_boxes_of_any_size_do() -> None:
     with pytest.raises(InvalidParameter, match="zones"):
         RegionFile.read(collection(square("a", 0, 0, 5)), Places(zones=("from", "to")))
     world = Places(("lat", "lon"), box=(-50.0, -170.0, 70.0, 170.0))
-    with pytest.raises(InvalidParameter):
-        RegionFile.read(collection(square("a", 0, 0, 5)), world)
+    found = heat(np.ones((12, 34)), world).by_region(collection(square("a", 0, 0, 20)))
+    assert found.column("count") == (4.0,)
+
+
+def test_a_map_shows_borders_within_the_box_and_escapes_names(tmp_path: Path) -> None:
+    names = "</title><script>x()</script>", "ring & over"
+    file = collection(square(names[0], -900, -900, 920), square(names[1], 20, 20, 35, (25, 25, 9)))
+    shown = RegionCounts(heat(np.ones((16, 12))).by_region(file), RegionFile.read(file, PLANE), PLANE)
+    page = shown.save(tmp_path / "map.html").read_text()
+    assert "<script" not in page
+    assert not re.search("(src|href)=", page)
+    assert shown.save(tmp_path / "map.geojson").read_text().count('"count"') == 2
+    # The first square begins 900 m outside: its border is cut where the box ends.
+    [borders] = re.findall(r' d="(M[^"]*)" fill="none"', shown.save(tmp_path / "map.svg").read_text())
+    assert all(0 <= float(number) <= 1000 for number in re.findall(r"-?[0-9.]+", borders))
+
+
+def test_lines_are_cut_at_the_edges() -> None:
+    assert clipped([(-1.0, 0.5), (2.0, 0.5)], (0.0, 0.0), (1.0, 1.0), (0.1, 0.1)) == [[(0.0, 0.5), (1.0, 0.5)]]
+    around = [(0.5, 0.5), (0.5, 2.0), (0.7, 2.0), (0.7, 0.5)]
+    assert clipped(around, (0.0, 0.0), (1.0, 1.0), (0.1, 0.1)) == [[(0.5, 0.5), (0.5, 1.0)], [(0.7, 1.0), (0.7, 0.5)]]
+    assert clipped([(5.0, 5.0), (6.0, 6.0)], (0.0, 0.0), (1.0, 1.0), (0.1, 0.1)) == []

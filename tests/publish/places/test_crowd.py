@@ -10,7 +10,16 @@ import pytest
 
 from dither.data.places import Box, CellGrid
 from dither.errors import InvalidParameter
-from dither.publish.places.crowd import Geocast, allocate, geocast, measure, notify, radius, simulate_day
+from dither.publish.places.crowd import (
+    Geocast,
+    allocate,
+    geocast,
+    measure,
+    notify,
+    notify_nearest,
+    radius,
+    simulate_day,
+)
 from dither.publish.places.crowd.rewards import acceptance
 
 _GRID = CellGrid(Box.of(0, 0, 6000, 6000, plane=True), 3, 3)
@@ -91,6 +100,24 @@ def test_measures_of_a_task_by_hand() -> None:
     assert told.workers == 2
     assert abs(told.success - (1 - 0.5 * 0.75)) < 1e-12
     assert abs(told.travel - 0.5 * 0.25 * 4000 / told.success) < 1e-9
+
+
+def test_who_knows_every_position_notifies_the_fewest() -> None:
+    """No region of cells that is as likely to succeed has fewer workers; a slow search says where to stop."""
+    rng = np.random.default_rng()
+    rule = Geocast(wanted=0.8, eager=0.4, farthest=2500)
+    for _ in range(20):
+        workers, task = rng.uniform(-3000, 3000, (30, 2)), rng.uniform(-3000, 3000, 2)
+        away = sorted(math.dist(worker, task) for worker in workers)
+        told, declined = 0, 1.0
+        while told < 30 and 1 - declined < rule.wanted and away[told] < rule.farthest:
+            declined *= 1 - 0.4 * (1 - away[told] / 2500)
+            told += 1
+        found = notify_nearest([task], workers, rule)
+        assert found.workers == told
+        assert found.success == pytest.approx(1 - declined)
+    assert notify_nearest([[0.0, 0.0]], np.empty((0, 2)), rule).workers == 0
+    assert notify_nearest([], workers, rule).success == 0
 
 
 def test_a_day_costs_one_epsilon_whatever_is_published() -> None:

@@ -143,11 +143,28 @@ def test_pairs_that_stand_out_are_measured_all_the_same() -> None:
     assert spent <= 10**6
 
 
+@pytest.mark.parametrize("rows", [0, 3, 4, 10**4])
+def test_a_first_count_tells_whether_pairs_are_worth_a_draw(rows: int) -> None:
+    """The count is exact, but with a chance below exp(-200)."""
+    sizes = Attributes.of(dict.fromkeys("abcd", 4))
+    method = AdaptiveIterative(
+        attributes=sizes, workload=sizes.every(2), budget=PureDP(400), rounds=8, survey="1/3", stop=0, look="1/2"
+    )
+    model, kinds, spent = _spent(method, np.zeros((rows, 4), dtype=np.int64))
+    # 4 attributes of 4 values with noise of mean size 4 / 200 each: 0.16, against 1/80 for each attribute and record.
+    is_blurred = 4 * rows / 80 < 16 * (4 / 200) / 2
+    assert (kinds == ["geometric"] * 2) == is_blurred
+    assert all(len(axes) == 1 for axes in model.potentials) or not is_blurred
+    assert Fraction(97, 100) * 400 < spent <= 400
+
+
 def test_usual_stops_follow_from_sizes_and_the_kind_of_loss() -> None:
     wide = Attributes.of({"a": 9, "b": 9})
     assert AdaptiveIterative.calibrated(PureDP(1), attributes=wide).stop == 1
     assert AdaptiveIterative.calibrated(PureDP(1), attributes=TABLE).stop is None
     assert AdaptiveIterative.calibrated(ZCDP(1), attributes=wide).stop is None
+    assert AdaptiveIterative.calibrated(ZCDP(1), attributes=wide).look is None
+    assert AdaptiveIterative.calibrated(PureDP(1), attributes=TABLE).look == Fraction(1, 50)
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_integers_of_wide_ranges_have_cells_where_heaps_are(low: int, high: int)
 
 def test_cells_are_fine_for_methods_that_merge_alone() -> None:
     columns = (
-        Column("gain", Kind.INTEGER, 0, 99_999),
+        Column("gain", Kind.INTEGER, 0, 999),
         Column("hours", Kind.INTEGER, 1, 99),
         Column("y", Kind.REAL, 0.0, 1.0),
     )

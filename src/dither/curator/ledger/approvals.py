@@ -1,9 +1,12 @@
 """Releases that others must agree to: what was asked, who agreed, and for how long that holds.
 
-What is agreed to is the digest of a request and what it may lose: a promise about one release, which one debit uses up.
-An analyst who asks for something that needs an approval makes an entry, and nothing else: what waits, is declined or
-expires costs nothing. A debit looks for its approval in its own transaction. The rules are here, on plain records, so
-that the ledger and ``verify`` decide by the same.
+What is agreed to is the digest of a request, what it may lose, and the edition of the rows: a promise about one
+release, which one debit uses up. Whoever is no longer a curator has agreed to nothing that is still open; whoever
+cancels what they asked for has asked for nothing. Times are those of the ledger, which never go back: one entry with a
+clock far ahead makes everything before it old, and nothing after it. An analyst who asks for something that needs an
+approval makes an entry, and nothing else: what waits, is declined or expires costs nothing. A debit looks for its
+approval in its own transaction. The rules are here, on plain records, so that the ledger and ``verify`` decide by the
+same.
 """
 
 from __future__ import annotations
@@ -20,7 +23,9 @@ from dither.curator.ledger.terms import moment_of
 HOLDS: Final = timedelta(days=7)
 #: How many questions of one analyst wait at most, of one data set.
 MOST_WAITING: Final = 64
-ASKING: Final = ("ask", "approve", "decline")
+ASKING: Final = ("ask", "approve", "decline", "retract", "cancel")
+_UTC: Final = "+00:00"
+_USUAL: Final = len("2026-01-01T00:00:00.000+00:00")
 
 
 @dataclass
@@ -36,8 +41,10 @@ class Question:
         charge: what it may lose.
         key: the name that it was asked with.
         description: in public words.
+        edition: of the rows that it is about; None where it was asked before questions said so.
         agreed: who agreed, and when.
         declined: who declined, when, and why.
+        is_cancelled: whether whoever asked wants it no more.
         used: the debit that used it up.
 
     """
@@ -50,20 +57,28 @@ class Question:
     charge: Amount
     key: str
     description: str = ""
+    edition: int | None = None
     agreed: dict[str, str] = field(default_factory=dict)
     declined: tuple[str, str, str] | None = None
+    is_cancelled: bool = False
     used: int | None = None
 
-    def state(self, approvers: int, now: str) -> str:
-        """Return ``waiting``, ``approved``, ``declined``, ``used`` or ``expired``.
+    def state(self, approvers: int, now: str, edition: int) -> str:
+        """Return ``waiting``, ``approved``, ``declined``, ``used``, ``cancelled`` or ``expired``.
 
         Args:
             approvers: how many must agree.
             now: the time, or any that is not before it.
+            edition: of the rows that would be asked.
 
         """
         if self.used is not None:
             return "used"
+        if self.is_cancelled:
+            return "cancelled"
+        if self.edition not in (None, edition):
+            # Nobody agreed to a release about these rows.
+            return "expired"
         if self.declined is not None:
             return "expired" if _is_over(self.declined[1], now) else "declined"
         times = sorted(self.agreed.values())
@@ -86,26 +101,34 @@ def questions_of(records: Iterable[Mapping[str, Any]]) -> dict[int, Question]:
 
 def take(found: dict[int, Question], record: Mapping[str, Any]) -> None:
     """Take one more entry into account."""
-    kind = record["kind"]
+    kind, at = record["kind"], record.get("at", record["time"])
     if kind == "ask":
         found[record["seq"]] = Question(
             record["seq"],
-            record["time"],
+            at,
             record["dataset"],
             record["analyst"],
             record["digest"],
             Amount.from_dict(record["charge"]),
             record["key"],
             record["description"],
+            record.get("edition"),
         )
     elif kind == "approve":
-        found[record["about"]].agreed.setdefault(record["by"], record["time"])
+        found[record["about"]].agreed.setdefault(record["by"], at)
     elif kind == "decline":
-        found[record["about"]].declined = record["by"], record["time"], record["because"]
+        found[record["about"]].declined = record["by"], at, record["because"]
+    elif kind == "retract":
+        found[record["about"]].agreed.pop(record["by"], None)
+    elif kind == "cancel":
+        found[record["about"]].is_cancelled = True
 
 
 def later(first: str, second: str) -> str:
     """Return the later of two times that entries carry; one that tells nothing is the earlier."""
+    if len(first) == len(second) == _USUAL and first.endswith(_UTC) and second.endswith(_UTC):
+        # As this package writes them: the order of texts is that of times.
+        return max(first, second)
     one, other = moment_of(first), moment_of(second)
     if one is None or (other is not None and other > one):
         return second

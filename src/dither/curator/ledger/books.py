@@ -6,7 +6,7 @@ Every change is one transaction that reads, decides and writes: nothing is check
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from dither.curator.ledger.admission import filter_at, limit_of, on_its_curve
 from dither.curator.ledger.amounts import ZERO, Amount
@@ -61,6 +61,8 @@ from dither.errors import (
 from dither.lift.stored import LARGEST_ANSWER
 from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 from dither.privacy.losses import states_rho
+
+_STORED = "SELECT number, answer FROM changes, requests WHERE dataset = ? AND analyst = ? AND key = ?"
 
 
 class Books(PeopleBooks):
@@ -268,6 +270,35 @@ class Books(PeopleBooks):
             return tuple(found)
 
         return self._look(work)
+
+    def answers_called(
+        self, dataset: str, keys: Sequence[str], analysts: Collection[str] | None = None
+    ) -> tuple[Receipt, ...]:
+        """Return the stored answers that have one of these keys, those of the first key first."""
+
+        def work(page: Page) -> tuple[Receipt, ...]:
+            whose = [Account(dataset, one) for one in (page.analysts_of(dataset) if analysts is None else analysts)]
+            found = []
+            for account, key in ((account, key) for key in keys for account in whose):
+                known = page.request(account, key)
+                if known is not None and known.state == "answered":
+                    found.append(self._receipt(page, account, key, known))
+            return tuple(found)
+
+        return self._look(work)
+
+    def stored_bytes(self, account: Account, key: str) -> tuple[int, bytes] | None:
+        """Return how often something was decided, and the answer to a request as it is stored, in one short read.
+
+        Whoever asks has had the answer from ``answers_called`` before, and compares: the chain is not asked here.
+
+        Args:
+            account: whose.
+            key: the name of the request.
+
+        """
+        row = self._glance(_STORED, account.dataset, account.analyst, key)
+        return None if row is None or row[1] is None else (int(row[0]), bytes(row[1]))
 
     # Looking.
 

@@ -24,7 +24,14 @@ quoted: Callable[[str], str] = _ENCODER.encode
 
 
 def debit_text(
-    seq: int, time: str, account: tuple[str, str], key: str, digest: str, charge: Mapping[str, str | None], words: str
+    seq: int,
+    time: str,
+    account: tuple[str, str],
+    key: str,
+    digest: str,
+    charge: Mapping[str, str | None],
+    words: str,
+    edition: int,
 ) -> str:
     """Return the canonical text of a debit's record, much quicker than ``canonical`` finds it."""
     epsilon = "null" if charge["epsilon"] is None else f'"{charge["epsilon"]}"'
@@ -32,7 +39,8 @@ def debit_text(
     dataset, analyst = account
     return (
         f'{{"analyst":{quoted(analyst)},"charge":{amount},"dataset":{quoted(dataset)},"description":{quoted(words)},'
-        f'"digest":{quoted(digest)},"key":{quoted(key)},"kind":"reserve","seq":{seq},"time":{quoted(time)}}}'
+        f'"digest":{quoted(digest)},"edition":{edition},"key":{quoted(key)},"kind":"reserve","seq":{seq},'
+        f'"time":{quoted(time)}}}'
     )
 
 

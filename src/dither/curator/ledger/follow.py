@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from dither.curator.ledger.amounts import ZERO, Amount
 from dither.curator.ledger.anchor import LATEST_HASHES, Holding, Memory
+from dither.curator.ledger.approvals import ASKING
 from dither.curator.ledger.chain import canonical, first_link, link
 from dither.curator.ledger.interface import Account
 from dither.curator.ledger.page import Page, Purse
@@ -25,8 +26,7 @@ from dither.errors import DitherError, LedgerCorrupted
 
 #: Entries that change no account, by a part of their text: quotation marks within names and keys are escaped.
 _HARMLESS = tuple(
-    f'"kind":"{kind}","seq":'
-    for kind in ("answer", "draw", "renew", "seal", "ask", "approve", "decline", "publish", "withdraw")
+    f'"kind":"{kind}","seq":' for kind in ("answer", "draw", "renew", "seal", *ASKING, "publish", "withdraw")
 )
 _NOTHING = Purse(None, ZERO, 0)
 

@@ -8,13 +8,16 @@ Requests that are waited for elsewhere (``jobs``) and declarations are kept besi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from dither.curator.ledger.approvals import ASKING, Question, questions_of
+from dither.curator.ledger.evidence import checked_answer
 from dither.curator.ledger.interface import Account, checked_name, checked_text
 from dither.curator.ledger.owners import OwnersBooks
-from dither.curator.ledger.page import Page, moment
-from dither.curator.ledger.terms import terms_of
+from dither.curator.ledger.page import Page, Purse, moment
+from dither.curator.ledger.standing import standing_of
+from dither.curator.ledger.terms import moment_of, terms_of
 from dither.errors import InvalidParameter, NotFound
 
 
@@ -24,7 +27,7 @@ class Asked:
 
     Args:
         question: what was asked, and what was said to it.
-        state: ``waiting``, ``approved``, ``declined``, ``used`` or ``expired``.
+        state: ``waiting``, ``approved``, ``declined``, ``used``, ``cancelled`` or ``expired``.
         approvers: how many must agree.
 
     """
@@ -60,6 +63,8 @@ _KEEP_JOB = (
     "id = excluded.id, digest = excluded.digest, asked = excluded.asked, state = excluded.state, "
     "problem = excluded.problem, since = excluded.since"
 )
+#: For how long it is known what became of a job; its answer stays for ever.
+KEPT = timedelta(days=30)
 #: Whoever was told that a request is cancelled is not debited because somebody asked how far it has come.
 _KEEP_UNLESS_CANCELLED = f"{_KEEP_JOB} WHERE jobs.state <> 'cancelled'"
 
@@ -126,7 +131,8 @@ class GovernedBooks(OwnersBooks):
                 said = "was agreed to by them already" if by in found.agreed and state != "used" else f"is {state}"
                 raise InvalidParameter("question", entry, f"one that waits; this one {said}")
             whose = found.dataset, found.analyst
-            page.decide(kind, whose, found.digest, about=entry, digest=found.digest, by=by, **fields)
+            about: dict[str, Any] = {"about": entry, "digest": found.digest, "by": by, "at": page.latest}
+            page.decide(kind, whose, found.digest, **about, **fields)
             again = questions_of(page.decisions(*whose, found.digest))[entry]
             return _asked(page, again)
 
@@ -135,7 +141,7 @@ class GovernedBooks(OwnersBooks):
     # Publications.
 
     def publish(self, dataset: str, answer: int, *, by: str, title: str = "") -> int:
-        """Let everybody see an answer, and state what was spent of the budget by then; return the entry's number.
+        """Let everybody see an answer, and state digest, loss and what was spent by then; return the entry's number.
 
         Args:
             dataset: the registered name.
@@ -149,11 +155,12 @@ class GovernedBooks(OwnersBooks):
 
         def work(page: Page) -> int:
             unit, purse = page.dataset(dataset)
-            if _answered(page, dataset, answer) is None:
+            known = _answered(page, dataset, answer)
+            if known is None:
                 raise NotFound(f"entry {answer} is no answer about {dataset}")
             if _is_published(page, dataset, answer):
                 raise InvalidParameter("answer", answer, "one that is not published")
-            stated = {"budget": purse.terms, "spent": purse.spent.to_dict(), "releases": purse.releases, "unit": unit}
+            stated = stated_of(unit, purse) | known
             return page.decide("publish", (dataset, ""), str(answer), about=answer, by=by, title=title, stated=stated)
 
         return self._change("publish", work)
@@ -199,7 +206,7 @@ class GovernedBooks(OwnersBooks):
     # Requests that are waited for elsewhere.
 
     def keep_job(self, job: JobRow, *, reopens: bool = False) -> None:
-        """Keep a request that somebody waits for; one of before under its key is forgotten.
+        """Keep a request that somebody waits for; one of before under its key is forgotten, and those of long ago are.
 
         Args:
             job: the request.
@@ -207,7 +214,14 @@ class GovernedBooks(OwnersBooks):
 
         """
         now, keep = job._replace(since=moment(self._clock)), _KEEP_JOB if reopens else _KEEP_UNLESS_CANCELLED
-        self._change("job", lambda page: page.rows.do(keep, *now))
+
+        def work(page: Page) -> None:
+            page.rows.do(keep, *now)
+            before = moment(lambda: self._clock() - KEPT.total_seconds())
+            if moment_of(before) is not None:
+                page.rows.do("DELETE FROM jobs WHERE since < ?", before)
+
+        self._change("job", work)
 
     def job(self, dataset: str, analyst: str, name: str) -> JobRow | None:
         """Return a request that is waited for, by its name or its key."""
@@ -231,6 +245,7 @@ class GovernedBooks(OwnersBooks):
                 return False
             change = "UPDATE jobs SET state = 'cancelled' WHERE dataset = ? AND analyst = ? AND key = ?"
             page.rows.do(change, job.dataset, job.analyst, job.key)
+            _cancel_question(page, job)
             return True
 
         return self._change("job", work)
@@ -254,7 +269,31 @@ class GovernedBooks(OwnersBooks):
 
         return self._look(work)
 
-    # Declarations, for machines that share a ledger.
+    # What machines that share a ledger have in common: the key that signs, and declarations.
+
+    def signing(self) -> tuple[str, str] | None:
+        """Return the public key that signs for this ledger, and by what the salts of its leaves are known."""
+        row = self._glance("SELECT key, salts FROM signing")
+        return None if row is None else (str(row[0]), str(row[1]))
+
+    def sign_with(self, key: str, salts: str, *, instead_of: str | None) -> None:
+        """Say which key signs from now on; nothing changes where another one signs than was thought.
+
+        Args:
+            key: its public half.
+            salts: by what the salts of leaves are known.
+            instead_of: the key that signed so far; None for none.
+
+        """
+
+        def work(page: Page) -> None:
+            known = page.rows.one("SELECT key FROM signing")
+            if known is None and instead_of is None:
+                page.rows.do("INSERT INTO signing (one, key, salts) VALUES (1, ?, ?)", key, salts)
+            elif known is not None and known[0] == instead_of:
+                page.rows.do("UPDATE signing SET key = ?, salts = ?", key, salts)
+
+        self._change("signing", work)
 
     def declare(self, dataset: str, declared: str) -> None:
         """Keep what is declared about a data set."""
@@ -275,11 +314,47 @@ def _asked(page: Page, question: Question) -> Asked:
     question.used = page.debit_after(account, question.digest, question.entry)
     approval = terms_of(page.analyst(account).limit).approval
     approvers = 1 if approval is None else approval.approvers
-    return Asked(question, question.state(approvers, page.latest), approvers)
+    edition = standing_of(page.dataset(question.dataset)[1].limit).edition
+    return Asked(question, question.state(approvers, page.latest, edition), approvers)
 
 
-def _answered(page: Page, dataset: str, answer: int) -> Any:
-    return page.rows.one("SELECT 1 FROM requests WHERE dataset = ? AND answered = ?", dataset, answer)
+def retract_all(page: Page, by: str) -> None:
+    """Take back what somebody has agreed to and nothing was debited for yet: they are no longer one who may.
+
+    Args:
+        page: the transaction in which they cease to be.
+        by: who.
+
+    """
+    for one in questions_of(page.all_decisions(None, ASKING)).values():
+        if by in one.agreed and _asked(page, one).state in ("waiting", "approved"):
+            page.decide("retract", (one.dataset, one.analyst), one.digest, about=one.entry, digest=one.digest, by=by)
+
+
+def _cancel_question(page: Page, job: JobRow) -> None:
+    """Let a question that a job has asked wait no more."""
+    for one in questions_of(page.decisions(job.dataset, job.analyst, job.digest)).values():
+        if one.key == job.key and _asked(page, one).state in ("waiting", "approved"):
+            page.decide("cancel", (one.dataset, one.analyst), one.digest, about=one.entry, digest=one.digest)
+
+
+def stated_of(unit: str, purse: Purse) -> dict[str, Any]:
+    """Return what a publication states of its data set."""
+    return {"budget": purse.terms, "spent": purse.spent.to_dict(), "releases": purse.releases, "unit": unit}
+
+
+def _answered(page: Page, dataset: str, answer: int) -> dict[str, Any] | None:
+    """Return the digest of an answer, what was debited for it and the edition of its rows, as the chain has them."""
+    row = page.rows.one("SELECT analyst, key FROM requests WHERE dataset = ? AND answered = ?", dataset, answer)
+    if row is None:
+        return None
+    account, key = Account(dataset, str(row[0])), str(row[1])
+    known = page.request(account, key)
+    if known is None:
+        return None
+    found = {"answer": checked_answer(page, account, key, known)[3], "loss": known.charge.to_dict()}
+    edition = page.linked(known.reserved)[0].get("edition")
+    return found if edition is None else {**found, "edition": edition}
 
 
 def _is_published(page: Page, dataset: str, answer: int) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import unicodedata
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -293,6 +293,19 @@ class Ledger(Closing):
         Args:
             dataset: the registered name.
             beginning: of the key.
+            analysts: whose; None for everybody's.
+
+        """
+
+    @abstractmethod
+    def answers_called(
+        self, dataset: str, keys: Sequence[str], analysts: Collection[str] | None = None
+    ) -> tuple[Receipt, ...]:
+        """Return the stored answers that have one of these keys, those of the first key first.
+
+        Args:
+            dataset: the registered name.
+            keys: the names of requests.
             analysts: whose; None for everybody's.
 
         """

@@ -148,10 +148,11 @@ def _debit(page: Page, order: Debit, certificates: Certificates) -> Decision:
         return _refusal("quota", mine)
     if page.is_cancelled(account, order.key):
         return Decision("cancelled")
-    refused = _refused_by_terms(page, order, mine, certificates)
+    refused = _refused_by_terms(page, order, (purse, mine), certificates)
     if refused is not None:
         return refused
-    page.enter_debit(account, order.key, order.digest, charge, order.description)
+    edition = standing_of(purse.limit).edition
+    page.enter_debit(account, order.key, order.digest, charge, order.description, edition)
     page.keep_dataset(account.dataset, unit, purse.pay(charge))
     page.keep_analyst(account, mine.pay(charge))
     page.reserve(account, order.key, order.digest, charge)
@@ -191,11 +192,14 @@ def paced(mine: Purse, now: str) -> Purse | None:
     return Purse(limit_text(allowance.whole(limit_of(mine.limit), now)), allowance.used(mine.kept), mine.releases)
 
 
-def _refused_by_terms(page: Page, order: Debit, mine: Purse, certificates: Certificates) -> Decision | None:
+def _refused_by_terms(
+    page: Page, order: Debit, purses: tuple[Purse, Purse], certificates: Certificates
+) -> Decision | None:
     """Return why a grant does not let a charge be debited that its quota admits, if it does not.
 
     Where others must agree first, that is asked for, and nothing is debited.
     """
+    edition, mine = standing_of(purses[0].limit).edition, purses[1]
     terms = terms_of(mine.limit)
     if terms.is_too_much(order.charge):
         return _refusal("most", mine)
@@ -209,10 +213,10 @@ def _refused_by_terms(page: Page, order: Debit, mine: Purse, certificates: Certi
     last = asked[-1] if asked else None
     if last is not None:
         last.used = page.debit_after(account, order.digest, last.entry)
-        state = last.state(terms.approval.approvers, page.latest)
+        state = last.state(terms.approval.approvers, page.latest, edition)
         if last.covers(order.charge) and state in ("approved", "waiting", "declined"):
             return None if state == "approved" else Decision(state, last.entry)
-    if waiting(page, account) >= MOST_WAITING:
+    if waiting(page, account, edition) >= MOST_WAITING:
         return Decision("crowded")
     entry = page.decide(
         "ask",
@@ -222,15 +226,17 @@ def _refused_by_terms(page: Page, order: Debit, mine: Purse, certificates: Certi
         digest=order.digest,
         charge=order.charge.to_dict(),
         description=order.description,
+        edition=edition,
+        at=page.latest,
     )
     return Decision("waiting", entry)
 
 
-def waiting(page: Page, account: Account) -> int:
+def waiting(page: Page, account: Account, edition: int) -> int:
     """Return how many questions of an analyst wait for others to agree."""
     records = [one for one in page.all_decisions(account.dataset, ASKING) if one.get("analyst") == account.analyst]
     asked = questions_of(records).values()
-    return sum(not one.agreed and one.state(1, page.latest) == "waiting" for one in asked)
+    return sum(not one.agreed and one.state(1, page.latest, edition) == "waiting" for one in asked)
 
 
 def _refusal(kind: str, purse: Purse) -> Decision:

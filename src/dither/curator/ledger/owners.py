@@ -36,6 +36,9 @@ from dither.privacy import ZCDP, Loss, PureDP
 class OwnersBooks(TransactedLedger):
     """The part of a ledger that is the owner's: what may be spent, by whom, and how each data set stands."""
 
+    #: How data sets stood when so much was decided.
+    _stood: tuple[int, dict[str, Standing]] | None = None
+
     def register(self, dataset: str, *, budget: Loss, unit: str, stage: str = OPEN) -> None:
         """Open the account of a data set, or find it open with the same budget and unit."""
         checked_name("dataset", dataset)
@@ -154,7 +157,11 @@ class OwnersBooks(TransactedLedger):
         def work(page: Page) -> dict[str, Standing]:
             return {name: standing_of(purse.limit) for name, (_, purse) in sorted(page.accounts()[0].items())}
 
-        return self._look(work)
+        seen, known = self.changes(), self._stood
+        if known is None or known[0] != seen:
+            # Counted before it is read: what is decided in between is read again.
+            known = self._stood = seen, self._look(work)
+        return dict(known[1])
 
     def _decide(self, kind: str, dataset: str, change: Callable[[Page, Purse], dict[str, Any]], **fields: Any) -> None:
         """Write down one decision about a data set."""

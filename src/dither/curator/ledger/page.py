@@ -203,11 +203,11 @@ class Page:
         self._append(fields.get("dataset"), text)
         return self.seq
 
-    def enter_debit(self, account: Account, key: str, digest: str, charge: Amount, description: str) -> None:
-        """Append the entry of a debit: what ``enter`` would, sooner."""
+    def enter_debit(self, account: Account, key: str, digest: str, charge: Amount, words: str, edition: int) -> None:
+        """Append the entry of a debit for an answer about an edition of the rows: what ``enter`` would, sooner."""
         self.seq += 1
         whose = account.dataset, account.analyst
-        text = debit_text(self.seq, self.now, whose, key, digest, charge.to_dict(), description)
+        text = debit_text(self.seq, self.now, whose, key, digest, charge.to_dict(), words, edition)
         self._append(account.dataset, text)
 
     def enter_answer(self, account: Account, key: str, answer: str) -> None:

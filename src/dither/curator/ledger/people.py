@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dither.curator.ledger.governed import GovernedBooks
+from dither.curator.ledger.governed import GovernedBooks, retract_all
 from dither.curator.ledger.interface import Account
 from dither.curator.ledger.owners import enter_end
 from dither.curator.ledger.page import Page, moment
@@ -47,6 +47,8 @@ class TokenRow(NamedTuple):
     revoked: str | None
 
 
+#: The role of those who agree to releases.
+_DECIDES = "curator"
 _SHOWN = "SELECT id, person, digest, scopes, made, expires, used, revoked FROM tokens"
 
 
@@ -69,6 +71,8 @@ class PeopleBooks(GovernedBooks):
                 page.rows.do("INSERT INTO people (name, role, since) VALUES (?, ?, ?)", name, role, moment(self._clock))
             else:
                 page.rows.do("UPDATE people SET role = ?, until = NULL WHERE name = ?", role, name)
+                if role != _DECIDES:
+                    retract_all(page, name)
             return known is None
 
         return self._change("people", work)
@@ -85,6 +89,7 @@ class PeopleBooks(GovernedBooks):
                 enter_end(page, Account(str(dataset), name))
             page.rows.do("DELETE FROM grants WHERE person = ?", name)
             page.rows.do("DELETE FROM identities WHERE person = ?", name)
+            retract_all(page, name)
             return known is not None
 
         return self._change("people", work)

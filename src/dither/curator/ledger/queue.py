@@ -57,6 +57,14 @@ class Turns(AbstractContextManager[None]):
         """Wait for one's turn, and pass it on at the end."""
         return self
 
+    def refuse_inside(self) -> None:
+        """Refuse a thread that has the turn, or waits for it."""
+        if threading.get_ident() in self._inside:
+            # Here, so that the queue is a module that needs no other.
+            from dither.errors import HandleMisuse
+
+            raise HandleMisuse("this thread is in the midst of a request to the ledger: ask again when it is done")
+
     def __enter__(self) -> None:
         self._take()
 
@@ -66,11 +74,7 @@ class Turns(AbstractContextManager[None]):
     def _take(self) -> None:
         me = threading.get_ident()
         with self._guard:
-            if me in self._inside:
-                # Here, so that the queue is a module that needs no other.
-                from dither.errors import HandleMisuse
-
-                raise HandleMisuse("this thread is in the midst of a request to the ledger: ask again when it is done")
+            self.refuse_inside()
             self._inside.add(me)
             if not self._is_busy:
                 self._is_busy = True

@@ -19,6 +19,7 @@ from dither.curator.ledger.admission import filter_at, limit_of, successor
 from dither.curator.ledger.amounts import ZERO, Amount, is_no_less
 from dither.curator.ledger.approvals import ASKING
 from dither.curator.ledger.chain import answer_digest, canonical, first_link, link
+from dither.curator.ledger.governed import stated_of
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Account
 from dither.curator.ledger.orders import why_barred
 from dither.curator.ledger.page import Page, Purse
@@ -40,7 +41,7 @@ from dither.errors import DitherError
 
 _KINDS = (
     *("register", "raise", "quota", "revoke", "close", "rename", "retire", "edition", "stage"),
-    *("ask", "approve", "decline", "publish", "withdraw"),
+    *(*ASKING, "publish", "withdraw"),
     *("reserve", "renew", "draw", "seal", "answer", "return", "restore"),
 )
 #: Without a search for blanks around the text: there are none in a canonical one.
@@ -72,6 +73,7 @@ class Replay:
         self.analysts: dict[Account, Purse] = {}
         #: By account and key: what ``Request`` says, in its order, with the digest in place of the answer.
         self.requests: dict[tuple[Account, str], dict[str, Any]] = {}
+        self._editions: dict[int, int | None] = {}
         self._seq = 0
         self._hash = first_link(ledger)
         self._accounts: dict[tuple[Any, Any], Account] = {}
@@ -221,17 +223,25 @@ class Replay:
         self.analysts[account] = mine._replace(limit=ended)
 
     def _ask_others(self, record: dict[str, Any]) -> None:
-        self._dataset(record)
-        self._governed.take(record, self.analysts.get(self._account(record)))
+        _, purse = self._dataset(record)
+        self._governed.take(record, self.analysts.get(self._account(record)), standing_of(purse.limit).edition)
 
-    _approve = _decline = _ask_others
+    _approve = _decline = _retract = _cancel = _ask_others
 
     def _publish(self, record: dict[str, Any]) -> None:
         unit, purse = self._dataset(record)
-        stated = {"budget": purse.terms, "spent": purse.spent.to_dict(), "releases": purse.releases, "unit": unit}
-        _demand(record["stated"] == stated, "it states other sums than those of its time")
-        answers = (one["answered"] for (whose, _), one in self.requests.items() if whose.dataset == record["dataset"])
-        _demand(type(record["about"]) is int and record["about"] in answers, "it is about no answer")
+        stated, about = stated_of(unit, purse), record["about"]
+        said = {name: value for name, value in record["stated"].items() if name not in ("answer", "loss", "edition")}
+        _demand(said == stated, "it states other sums than those of its time")
+        mine = (one for (whose, _), one in self.requests.items() if whose.dataset == record["dataset"])
+        found = next((one for one in mine if type(about) is int and one["answered"] == about), None)
+        _demand(found is not None, "it is about no answer")
+        if found is not None and said != record["stated"]:
+            # Publications of before state sums alone.
+            more = {"answer": found["answer"], "loss": found["charge"].to_dict()}
+            edition = self._editions[found["reserved"]]
+            more |= {} if edition is None else {"edition": edition}
+            _demand(record["stated"] == stated | more, "it states another answer, or another loss, than its own")
         self._governed.take(record)
 
     def _withdraw(self, record: dict[str, Any]) -> None:
@@ -261,7 +271,11 @@ class Replay:
             "drawn": None,
         }
         _demand(why_barred(purse, mine, account) is None, "nothing may be debited to the account")
-        self._governed.check_debit(record, mine, charge)
+        edition = standing_of(purse.limit).edition
+        # Debits of before do not say it.
+        _demand(record.get("edition", edition) == edition, "it is about other rows than those of its time")
+        self._editions[record["seq"]] = record.get("edition")
+        self._governed.check_debit(record, mine, charge, edition)
 
     def _renew(self, record: dict[str, Any]) -> None:
         request = self._waiting(record)

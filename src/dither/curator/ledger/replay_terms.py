@@ -39,6 +39,8 @@ class Governed:
         self.rows: set[tuple[Any, ...]] = set()
         self._questions: dict[int, Question] = {}
         self._published: set[tuple[str, int]] = set()
+        #: The latest time of any entry.
+        self._ever = ""
         #: The latest time since the first question: what has expired by then has expired for ever.
         self._latest = ""
 
@@ -61,13 +63,14 @@ class Governed:
             is_begun = (allowance.since, allowance.base) == (time, mine.kept)
             demand(is_begun, "an allowance begins at another time, or with other sums, than those of its entry")
 
-    def check_debit(self, record: Mapping[str, Any], mine: Purse, charge: Amount) -> None:
+    def check_debit(self, record: Mapping[str, Any], mine: Purse, charge: Amount, edition: int) -> None:
         """Demand that the terms of a quota let a charge be debited.
 
         Args:
             record: the debit.
             mine: the quota before it.
             charge: what was debited.
+            edition: of the rows.
 
         """
         terms = terms_of(mine.limit)
@@ -75,7 +78,8 @@ class Governed:
         mine_asked = [one for one in self._questions.values() if (one.dataset, one.analyst, one.digest) == whose]
         approval = terms.approval
         is_approved = approval is not None and any(
-            one.covers(charge) and one.state(approval.approvers, self._latest) == "approved" for one in mine_asked[-1:]
+            one.covers(charge) and one.state(approval.approvers, self._latest, edition) == "approved"
+            for one in mine_asked[-1:]
         )
         for one in mine_asked:
             one.used = record["seq"] if one.used is None else one.used
@@ -88,45 +92,58 @@ class Governed:
         demand(not terms.needs_approval(charge) or is_approved, "it was debited without the approval that it needs")
 
     def see(self, record: Mapping[str, Any]) -> None:
-        """Take the time of any entry into account, once something was asked: no clock that is set back brings it back.
+        """Take the time of any entry into account: no clock that is set back brings back what has expired.
 
         Args:
             record: the entry, before it is judged.
 
         """
+        self._ever = later(self._ever, str(record.get("time", "")))
         if self._latest:
             self._latest = later(self._latest, record["time"])
 
-    def take(self, record: Mapping[str, Any], mine: Purse | None = None) -> None:
+    def take(self, record: Mapping[str, Any], mine: Purse | None = None, edition: int = 1) -> None:
         """Take a question, an approval or a publication into account, if the rules allow it.
 
         Args:
             record: the entry.
             mine: the quota of whoever asks, where it is about a question.
+            edition: of the rows.
 
         """
         kind, dataset = record["kind"], record["dataset"]
-        self._latest = later(self._latest, record["time"])
         if kind in ASKING:
             self.rows.add((record["seq"], dataset, kind, record["analyst"], record["digest"]))
-            if kind != "ask":
+            at = record.get("at", record["time"])
+            # The time of the ledger: the clock's, or a later one that an entry has carried, and no other.
+            is_of_ledger = later(at, self._ever) == self._ever and later(record["time"], at) == at
+            demand(is_of_ledger, "it has another time than the ledger had")
+            self._latest = later(self._latest, at)
+            if kind == "ask":
+                demand(record.get("edition", edition) == edition, "it is about other rows than those of its time")
+            else:
                 approval = None if mine is None else terms_of(mine.limit).approval
-                self._check_answer(record, 1 if approval is None else approval.approvers)
+                self._check_answer(record, 1 if approval is None else approval.approvers, edition)
             take(self._questions, record)
             return
+        self._latest = later(self._latest, record["time"])
         place = dataset, record["about"]
         self.rows.add((record["seq"], dataset, kind, "", str(record["about"])))
         is_new = kind == "publish"
         demand((place in self._published) != is_new, "it is published already" if is_new else "it was not published")
         (self._published.add if is_new else self._published.remove)(place)
 
-    def _check_answer(self, record: Mapping[str, Any], approvers: int) -> None:
+    def _check_answer(self, record: Mapping[str, Any], approvers: int, edition: int) -> None:
         asked = self._questions.get(record["about"])
         demand(asked is not None, "nobody asked for it")
         if asked is None:
             return
         named = asked.dataset, asked.analyst, asked.digest
         demand(named == (record["dataset"], record["analyst"], record["digest"]), "it is about another request")
-        demand(record["by"] != asked.analyst, "whoever asks agreed")
-        is_open = asked.state(approvers, self._latest) in ("waiting", "approved")
-        demand(is_open and record["by"] not in (asked.agreed if record["kind"] == "approve" else ()), "it was settled")
+        is_open = asked.state(approvers, self._latest, edition) in ("waiting", "approved")
+        demand(is_open, "it was settled")
+        if record["kind"] in ("approve", "decline"):
+            demand(record["by"] != asked.analyst, "whoever asks agreed")
+            demand(record["kind"] != "approve" or record["by"] not in asked.agreed, "it was settled")
+        elif record["kind"] == "retract":
+            demand(record["by"] in asked.agreed, "what was taken back was not agreed to")

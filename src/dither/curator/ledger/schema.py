@@ -273,6 +273,22 @@ def _identities(text: str) -> tuple[str, ...]:
 _SQLITE_7 = _identities("TEXT")
 _POSTGRES_7 = _identities('TEXT COLLATE "C"')
 
+
+# Version 8: how often something was decided, and the key that signs for all machines that share the ledger. Entries may
+# take an approval back, or a question (``approvals``).
+def _counted(number: str) -> tuple[str, ...]:
+    """Return the tables; ``number`` is the type of a number that grows."""
+    return (
+        f"CREATE TABLE changes (one INTEGER PRIMARY KEY CHECK (one = 1), number {number} NOT NULL)",
+        "INSERT INTO changes (one, number) VALUES (1, 0)",
+        "CREATE INDEX jobs_since ON jobs (since)",
+        "CREATE TABLE signing (one INTEGER PRIMARY KEY CHECK (one = 1), key TEXT NOT NULL, salts TEXT NOT NULL)",
+    )
+
+
+_SQLITE_8 = _counted("INTEGER")
+_POSTGRES_8 = _counted("BIGINT")
+
 #: The table of versions itself; it never changes.
 VERSIONS = "CREATE TABLE schema_versions (version INTEGER PRIMARY KEY, since TEXT NOT NULL)"
 
@@ -284,6 +300,7 @@ SQLITE: dict[int, tuple[str, ...]] = {
     5: _SQLITE_5,
     6: _SQLITE_6,
     7: _SQLITE_7,
+    8: _SQLITE_8,
 }
 POSTGRES: dict[int, tuple[str, ...]] = {
     1: _POSTGRES_1,
@@ -293,4 +310,5 @@ POSTGRES: dict[int, tuple[str, ...]] = {
     5: _POSTGRES_5,
     6: _POSTGRES_6,
     7: _POSTGRES_7,
+    8: _POSTGRES_8,
 }

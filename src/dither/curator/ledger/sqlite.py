@@ -36,8 +36,9 @@ from dither.curator.ledger.orders import (
 from dither.curator.ledger.page import Page
 from dither.curator.ledger.post import LONGEST_LETTER, LONGEST_OUTCOME, Letter, Post
 from dither.curator.ledger.queue import Rounds
+from dither.curator.ledger.readers import Readers
 from dither.curator.ledger.rows import Rows
-from dither.curator.ledger.transactions import ignore_step
+from dither.curator.ledger.transactions import Result, ignore_step
 from dither.errors import DitherError, LedgerCorrupted, LedgerUnavailable
 
 #: How long to wait for a lock that is not queued for, such as a backup tool's.
@@ -101,6 +102,7 @@ class SqliteLedger(Books):
         self._rounds: Rounds | None = None
         self._post: Post | None = None
         self._connection: sqlite3.Connection | None = None
+        self._readers = Readers(self._connect_to_read)
         #: Whether others were there when something was asked last.
         self._has_company = False
         try:
@@ -156,6 +158,20 @@ class SqliteLedger(Books):
             )
         return connection
 
+    def _connect_to_read(self) -> sqlite3.Connection | None:
+        """Return a connection that only reads, unless another file is under this name now."""
+        connection = sqlite3.connect(
+            self._path, timeout=_PATIENCE_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
+        )
+        for setting in ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON"):
+            connection.execute(f"PRAGMA {setting}")
+        # The first statement that reads opens the file.
+        connection.execute("PRAGMA schema_version")
+        if self._is_moved():
+            connection.close()
+            return None
+        return connection
+
     def _migrate(self) -> None:
         """Bring the tables to this version, in one transaction."""
         with self._transaction("BEGIN IMMEDIATE") as rows:
@@ -195,10 +211,10 @@ class SqliteLedger(Books):
         return kind(self._path, f"{error} ({name})")
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[Rows]:
-        if self._connection is None:
+    def _transaction(self, begin: str, reader: sqlite3.Connection | None = None) -> Iterator[Rows]:
+        connection = reader or self._connection
+        if connection is None:
             raise LedgerUnavailable(self._path, "it is closed")
-        connection = self._connection
         try:
             connection.execute(begin)
             try:
@@ -289,13 +305,41 @@ class SqliteLedger(Books):
     def _reading(self) -> AbstractContextManager[Rows]:
         return self._transaction("BEGIN")
 
+    def _look(self, work: Callable[[Page], Result]) -> Result:
+        """Read one state, whatever it holds; no writer is waited for."""
+        self._check_usable()
+        self._turns.refuse_inside()
+        with self._explained(), self._readers.lent() as reader:
+            if reader is not None:
+                with self._transaction("BEGIN", reader) as rows:
+                    return work(Page(rows, self._clock))
+        return super()._look(work)
+
+    def _glance(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
+        """Return the first row of one statement, which is a transaction of its own."""
+        self._check_usable()
+        self._turns.refuse_inside()
+        with self._explained(), self._readers.lent() as reader:
+            if reader is not None:
+                row: tuple[Any, ...] | None = reader.execute(statement, values).fetchone()
+                return row
+        return super()._glance(statement, *values)
+
+    @property
+    def is_read_at_once(self) -> bool:
+        """Whether ``changes`` waits for nobody: it reads a file of this machine."""
+        return True
+
+    def _is_moved(self) -> bool:
+        """Whether the file is no longer the one under this name."""
+        try:
+            return os.stat(self._where).st_ino != self._inode
+        except OSError:
+            return True
+
     def _refuse_moved(self) -> None:
         """Refuse to write into a file that is no longer the one under this name."""
-        try:
-            is_same = os.stat(self._where).st_ino == self._inode
-        except OSError:
-            is_same = False
-        if not is_same:
+        if self._is_moved():
             raise LedgerUnavailable(self._path, "the file was moved or replaced while it was open; open it again")
 
     def _damages(self, rows: Rows) -> list[str]:
@@ -306,6 +350,7 @@ class SqliteLedger(Books):
         return [f"the file is damaged: {text}" for text in found if text != "ok"]
 
     def _disconnect(self) -> None:
+        self._readers.close()
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dither.curator.ledger.admission import Certificates
 from dither.curator.ledger.anchor import Anchor, Memory, once_kept_at
@@ -33,6 +33,11 @@ _MOMENTS = ("asked", "posted", "written", "committed", "anchored", "told")
 #: The points of a release at which a process may die. Whoever makes a ledger may be told when each is reached. Who
 #: carries requests out for others reaches what lies between ``posted`` and ``told`` for them.
 STEPS = tuple(f"{verb}: {moment}" for verb in ("reserve", "draw", "complete") for moment in _MOMENTS)
+#: What is counted, so that whoever remembers something that was decided knows whether it may still: everything but
+#: releases, which decide nothing for others, and who waits for them.
+_COUNTED = "SELECT number FROM changes"
+_COUNT = "UPDATE changes SET number = number + 1"
+_NOT_COUNTED = frozenset({"job"})
 #: How many requests of one process, and how many bytes, are carried out together.
 MOST_TOGETHER = 8
 MOST_BYTES_TOGETHER = 2**20
@@ -186,6 +191,7 @@ class TransactedLedger(Ledger):
         with self._turns.turn(), self._turn(), self._writing() as rows:
             page = Page(rows, self._clock)
             restore(page, memory, problem, reason)
+            page.rows.do(_COUNT)
             page.flush()
             whole, self._followed = page.whole_memory(), Followed.tables(page)
         self._highest_seen = page.seq
@@ -228,11 +234,38 @@ class TransactedLedger(Ledger):
     def _change(self, verb: str, work: Callable[[Page], Result]) -> Result:
         """Run ``work`` in a transaction of its own: undone if it raises, durable when this returns."""
         self._check_usable()
+
+        def counted(page: Page) -> Result:
+            result = work(page)
+            if verb not in _NOT_COUNTED:
+                page.rows.do(_COUNT)
+            return result
+
         with self._turns:
             with self._turn():
-                result = self._transact({verb}, work)
+                result = self._transact({verb}, counted)
             self._tidy_anchor()
         return result
+
+    def changes(self) -> int:
+        """Return how often something was decided about people, grants, tokens or data sets, by any process.
+
+        What was read when this was the same number still stands. Releases are not counted, nor is what is edited
+        behind the ledger's back.
+        """
+        row = self._glance(_COUNTED)
+        if row is None:
+            raise LedgerCorrupted(self._where, "it does not say how often something was decided")
+        return int(row[0])
+
+    def _glance(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
+        """Return the first row of one statement, as the last durable state has it."""
+        return self._look(lambda page: page.rows.one(statement, *values))
+
+    @property
+    def is_read_at_once(self) -> bool:
+        """Whether ``changes`` waits for nobody."""
+        return False
 
     def _transact(self, verbs: Collection[str], work: Callable[[Page], Result]) -> Result:
         """Do the same when one's turn has come."""

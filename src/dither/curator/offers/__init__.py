@@ -102,6 +102,7 @@ class Offers:
     graph_synthesis = _offered(graph_synthesis.graph_synthesis)
     place_counts = _offered(places.place_counts)
     place_journeys = _offered(places.place_journeys)
+    place_stops = _offered(places.place_stops)
     method = _offered(methods.method)
 
 

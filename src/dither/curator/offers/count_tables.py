@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dither.curator.offers.plain import digest_of
-from dither.curator.offers.planned_size import check_bins, check_cells
 from dither.curator.offers.rows import rows_of
 from dither.data import wire
 from dither.data.schema import DataSet
 from dither.exact import Number, exact, probability
 from dither.lift.offer import Offer
+from dither.lift.planned_size import check_bins, check_cells
 from dither.lift.stored import LARGEST_ANSWER, check_length
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import QueryResult
 
 if TYPE_CHECKING:
     from dither.lift.cells import Cells
+    from dither.publish.count_tables import Planned
     from dither.publish.workloads import Workload
 
 
@@ -79,7 +82,7 @@ def histogram(
     level = probability("confidence", confidence, open_below=True)
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     if method != "sparse-histogram":
-        check_bins(bins)
+        check_bins(bins, count_tables.longest_row(()))
     cells = _cells(dataset, table, columns, bins, outside, where)
     if method != "sparse-histogram":
         # Before it is planned, which takes long where cells are many.
@@ -106,7 +109,18 @@ def histogram(
         shown = count_tables.present_histogram(planned, out, confidence=level, non_negative=non_negative)
         return shown.stored_within(LARGEST_ANSWER)[1].encode()
 
-    return Offer("histogram", words, planned.mechanism, asked, stated, present, QueryResult.stored, key)
+    shown = " before negative counts are evened out" if non_negative and method != "sparse-histogram" else ""
+    return Offer(
+        "histogram",
+        words,
+        planned.mechanism,
+        asked,
+        stated,
+        present,
+        QueryResult.stored,
+        key,
+        expected=lambda: _expected(planned, level, shown),
+    )
 
 
 def count(
@@ -153,7 +167,9 @@ def count(
     level = probability("confidence", confidence, open_below=True)
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     rows = rows_of(dataset, table, where)
+    check_bins(bins, count_tables.longest_row(()))
     cells = _cells(dataset, table, columns, bins, outside, where) if columns else all_rows(dataset, rows)
+    check_cells(math.prod(cells.shape))
     planned = count_tables.plan_accurate(cells, stated, share=share, levels=levels, confidence=level)
     check_length("columns", math.prod(cells.shape), count_tables.longest_row(cells.axes), _HEAD)
     asked: dict[str, Any] = {
@@ -171,7 +187,18 @@ def count(
     def spent(stored: bytes) -> Loss:
         return QueryResult.stored(stored, "").loss
 
-    return Offer("count", words, planned.mechanism, asked, stated, present, QueryResult.stored, key, spent=spent)
+    return Offer(
+        "count",
+        words,
+        planned.mechanism,
+        asked,
+        stated,
+        present,
+        QueryResult.stored,
+        key,
+        spent=spent,
+        expected=lambda: _expected(planned, level),
+    )
 
 
 def workload(
@@ -233,7 +260,17 @@ def workload(
     def present(out: Any) -> bytes:
         return count_tables.present_workload(planned, out, confidence=level).to_json().encode()
 
-    return Offer("workload", words, planned.mechanism, asked, stated, present, QueryResult.stored, key)
+    return Offer(
+        "workload",
+        words,
+        planned.mechanism,
+        asked,
+        stated,
+        present,
+        QueryResult.stored,
+        key,
+        expected=lambda: _expected(planned, level),
+    )
 
 
 def marginals(
@@ -295,7 +332,29 @@ def marginals(
     def read(stored: bytes, receipt: str) -> dict[tuple[str, ...], QueryResult]:
         return {tuple(names): QueryResult.stored(text, receipt) for names, text in json.loads(stored)}
 
-    return Offer("marginals", f"{len(ordered)} marginals", planned.mechanism, asked, stated, present, read, key)
+    return Offer(
+        "marginals",
+        f"{len(ordered)} marginals",
+        planned.mechanism,
+        asked,
+        stated,
+        present,
+        read,
+        key,
+        expected=lambda: _expected(planned, level),
+    )
+
+
+def _expected(planned: Planned, confidence: Fraction, shown: str = "") -> str:
+    """Return how far counts may be off by noise and of which rows, or why that is not known, and why this method."""
+    bound, choice = planned.mechanism.error(confidence), planned.choice
+    if bound is None:
+        said = f"not known before: {planned.mechanism.method.no_error_because}"
+    else:
+        limited = planned.cells.dataset.protects_persons
+        rows = ", among the rows that the limits on one person leave," if limited else ""
+        said = str(replace(bound, meaning=f"{bound.meaning}{shown}{rows}"))
+    return said if choice is None else f"{said}; method {choice.method}: {choice.because}"
 
 
 def _cells(

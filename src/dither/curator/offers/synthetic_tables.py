@@ -47,8 +47,8 @@ def synthesize(
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         method: one of ``dither.publish.synthetic.METHODS``, or "auto".
-        bins: for numeric columns a number of cells, their edges, or "found": a tenth of the loss then finds bins that
-            follow the rows.
+        bins: for numeric columns a number of cells, their edges, or "found": a twentieth of the loss then finds bins
+            that follow the rows, as for integers and dates of more than 1,024 values about which nothing is said.
         other: for columns with categories, the label of rows whose value is no category; such rows do not count
             otherwise.
         constraints: public facts that every row keeps: ``Impossible``, ``Determined``.

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 from dither.curator.receipts.checkpoint import Checkpoint, PublicKey, read_checkpoint
 from dither.curator.receipts.cosigning import WitnessKey, cosigned, cosigned_at
-from dither.curator.receipts.log import Log
+from dither.curator.receipts.keyring import begin_anew, take_key
+from dither.curator.receipts.log import FOLDER, Log
 from dither.curator.receipts.receipt import Verified, read_receipt, receipt_text, verify_receipt
 from dither.curator.receipts.succession import successor
 
 __all__ = [
+    "FOLDER",
     "Checkpoint",
     "Log",
     "PublicKey",
     "Verified",
     "WitnessKey",
+    "begin_anew",
     "cosigned",
     "cosigned_at",
     "read_checkpoint",
     "read_receipt",
     "receipt_text",
     "successor",
+    "take_key",
     "verify_receipt",
 ]

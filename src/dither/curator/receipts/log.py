@@ -8,27 +8,23 @@ ledger, and nothing waits for them on the disk.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import hmac
-import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from dither.curator.keys import SigningKey
 from dither.curator.ledger import Entry, Ledger
 from dither.curator.ledger.books import Books
 from dither.curator.ledger.chain import canonical
 from dither.curator.receipts import tree
 from dither.curator.receipts.checkpoint import Checkpoint, PublicKey
-from dither.curator.receipts.succession import key_change
+from dither.curator.receipts.keyring import Keyring, alone
 from dither.errors import InvalidParameter, NotFound
 
 _HASH: Final = 32
-_FOLDER: Final = "receipts"
+#: Of a curator's folder: where the key and the tree are.
+FOLDER: Final = "receipts"
 
 
 class Log:
@@ -43,61 +39,36 @@ class Log:
     def __init__(self, ledger: Ledger, folder: Path) -> None:
         if not isinstance(ledger, Books):
             raise InvalidParameter("ledger", ledger, "a file or a database: what lives in memory has no receipts")
-        self._ledger, self._folder = ledger, folder / _FOLDER
-        self._folder.mkdir(mode=0o700, exist_ok=True)
-        self.origin = f"dither/{ledger.id}"
-        self._end_change()
-        self._key = SigningKey.kept(self._folder / "key")
-        # The salts stay those of the first key, and with them the tree.
-        first = self._folder / "first-key"
-        secret = SigningKey.kept(first).secret if first.exists() else self._key.secret
-        self._salting = hmac.digest(secret, b"dither salts of leaves", "sha256")
+        self._ledger, self._folder = ledger, folder / FOLDER
+        self._keyring = Keyring(ledger, self._folder)
+        self.origin = self._keyring.origin
 
     @property
     def public_key(self) -> PublicKey:
         """The key that outsiders check with."""
-        return PublicKey(self.origin, self._key.public)
+        return self._keyring.public
 
     @property
     def changes(self) -> list[str]:
         """The notes by which keys took the place of others, from the oldest."""
-        try:
-            lines = (self._folder / "changes").read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
-            return []
-        return [str(json.loads(line)) for line in lines]
+        return self._keyring.changes
 
     def change_key(self) -> PublicKey:
         """Sign with a new key from now on, as the old one signs; return the new one's public half.
 
         Receipts of the old key stay true, and are checked with the old key.
         """
-        with self._alone():
-            first, draft = self._folder / "first-key", self._folder / "next-key"
-            if not first.exists():
-                os.link(self._folder / "key", first)
-            new = SigningKey.kept(draft)
-            with open(self._folder / "changes", "a", encoding="utf-8") as file:
-                file.write(json.dumps(key_change(self.origin, self._key, new)) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self._folder / "key")
-            self._key = new
+        self._keyring.change()
         return self.public_key
 
-    def _end_change(self) -> None:
-        """Finish a change of keys that was written down and went no further; one that was not never was."""
-        draft = self._folder / "next-key"
-        if draft.exists():
-            with self._alone():
-                public = PublicKey(self.origin, SigningKey.kept(draft).public)
-                if self.changes and str(public) in self.changes[-1]:
-                    draft.replace(self._folder / "key")
+    def sealed_key(self) -> tuple[bytes, str]:
+        """Return the secret key as the content of a sealed file for another machine, and the code that opens it."""
+        return self._keyring.sealed()
 
     def checkpoint(self) -> str:
         """Return the head of the tree, with all entries there are, signed."""
         size = self._grown()
-        return Checkpoint(self.origin, size, tree.root_of(self._node, size)).signed(self._key)
+        return self._signed(size)
 
     def consistency(self, earlier: int, size: int) -> list[str]:
         """Return the hashes that prove that the tree of ``size`` entries begins with the one of ``earlier``.
@@ -123,14 +94,35 @@ class Log:
         if answer is None or answer.kind != "answer":
             raise NotFound(f"entry {number} is no answer")
         debit = self._debit_of(answer)
-        head = Checkpoint(self.origin, size, tree.root_of(self._node, size))
         return {
             "receipt": 1,
             "answer": self._proved(answer, size),
             "debit": self._proved(debit, size),
             "registered": self._proved(self._first_of(answer), size),
-            "checkpoint": head.signed(self._key),
+            "checkpoint": self._signed(size),
         }
+
+    def published_receipt(self, number: int) -> dict[str, Any]:
+        """Return the receipt of a publication, for everybody: it says neither who asked nor in which words.
+
+        Args:
+            number: of the publication's entry, from 1.
+
+        """
+        size = self._grown()
+        entry = self._entry(number)
+        if entry is None or entry.kind != "publish":
+            raise NotFound(f"entry {number} is no publication")
+        if "answer" not in entry.record["stated"]:
+            raise NotFound(
+                f"entry {number} is of an earlier version and has no receipt: withdraw it, and publish it anew"
+            )
+        return {"receipt": 2, "published": self._proved(entry, size), "checkpoint": self._signed(size)}
+
+    def _signed(self, size: int) -> str:
+        """Return the head of the tree of the first entries, signed, if the key here is still the ledger's."""
+        self._keyring.check()
+        return Checkpoint(self.origin, size, tree.root_of(self._node, size)).signed(self._keyring.key)
 
     def _proved(self, entry: Entry, size: int) -> dict[str, Any]:
         path = tree.inclusion(self._node, entry.number - 1, size)
@@ -161,7 +153,7 @@ class Log:
     # Hashes of whole subtrees, level by level.
 
     def _salt(self, number: int) -> bytes:
-        return hmac.digest(self._salting, number.to_bytes(8, "big"), "sha256")
+        return hmac.digest(self._keyring.salting, number.to_bytes(8, "big"), "sha256")
 
     def _leaf(self, entry: Entry) -> bytes:
         return tree.leaf_hash(self._salt(entry.number) + canonical(entry.record).encode())
@@ -179,7 +171,7 @@ class Log:
 
     def _grown(self) -> int:
         """Add what the ledger has gained; return how many leaves there are."""
-        with self._alone():
+        with alone(self._folder):
             size = self._known()
             head = self._read_head(size)
             for entry in self._ledger.entries(after=size):
@@ -216,16 +208,6 @@ class Log:
 
     def _mark(self) -> Path:
         return self._folder / "size"
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Let one process at a time add leaves."""
-        handle = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
 
 
 def salted_leaf(salt: bytes, text: str) -> bytes:

@@ -3,6 +3,10 @@
 That the curator whose key it is has signed a ledger in which, at their places, stand the debit of a loss for a request
 and the answer to it; and, with the answer at hand, that the answer is that one. It does not prove that the answer was
 computed as it should be, nor that no other ledger was shown to others: a witness compares what everybody is shown.
+
+A published answer has a receipt of another form, for everybody: the entry of its publication, which states loss, unit,
+digest and sums, and neither who asked, nor in which words, nor under which key. Whoever holds the first form can prove
+those: both name the same entry of the same ledger.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from dither.errors import InvalidParameter
 from dither.privacy import Loss
 
 _FIELDS: Final = {"receipt", "answer", "debit", "registered", "checkpoint"}
+_PUBLIC: Final = {"receipt", "published", "checkpoint"}
 _PROOF: Final = {"entry", "salt", "index", "path"}
 _LONGEST_PATH: Final = 64
 
@@ -30,14 +35,15 @@ class Verified:
 
     Args:
         dataset: the name that it is registered with.
-        analyst: who asked.
-        key: the name of the request.
-        request: its digest.
+        analyst: who asked; empty where everybody may read the receipt.
+        key: the name of the request; likewise.
+        request: its digest; likewise.
         answer: the answer's digest.
         loss: what was debited.
         unit: whom it protects, in words.
+        edition: of the rows that were asked; None where the debit was made before debits said so.
         entry: the number of the answer's entry.
-        time: when it was stored.
+        time: when it was stored, or published.
         size: how many entries the ledger had when it was signed.
 
     """
@@ -49,14 +55,17 @@ class Verified:
     answer: str
     loss: Loss
     unit: str
+    edition: int | None
     entry: int
     time: str
     size: int
 
     def __str__(self) -> str:
+        whose, done = (f" to {self.analyst}", "stored") if self.analyst else ("", "published")
+        rows = "" if self.edition is None else f" (edition {self.edition})"
         return (
-            f"{self.loss} was debited to {self.analyst} for an answer about {self.dataset}, for {self.unit}: entry "
-            f"{self.entry} of {self.size}, stored at {self.time}"
+            f"{self.loss} was debited{whose} for an answer about {self.dataset}{rows}, for {self.unit}: entry "
+            f"{self.entry} of {self.size}, {done} at {self.time}"
         )
 
 
@@ -94,7 +103,9 @@ def verify_receipt(receipt: Any, key: PublicKey, answer: bytes | None = None) ->
         InvalidParameter: it proves nothing: the message says which part does not hold.
 
     """
-    if not isinstance(receipt, Mapping) or set(receipt) != _FIELDS or not _is_one(receipt["receipt"]):
+    if isinstance(receipt, Mapping) and set(receipt) == _PUBLIC and _is_version(receipt["receipt"], 2):
+        return _verify_public(receipt, key, answer)
+    if not isinstance(receipt, Mapping) or set(receipt) != _FIELDS or not _is_version(receipt["receipt"], 1):
         raise InvalidParameter("receipt", type(receipt).__name__, f"an object of {', '.join(sorted(_FIELDS))}")
     head = read_checkpoint(receipt["checkpoint"], key)
     answered, debited, registered = (_proved(name, receipt[name], head) for name in ("answer", "debit", "registered"))
@@ -107,8 +118,7 @@ def verify_receipt(receipt: Any, key: PublicKey, answer: bytes | None = None) ->
         raise InvalidParameter("registered", registered.get("dataset"), "the data set that the answer is about")
     if debited["seq"] >= answered["seq"]:
         raise InvalidParameter("debit", debited["seq"], "before the answer")
-    if answer is not None and digest_of(answer) != answered["answer"]:
-        raise InvalidParameter("answer", "other bytes", "the answer that the receipt is about")
+    _compare(answer, answered["answer"])
     return Verified(
         dataset=answered["dataset"],
         analyst=answered["analyst"],
@@ -117,15 +127,44 @@ def verify_receipt(receipt: Any, key: PublicKey, answer: bytes | None = None) ->
         answer=answered["answer"],
         loss=_charged(debited["charge"]),
         unit=registered["unit"],
+        edition=debited.get("edition"),
         entry=answered["seq"],
         time=answered["time"],
         size=head.size,
     )
 
 
-def _is_one(version: Any) -> bool:
-    """Whether a version is the number 1, and neither true nor 1.0, which Python holds for equal."""
-    return type(version) is int and version == 1
+def _verify_public(receipt: Mapping[str, Any], key: PublicKey, answer: bytes | None) -> Verified:
+    """Return what the receipt of a published answer proves."""
+    head = read_checkpoint(receipt["checkpoint"], key)
+    published = _proved("published", receipt["published"], head)
+    stated = published.get("stated")
+    if published.get("kind") != "publish" or not isinstance(stated, dict) or "answer" not in stated:
+        raise InvalidParameter("published", str(published.get("kind")), "a publication that states its answer")
+    _compare(answer, stated["answer"])
+    return Verified(
+        dataset=published["dataset"],
+        analyst="",
+        key="",
+        request="",
+        answer=stated["answer"],
+        loss=_charged(stated["loss"]),
+        unit=stated["unit"],
+        edition=stated.get("edition"),
+        entry=published["about"],
+        time=published["time"],
+        size=head.size,
+    )
+
+
+def _compare(answer: bytes | None, digest: str) -> None:
+    if answer is not None and digest_of(answer) != digest:
+        raise InvalidParameter("answer", "other bytes", "the answer that the receipt is about")
+
+
+def _is_version(version: Any, number: int) -> bool:
+    """Whether a version is a number, and neither true nor 1.0, which Python holds for equal to 1."""
+    return type(version) is int and version == number
 
 
 def _charged(record: Mapping[str, Any]) -> Loss:

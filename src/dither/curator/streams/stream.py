@@ -147,8 +147,12 @@ class Stream(Closing):
     def _check_fed(self, batch: str | None) -> None:
         """Refuse rows for a table that is read, and what is no name of a batch."""
         if not self._arrivals.is_fed:
-            rule = f"those of {self._arrivals.table.source}, which are read there: only a table of frames is fed"
-            raise InvalidParameter("rows", "rows to be fed", rule)
+            table = self._arrivals.table
+            rule = (
+                f"left where they are: {table.source} is read when ticks are released; only a table that declares "
+                "'source: frames' is fed"
+            )
+            raise InvalidParameter("rows", f"rows for {table.name}", rule)
         if batch is not None and (not isinstance(batch, str) or not 0 < len(batch) <= 200 or _is_torn(batch)):
             raise InvalidParameter("batch", batch, "a text of 1 to 200 characters")
 

@@ -20,6 +20,7 @@ from dither.data.expressions import Kind
 from dither.data.importing.conversion import importing_connection, printed_cells, texts_of
 from dither.data.importing.duckdb_tables import Source, parquet_source
 from dither.data.importing.sources import is_csv
+from dither.data.place_tables import DEGREES, Places
 from dither.data.schema import Column, Table
 from dither.errors import EngineUnavailable
 
@@ -28,7 +29,15 @@ if TYPE_CHECKING:
 
 _EUROPEAN: Final = re.compile(r"-?[0-9]{1,3}(\.[0-9]{3})*,[0-9]+|-?[0-9]+,[0-9]+")
 _WORDS: Final = frozenset(["yes", "no", "y", "n", "ja", "nein", "oui", "non", "on", "off"])
+#: Words that files write where a cell stands for nothing.
+_NOTHING: Final = frozenset(
+    ["n/a", "#n/a", "na", "n.a.", "k.a.", "nan", "null", "none", "nil", "missing", "unknown", "-", "--", "?", "."]
+)
+_WITH_ZONE: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9:.,]+ ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)", re.IGNORECASE
+)
 _LONGEST: Final = 60
+_PLACED: Final = ("outside", "swapped", "unknown")
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,24 @@ class ColumnFit:
 
 
 @dataclass(frozen=True)
+class PlaceFit:
+    """How the positions of two columns fit the declared box.
+
+    Args:
+        columns: the two.
+        outside: how many positions lie outside the box.
+        swapped: how many of those would lie inside it with their coordinates swapped.
+        unknown: how many are latitude 0 and longitude 0, which stands for no position.
+
+    """
+
+    columns: tuple[str, ...]
+    outside: int
+    swapped: int
+    unknown: int
+
+
+@dataclass(frozen=True)
 class TableFit:
     """How the rows of one table fit.
 
@@ -74,6 +101,7 @@ class TableFit:
         rows: how many there are.
         without_id: how many have no privacy id, or refer to no owner: they do not exist for any answer.
         columns: cell by cell.
+        places: position by position, where some are declared.
 
     """
 
@@ -81,6 +109,7 @@ class TableFit:
     rows: int
     without_id: int
     columns: tuple[ColumnFit, ...]
+    places: tuple[PlaceFit, ...] = ()
 
     @property
     def kept_rows(self) -> int:
@@ -90,7 +119,9 @@ class TableFit:
     @property
     def is_whole(self) -> bool:
         """Whether there are rows, and every cell is what it is declared to be."""
-        return self.kept_rows > 0 and not self.without_id and not any(one.lost or one.outside for one in self.columns)
+        is_placed = not any(one.outside or one.unknown for one in self.places)
+        is_clean = not any(one.lost or one.outside for one in self.columns)
+        return self.kept_rows > 0 and not self.without_id and is_clean and is_placed
 
 
 def why_lost(kind: Kind, example: str, decimal: str | None = None) -> str:
@@ -103,6 +134,8 @@ def why_lost(kind: Kind, example: str, decimal: str | None = None) -> str:
 
     >>> why_lost(Kind.REAL, "1.234,5")
     "'1.234,5' is not a real: decimals are written with a point, and without marks between thousands"
+    >>> print(why_lost(Kind.INTEGER, "n/a"))
+    'n/a' is not an integer: NULL is right if it stands for nothing, else declare it as text
     >>> print(why_lost(Kind.REAL, "2,5"))
     '2,5' is not a real: decimals are written with a point, unless 'decimal: ","' stands beside the source
 
@@ -116,8 +149,12 @@ def why_lost(kind: Kind, example: str, decimal: str | None = None) -> str:
         return f"{said}: decimals are written with a point, and without marks between thousands"
     if kind is Kind.BOOLEAN and example.strip().lower() in _WORDS:
         return f"{said}: declare it as text with such words as categories"
+    if kind is not Kind.TEXT and example.strip().lower() in _NOTHING:
+        return f"{said}: NULL is right if it stands for nothing, else declare it as text"
     if kind is Kind.INTEGER and re.search("[A-Za-z]", example):
         return f"{said}: declare it as text"
+    if kind is Kind.TIMESTAMP and _WITH_ZONE.fullmatch(example.strip()):
+        return f"{said}: moments are written in UTC and without a zone, as 2024-12-31 23:59:59"
     hints = {
         Kind.DATE: "days are written as 2024-12-31",
         Kind.TIMESTAMP: "moments are written as 2024-12-31 23:59:59",
@@ -201,12 +238,35 @@ def _fit(connection: DuckDBPyConnection, table: Table, source: Source) -> TableF
         told.append(f"min(CAST({stored} AS VARCHAR)) FILTER ({stored} IS NOT NULL AND {cell} IS NULL)")
         told.append(f"count(*) FILTER ({outside})")
         told.append(f"min(CAST({cell} AS VARCHAR)) FILTER ({outside})")
+    pairs = _pairs(table.places)
+    for places, pair in pairs:
+        told += [f"count(*) FILTER ({rule})" for rule in _misplaced(emitter, places, [cells[name] for name in pair])]
     rows, with_id, *figures = asked(connection, f"SELECT {', '.join(told)} FROM {source[0]} AS s", table)[0]
     fits = []
     for place, column in enumerate(table.columns):
         filled, kept, example, count, other = figures[5 * place : 5 * place + 5]
         fits.append(ColumnFit(column, filled, kept, example or "", count, other or "", table.decimal))
-    return TableFit(table, rows, rows - with_id, tuple(fits))
+    after = figures[5 * len(table.columns) :]
+    placed = tuple(PlaceFit(pair, *after[3 * place : 3 * place + 3]) for place, (_, pair) in enumerate(pairs))
+    return TableFit(table, rows, rows - with_id, tuple(fits), placed)
+
+
+def _pairs(places: Places | None) -> list[tuple[Places, tuple[str, ...]]]:
+    """Return the pairs of columns that are positions, each with what is declared of it."""
+    return [] if places is None else [(places, pair) for pair in (places.at, places.to) if pair]
+
+
+def _misplaced(emitter: DuckDBEmitter, places: Places, pair: Sequence[str]) -> tuple[str, str, str]:
+    """Return when a position lies outside the box, when swapping would put it inside, and when it is none."""
+    first, other = (f"CAST({cell} AS DOUBLE)" for cell in pair)
+    ends = [tuple(emitter.literal(end, Kind.REAL) for end in side) for side in places.sides]
+    inside, turned = (
+        " AND ".join(f"{cell} BETWEEN {low} AND {high}" for cell, (low, high) in zip(cells, ends, strict=True))
+        for cells in ((first, other), (other, first))
+    )
+    unknown = f"({first} = 0 AND {other} = 0)" if places.coordinates == DEGREES else "false"
+    outside = f"{first} IS NOT NULL AND {other} IS NOT NULL AND NOT {unknown} AND NOT ({inside})"
+    return outside, f"{outside} AND {turned}", unknown
 
 
 def _outside(emitter: DuckDBEmitter, column: Column, cell: str) -> str:
@@ -235,8 +295,12 @@ def _together(table: Table, parts: Sequence[TableFit]) -> TableFit:
                 table.decimal,
             )
         )
+    places = tuple(
+        PlaceFit(pair, *(sum(getattr(part.places[place], name) for part in parts) for name in _PLACED))
+        for place, (_, pair) in enumerate(_pairs(table.places))
+    )
     rows, without = (sum(getattr(part, name) for part in parts) for name in ("rows", "without_id"))
-    return TableFit(table, rows, without, tuple(columns))
+    return TableFit(table, rows, without, tuple(columns), places)
 
 
 def _no_list(*_: object) -> str:

@@ -145,6 +145,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
             {
                 "flow-table": "For how many trips lead from each zone to each other.",
                 "journey-synthesis": "For synthetic journeys on a grid.",
+                "timed-journeys": "For synthetic journeys that say in which part of the day they begin.",
             },
         ),
         "place": Task(

@@ -9,11 +9,21 @@ from dither.lift.lifted import Lifted
 from dither.mechanisms.core.registry import add_examples
 from dither.publish.places.examples import lifted_examples
 from dither.publish.places.flow_table import FlowTable
+from dither.publish.places.grid_journeys import GridJourneys
 from dither.publish.places.journey_synthesis import JourneySynthesis
 from dither.publish.places.markov_journeys import MarkovJourneys
 from dither.publish.places.prefix_journeys import PrefixJourneys
 from dither.publish.places.region_centres import RegionCentres
+from dither.publish.places.timed_journeys import TimedJourneys
 
-__all__ = ["FlowTable", "JourneySynthesis", "MarkovJourneys", "PrefixJourneys", "RegionCentres"]
+__all__ = [
+    "FlowTable",
+    "GridJourneys",
+    "JourneySynthesis",
+    "MarkovJourneys",
+    "PrefixJourneys",
+    "RegionCentres",
+    "TimedJourneys",
+]
 
 add_examples(Lifted.name, lifted_examples)

@@ -7,12 +7,14 @@ from typing import Any
 
 from dither.data import Column, DataSet, Kind, Table
 from dither.data.place_tables import Places
+from dither.data.places import RegionMap
 from dither.data.reference import ReferenceEngine
 from dither.data.schema import person_unit
 from dither.lift.journeys import Journeys
 from dither.lift.lifted import Lifted
-from dither.lift.places import flow_cells
+from dither.lift.regions import RegionCells
 from dither.mechanisms.core.registry import Example
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import ROW, Unit
 
@@ -89,11 +91,26 @@ def lifted_examples() -> Iterator[Example]:
         method = MarkovJourneys(shape=(3, 3), length=4, most=6, trips=Geometric(scale=4), first=weight, second=weight)
         data = _engine(dataset, some_points())
         yield Example(Lifted(source=Journeys(dataset, "points", (3, 3)), method=method), data, engines)
-    yield _flows(FlowTable(shape=(4, 4), cell=Geometric(scale=2), total=Geometric(scale=4)))
+    yield _flows(FlowTable(shape=(2, 2), cell=Geometric(scale=2), total=Geometric(scale=4)))
+    for replaced in (False, True):
+        yield _regions(replaced)
+
+
+def _regions(replaced: bool) -> Example:
+    """Return points of people, counted by regions of three by three cells."""
+    dataset = journey_data(person_unit("who", replaced=replaced), outside="clamp" if replaced else "drop")
+    crowd = [point(9, "a", step, 50.5 + step % 2, 10.5) for step in range(20)]
+    pairs = [([*some_points(), *crowd], [*some_points(), *_far()])]
+    if not replaced:
+        pairs = [(some_points(), [*some_points(), *crowd]), ([], _far()), (crowd, [])]
+    engines = tuple((_engine(dataset, here), _engine(dataset, there), 1) for here, there in pairs)
+    source = RegionCells(dataset, "points", RegionMap(("a", "b"), (3, 3), (0, 2, 4, 7), (0, 1, -1, 0)))
+    method = DiscreteGaussian(shape=(2,), sigma=9) if replaced else Geometric(shape=(2,), scale=8)
+    return Example(Lifted(source=source, method=method), _engine(dataset, some_points()), engines)
 
 
 def _flows(method: Any) -> Example:
-    """Return trips between two positions, each a unit of its own."""
+    """Return trips between two positions, each a unit of its own, by regions of two by two cells."""
     columns = tuple(Column(name, Kind.REAL) for name in ("y", "x", "to_y", "to_x"))
     places = Places(("y", "x"), (0.0, 0.0, 100.0, 100.0), coordinates="metres", to=("to_y", "to_x"))
     dataset = DataSet("rides", (Table("rides", columns, "rides.csv", places=places),), ROW)
@@ -108,7 +125,9 @@ def _flows(method: Any) -> Example:
         return ReferenceEngine(dataset, {"rides": given})
 
     pairs = ((engine(rows), engine(rows[1:]), 1), (engine([]), engine(rows[1:2]), 1))
-    return Example(Lifted(source=flow_cells(dataset, dataset.tables[0], (2, 2)), method=method), engine(rows), pairs)
+    halves = RegionMap(("west", "south east"), (2, 2), (0, 1, 2, 3), (0, 1, 0, -1))
+    source = RegionCells(dataset, "rides", halves, are_trips=True)
+    return Example(Lifted(source=source, method=method), engine(rows), pairs)
 
 
 def _engine(dataset: DataSet, rows: Rows) -> ReferenceEngine:

@@ -79,7 +79,7 @@ class FlowTable(Composed[Any, Floats]):
     """
 
     name: ClassVar[str] = "flow-table"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "a count is fitted to others, and its error depends on how alike they are"
     no_interval_because: ClassVar[str] = no_error_because

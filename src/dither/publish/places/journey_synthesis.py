@@ -4,9 +4,9 @@ For trips on a grid of up to a few hundred cells, when others are to see where t
 Six tables of counts get noise once: how many trips there are between blocks, from and to each cell, of each length by
 how far their ends are apart; and, each trip weighing one in all, its steps and its pairs of steps. A model is fitted
 and drawn from (``journey_model``), at no further cost. Cost: for each destination a pass over all pairs of steps for
-each step of the longest trip. Corrections: AdaTrace and PrivTrace read the number of trips, and the cells in which they
-take a finer grid or a second-order model, off noisy counts but draw with floats; here every table is drawn once with
-exact noise, and what is too weak to be told from noise is left out by a public rule.
+each step of the longest trip. Corrections: AdaTrace's and PrivTrace's code reads boxes, numbers of trips, lengths and
+which steps occur off the data, and draws with floats; here every table is drawn once with exact noise, and what is too
+weak to be told from noise is left out by a public rule.
 """
 
 from __future__ import annotations

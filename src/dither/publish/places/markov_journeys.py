@@ -4,8 +4,7 @@ As literature, beside which others are measured: where a journey ends is decided
 and diameters stray from the true ones. Two tables of weights get noise once; a journey weighs one in each, whatever its
 length. Cost: linear in the cells and in what is drawn. Corrections: the source counts n-grams without a bound on what
 one person adds, under which its noise protects no person; here a journey's n-grams weigh one together, and the source
-of the data bounds the journeys of a person. Of DPT's hierarchy of grids there is one grid, which is public, so that
-nothing is paid for choosing among them; its directed sampling is the second-order step itself.
+of the data bounds the journeys of a person. There is one public grid; ``grid_journeys`` has DPT's hierarchy of them.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dither.data.columns import ColumnRows
 from dither.data.place_tables import DEGREES, Places
-from dither.data.places import Box, CellGrid
+from dither.data.places import Box, CellGrid, RegionMap
 from dither.data.places.grid import MOST_CELLS
 from dither.data.schema import DataSet, Table
 from dither.errors import InvalidParameter
@@ -22,6 +22,7 @@ from dither.lift.axes import Axis
 from dither.lift.cells import Cells
 from dither.lift.lifted import Lifted
 from dither.lift.places import declared, flow_cells, grid_shape, heat_cells
+from dither.lift.regions import RegionCells
 from dither.privacy import Loss
 from dither.publish.count_tables import plan_histogram, present_histogram
 from dither.publish.histograms.sparse_filter import SparseHistogram
@@ -41,7 +42,7 @@ class PlacePlan:
     """A release that is priced but not yet made: the mechanism, what it counts, and what makes a table of it."""
 
     mechanism: Lifted
-    cells: Cells
+    cells: Cells | RegionCells
     present: Callable[[Any, Fraction], QueryResult]
 
 
@@ -62,10 +63,18 @@ def plan_heat(dataset: DataSet, table: Table, loss: Loss, *, grid: Any = None, m
         raise InvalidParameter("method", method, "one that has a count for every cell: a map shows them all")
     if method == AUTO:
         chosen = "identity" if math.prod(cells.shape) <= _FEW else "pruned-plane"
-    return _counted(cells, loss, chosen)
+    return counted(cells, loss, chosen)
 
 
-def _counted(cells: Cells, loss: Loss, method: str) -> PlacePlan:
+def counted(cells: Cells | RegionCells, loss: Loss, method: str) -> PlacePlan:
+    """Return the release of all counts of a table, with intervals and without negative ones.
+
+    Args:
+        cells: what is counted.
+        loss: what it may lose.
+        method: of ``publish.methods``, or "auto".
+
+    """
     planned = plan_histogram(cells, loss, method=method)
 
     def present(out: Any, confidence: Fraction) -> QueryResult:
@@ -75,7 +84,14 @@ def _counted(cells: Cells, loss: Loss, method: str) -> PlacePlan:
 
 
 def plan_flows(
-    dataset: DataSet, table: Table, loss: Loss, *, grid: Any = None, method: str = AUTO, regions: Any = None
+    dataset: DataSet,
+    table: Table,
+    loss: Loss,
+    *,
+    grid: Any = None,
+    method: str = AUTO,
+    regions: Any = None,
+    areas: RegionMap | None = None,
 ) -> PlacePlan:
     """Return the release of trips by where they began and ended: a row for each pair that seems to have any.
 
@@ -87,16 +103,21 @@ def plan_flows(
         method: of ``publish.methods``, "sparse-histogram" for pairs that are mostly empty, or "auto": counts that are
             fitted to what the flows between all zones suggest.
         regions: by zone, the name of the region it lies in, where flows between regions are measured as well.
+        areas: public regions of declared positions, which are the zones then.
 
     """
     places = declared(table)
-    shape = None if places.zones and grid is None else grid_shape(_USUAL_ENDS if grid is None else grid)
-    cells = flow_cells(dataset, table, shape)
+    if areas is not None:
+        shape: tuple[int, int] | None = None
+        cells: Cells | RegionCells = RegionCells(dataset, table.name, areas, are_trips=True)
+    else:
+        shape = None if places.zones and grid is None else grid_shape(_USUAL_ENDS if grid is None else grid)
+        cells = flow_cells(dataset, table, shape)
     blocks = None if regions is None else _blocks(cells.axes, regions)
     if method != AUTO:
         if blocks is not None:
             raise InvalidParameter("regions", "given", f"left out for the method {method}")
-        return _counted(cells, loss, method)
+        return counted(cells, loss, method)
 
     def build(each: Loss) -> FlowTable:
         return FlowTable.calibrated(each, shape=cells.shape, blocks=blocks)

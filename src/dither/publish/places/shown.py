@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,12 +21,14 @@ from dither.pages.page import figure, note, page, page_target
 from dither.publish.places.contours import Line, checked_levels, contour_lines
 from dither.publish.queries import QueryResult
 
-HEATMAP, FLOWS, JOURNEYS = "heatmap", "flows", "journeys"
+HEATMAP, FLOWS, JOURNEYS, STOPS = "heatmap", "flows", "journeys", "stops"
 ENDINGS: Final = (".geojson", ".html", ".svg")
 #: A flow is drawn as a line; more than this many would hide each other.
 _MOST_FLOWS: Final = 400
 _MOST_JOURNEYS: Final = 600
 _DIGITS: Final = 7
+#: When a journey begins, where that was asked for.
+_STARTS: Final = "start"
 #: Two positions and a count.
 _FLOW_COLUMNS: Final = 5
 
@@ -36,14 +39,16 @@ class PlaceMap:
 
     Args:
         result: the released table.
-        kind: "heatmap", "flows" or "journeys".
+        kind: "heatmap", "flows", "journeys" or "stops".
         places: what is public about the positions.
+        middles: of flows between public regions, where each of them lies.
 
     """
 
     result: QueryResult
     kind: str
     places: Places
+    middles: Mapping[str, tuple[float, float]] | None = None
 
     @property
     def ground(self) -> Ground:
@@ -114,11 +119,18 @@ class PlaceMap:
             drawn = [Lines(f"{level:g} in a cell", lines) for level, lines in self._lines(levels).items()]
         elif self.kind == FLOWS:
             drawn = self._flow_lines()
+        elif self.kind == STOPS:
+            drawn = [Lines("stops, larger where there are more", self._circles(), width=2.0)]
         else:
             drawn = [Lines("journeys", [line for _, line in self._journeys()][:_MOST_JOURNEYS], width=0.6)]
         words = (
             title
-            or {HEATMAP: "Where people are", FLOWS: "From where to where", JOURNEYS: "Synthetic journeys"}[self.kind]
+            or {
+                HEATMAP: "Where people are",
+                FLOWS: "From where to where",
+                JOURNEYS: "Synthetic journeys",
+                STOPS: "Where people stop",
+            }[self.kind]
         )
         chart = ground_map(words, self.ground, cells=cells, shown=Axis("count"), lines=drawn)
         return chart.captioned(f"Released with {self.result.loss}, for {self.result.unit}.")
@@ -140,20 +152,46 @@ class PlaceMap:
 
     def _flows(self) -> list[Line]:
         """Return a line from where trips began to where they ended, for each row; refuse zones, which have no place."""
+        if self.middles is not None:
+            named = [self.result.column(name) for name in self.result.names[:2]]
+            return [[self.middles[str(one)], self.middles[str(other)]] for one, other in zip(*named, strict=True)]
         if len(self.result.names) != _FLOW_COLUMNS or not self.places.box:
             raise InvalidParameter("map", self.kind, "of positions: zones have none, so there is no map of them")
         ends = [np.array(self.result.column(name), dtype=np.float64).tolist() for name in self.result.names[:4]]
         return [[(row[0], row[1]), (row[2], row[3])] for row in zip(*ends, strict=True)]
 
-    def _journeys(self) -> list[tuple[int, Line]]:
+    def _spots(self) -> list[tuple[float, float, float]]:
+        """Return the coordinates of stops, and their counts."""
+        columns = (np.array(self.result.column(name), dtype=np.float64).tolist() for name in self.result.names[1:4])
+        return list(zip(*columns, strict=True))
+
+    def _circles(self) -> list[Line]:
+        """Return a ring around each stop, whose area grows with its count; rings end at the edges of the map."""
+        (south, north), (west, east) = self.places.sides
+        largest = max((count for _, _, count in self._spots()), default=0.0)
+        turns = [2 * math.pi * part / 24 for part in range(25)]
+        rings = []
+        for up, along, count in self._spots():
+            reach = 0.005 + 0.025 * math.sqrt(count / largest if largest > 0 else 0.0)
+            high = reach * 560 / self.ground.height * (north - south)
+            ring = [(up + high * math.sin(turn), along + reach * (east - west) * math.cos(turn)) for turn in turns]
+            rings.append([(min(max(y, south), north), min(max(x, west), east)) for y, x in ring])
+        return rings
+
+    def _journeys(self) -> list[tuple[dict[str, Any], Line]]:
+        """Return what is said of each journey, its number and when it begins, and its line."""
         trips, _, firsts, seconds = (np.array(self.result.column(name)) for name in self.result.names[:4])
         if not trips.size:
             return []
         starts = np.flatnonzero(np.concatenate([[True], trips[1:] != trips[:-1]])).tolist()
         ends = [*starts[1:], trips.size]
+        told: list[dict[str, Any]] = [{"trip": int(trips[start])} for start in starts]
+        if _STARTS in self.result.names[4:]:
+            begun = self.result.column(_STARTS)
+            told = [one | {_STARTS: begun[start]} for one, start in zip(told, starts, strict=True)]
         return [
-            (int(trips[start]), list(zip(firsts[start:end].tolist(), seconds[start:end].tolist(), strict=True)))
-            for start, end in zip(starts, ends, strict=True)
+            (one, list(zip(firsts[start:end].tolist(), seconds[start:end].tolist(), strict=True)))
+            for one, start, end in zip(told, starts, ends, strict=True)
         ]
 
     def geojson(self, *, levels: Sequence[Any] = ()) -> dict[str, Any]:
@@ -176,10 +214,12 @@ class PlaceMap:
                 _feature("LineString", [_point(*spot) for spot in line], count=count)
                 for line, count in zip(self._flows(), counts, strict=True)
             ]
+        elif self.kind == STOPS:
+            found = [_feature("Point", _point(up, along), count=count) for up, along, count in self._spots()]
         else:
             found = [
-                _feature("LineString", [_point(*spot) for spot in (line if len(line) > 1 else line * 2)], trip=trip)
-                for trip, line in self._journeys()
+                _feature("LineString", [_point(*spot) for spot in (line if len(line) > 1 else line * 2)], **told)
+                for told, line in self._journeys()
             ]
         told = {"loss": str(self.result.loss), "unit": self.result.unit, "receipt": self.result.receipt}
         if self.places.coordinates != DEGREES:
@@ -199,20 +239,16 @@ class PlaceMap:
             levels: of contour lines.
 
         """
-        chart = self.chart(title=title, levels=levels)
-        notes = [note(words) for words in (*self.result.notes, f"Receipt: {self.result.receipt}")]
-        return page(chart.title, figure(chart.markup()), *notes)
+        return map_page(self.chart(title=title, levels=levels), self.result)
 
     def save(self, path: Path | str, *, levels: Sequence[Any] = ()) -> Path:
         """Write the map to a file ending in .geojson, .html or .svg, and return its path."""
-        target = page_target(path, option="path", endings=ENDINGS)
-        kind = target.suffix.lower()
-        if kind == ".geojson":
-            text = json.dumps(self.geojson(levels=levels), allow_nan=False)
-        else:
-            text = self.page(levels=levels) if kind == ".html" else self.chart(levels=levels).svg()
-        target.write_text(text, encoding="utf-8")
-        return target
+        return save_map(
+            path,
+            lambda: self.geojson(levels=levels),
+            lambda: self.page(levels=levels),
+            lambda: self.chart(levels=levels).svg(),
+        )
 
     def _repr_svg_(self) -> str:
         """Show the map in a notebook."""
@@ -220,6 +256,35 @@ class PlaceMap:
 
     def __str__(self) -> str:
         return str(self.result)
+
+
+def map_page(chart: Chart, result: QueryResult) -> str:
+    """Return an HTML page with a map and what is known about its release; it needs no network.
+
+    Args:
+        chart: the map.
+        result: what was released.
+
+    """
+    notes = [note(words) for words in (*result.notes, f"Receipt: {result.receipt}")]
+    return page(chart.title, figure(chart.markup()), *notes)
+
+
+def save_map(path: Path | str, tree: Callable[[], Any], page_of: Callable[[], str], svg: Callable[[], str]) -> Path:
+    """Write a map to a file ending in .geojson, .html or .svg, and return its path.
+
+    Args:
+        path: of the file.
+        tree: makes the map as GeoJSON.
+        page_of: makes a page of it.
+        svg: makes a picture.
+
+    """
+    target = page_target(path, option="path", endings=ENDINGS)
+    kind = target.suffix.lower()
+    text = json.dumps(tree(), allow_nan=False) if kind == ".geojson" else (page_of if kind == ".html" else svg)()
+    target.write_text(text, encoding="utf-8")
+    return target
 
 
 def _point(first: float, second: float) -> list[float]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.data.places.trips import Trips
 from dither.errors import InvalidValue
 
 Ints = NDArray[np.int64]
@@ -144,7 +145,7 @@ def walks_of(data: Any, plane: Plane, longest: int) -> Walks:
     """Return the walks of rows of numbers.
 
     Args:
-        data: an array of integers, a row for each journey.
+        data: an array of integers, a row for each journey; or trips, each of them a row.
         plane: the grid.
         longest: how many cells of a walk count.
 
@@ -152,17 +153,48 @@ def walks_of(data: Any, plane: Plane, longest: int) -> Walks:
     [[0, 3, 6, -1], [5, -1, -1, -1]]
 
     """
+    points, row = points_of(data, plane)
+    cells, owner = joined(points, row, plane)
+    return _cut(plane, cells, owner, longest)
+
+
+def points_of(data: Any, plane: Plane) -> tuple[Ints, Ints]:
+    """Return the points of all rows, and of which row each is: a row counts up to its first number that is no cell.
+
+    Args:
+        data: trips, or an array of integers, a row for each journey.
+        plane: the grid.
+
+    """
+    if isinstance(data, Trips):
+        row, is_cell = data.trip, (data.cells >= 0) & (data.cells < plane.cells)
+        # How many numbers of a trip up to here are no cells: a point counts where there are none.
+        missed = np.cumsum(~is_cell)
+        before = np.concatenate([[0], missed])[data.starts]
+        is_there = missed == before[row]
+        return data.cells[is_there], row[is_there]
     if not (isinstance(data, np.ndarray) and data.dtype.kind in "iu" and data.ndim == 2):
         raise InvalidValue("data", data, "an array of integers with two axes, a row for each journey")
     is_cell = (data >= 0) & (data < plane.cells)
     is_there = np.logical_and.accumulate(is_cell, axis=1) if data.shape[1] else is_cell
     row, place = np.nonzero(is_there)
-    points = np.where(is_there, data, 0)[row, place].astype(np.int64)
+    return np.where(is_there, data, 0)[row, place].astype(np.int64), row.astype(np.int64)
+
+
+def joined(points: Ints, owner: Ints, plane: Plane) -> tuple[Ints, Ints]:
+    """Return the cells of walks through points, and of which owner each is.
+
+    Args:
+        points: cells of the plane, those of one owner one after the other.
+        owner: of each point, a number; no two neighbouring lists have the same one.
+        plane: the grid.
+
+    """
     if not points.size:
-        return Walks(plane, points, points)
+        return points, owner
     # From each point to the next of its row, and from the last of a row to itself.
     following = np.append(points[1:], points[-1])
-    is_last = np.append(row[1:] != row[:-1], True)
+    is_last = np.append(owner[1:] != owner[:-1], True)
     following = np.where(is_last, points, following)
     (top, left), (low, right) = np.divmod(points, plane.columns), np.divmod(following, plane.columns)
     far = np.maximum(np.abs(low - top), np.abs(right - left))
@@ -173,8 +205,7 @@ def walks_of(data: Any, plane: Plane, longest: int) -> Walks:
     # Halves are rounded away from the first point, so that one line is drawn the same way for all.
     rows = top[source] + _rounded((low - top)[source] * step, length)
     columns = left[source] + _rounded((right - left)[source] * step, length)
-    cells, owner = rows * plane.columns + columns, row[source]
-    return _cut(plane, cells, owner, longest)
+    return rows * plane.columns + columns, owner[source]
 
 
 def _rounded(value: Ints, by: Ints) -> Ints:
@@ -182,6 +213,8 @@ def _rounded(value: Ints, by: Ints) -> Ints:
 
 
 def _cut(plane: Plane, cells: Ints, owner: Ints, longest: int) -> Walks:
+    if not cells.size:
+        return Walks(plane, cells, cells)
     starts = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
     lengths = np.diff(np.append(starts, cells.size))
     place = np.arange(cells.size) - np.repeat(starts, lengths)

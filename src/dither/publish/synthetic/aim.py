@@ -6,14 +6,15 @@ Noise starts high; when a round has taught less than the noise, it is halved, so
 rounds itself. Cost: a fit and a look at all candidates in each round. Corrections: scores are integers with an
 exact sensitivity; the size limit is part of choosing, so it shrinks the model and never fails; the survey of single
 attributes has a share of its own, from which rare values are merged. Addition: where ``stop`` says so, one candidate is
-to measure nothing, so that small budgets go back to the single attributes and not into pairs that are all noise.
+to measure nothing, so that small budgets go back to the single attributes and not into pairs that are all noise; with
+``look``, so few records that noise would blur even single attributes are told by a first count.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -61,6 +62,10 @@ _USUAL_STOP = Fraction(1)
 _FEW_VALUES = 3
 #: The least share of the budget for which single attributes are measured again.
 _WORTH_IT = Fraction(1, 50)
+#: The share of a pure budget that counts the records first, and the mean total variation of single attributes by noise
+#: beyond which nothing is spent on pairs.
+_USUAL_LOOK = Fraction(1, 50)
+_LITTLE = 1 / 80
 #: Steps of a fit that the next one goes on from.
 _STEPS_A_ROUND = 50
 
@@ -76,6 +81,10 @@ def _examples() -> Iterator[Example]:
         attributes=table, workload=[["a", "b"]], budget=PureDP(2), rounds=1, survey="1/2", stop=4
     )
     yield Example(halting, rows, pairs)
+    looking = replace(once, look="1/4")
+    yield Example(looking, cut, ((cut, cut[1:], 1), (cut[:0], cut[:1], 1)))
+    many = np.repeat(cut, 200, axis=0)
+    yield Example(looking, many, ((many, many[1:], 1),))
     yield Example(
         AdaptiveIterative(
             attributes=table, workload=[["a", "b", "c"]], budget=ZCDP(2), rounds=2, survey="1/4", largest_model=8
@@ -108,6 +117,8 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
         stop: how far a candidate must stand out of its noise not to be passed over, in units of what the choice itself
             blurs; whoever is passed over is asked again with half the noise, and what is left in the end measures
             single attributes again. None for the published form, which measures until nothing is left.
+        look: the share of the budget that counts the records first: where noise would blur single attributes by more
+            than 1/80 of them in mean total variation, all that is left measures these alone. None for no such count.
 
     >>> people = Attributes.of({"sex": 2, "age": 10, "region": 16})
     >>> AdaptiveIterative.calibrated(PureDP(1), attributes=people).loss(1)
@@ -116,7 +127,7 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
     """
 
     name: ClassVar[str] = "aim"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how well the chosen marginals describe the records depends on the records"
     no_interval_because: ClassVar[str] = "marginals that were not chosen have an error that depends on the data"
@@ -129,12 +140,15 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
     choice: Share = Share(Fraction(1, 10))
     largest_model: Whole = Whole(USUAL_MODEL, least=1, most=LARGEST_MODEL)
     stop: Maybe = Maybe(NonNegative(most=2**10))
+    look: Maybe = Maybe(Share())
 
     def __post_init__(self) -> None:
         sets = tuple(self.attributes.axes(names) for names in self.workload)
         if not any(sets):
             raise InvalidParameter("workload", self.workload, "sets of attributes, one of them not empty")
         object.__setattr__(self, "workload", tuple(self.attributes.named(axes) for axes in sets))
+        if self.look is not None and self.look + self.survey >= 1:
+            raise InvalidParameter("look", self.look, f"less than {1 - self.survey}, what the survey leaves")
         _ = self.candidates
 
     @classmethod
@@ -167,6 +181,7 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
             choice=choice,
             largest_model=largest_model,
             stop=stop,
+            look=_USUAL_LOOK if purse.is_pure else None,
         )
 
     @property
@@ -185,6 +200,11 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
         weights = np.array([int(common[list(part)].sum()) for part in parts])
         return Candidates(self.attributes, parts, (weights // np.gcd.reduce(weights)).tolist())
 
+    def _hides_pairs(self, total: float, purse: Purse) -> bool:
+        """Whether noise blurs single attributes even if they are given all of a purse; public."""
+        noise = spread_of(survey_noise(purse, self.attributes)) * sum(self.attributes.sizes) / 2
+        return noise > _LITTLE * len(self.attributes.sizes) * max(total, 0.0)
+
     def plan(self) -> Plan:
         """Any choices and measurements, within the budget."""
         return Within(self.budget, (Exponential, DiscreteGaussian, Geometric))
@@ -192,10 +212,20 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
     def release(self, data: Any, run: Runner) -> GraphicalModel:
         """Return the model of all measurements."""
         purse, inner, seen = Purse.of(self.budget), run.within(), Seen(records_of(self.attributes, data))
-        survey = Survey(self.attributes, survey_noise(purse.share(self.survey), self.attributes))
-        noisy = merged_survey(seen, survey.draw(seen, inner))
+        left, is_alone = purse.amount, False
+        if self.look is not None:
+            node = purse.share(self.look).noise()
+            left -= purse.cost(node)
+            is_alone = self._hides_pairs(seen.total(inner, node), purse.taking(left))
+        spent = purse.taking(left) if is_alone else purse.share(self.survey)
+        survey = Survey(self.attributes, survey_noise(spent, self.attributes))
+        singles = survey.draw(seen, inner)
+        if is_alone:
+            # Values are not merged: there are no pairs that would gain by it.
+            return GraphicalModel.fitted(self.attributes, list(singles.values()))
+        left -= purse.cost(survey.part, survey.stability)
+        noisy = merged_survey(seen, singles)
         model = GraphicalModel.fitted(self.attributes, noisy, seen.merging)
-        left = purse.amount - purse.cost(survey.part, survey.stability)
         each = left / self.rounds
         struck = np.zeros(len(self.candidates.sets), dtype=bool)
         is_last = False
@@ -237,6 +267,6 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
         if self.stop is None or left < _WORTH_IT * purse.amount:
             return model
         again = Survey(self.attributes, survey_noise(purse.taking(left), self.attributes))
-        singles = again.draw(Seen(records_of(self.attributes, data)), inner).values()
-        noisy += [seen.merging.merged_noisy(one) for one in singles]
+        further = again.draw(Seen(records_of(self.attributes, data)), inner).values()
+        noisy += [seen.merging.merged_noisy(one) for one in further]
         return GraphicalModel.fitted(self.attributes, noisy, seen.merging, start=model, steps=FULL_STEPS)

@@ -40,7 +40,7 @@ from dither.publish.synthetic.models import Model
 
 VERSION: Final = 1
 #: Of the loss, what finds the bins of all columns together.
-USUAL_SHARE: Final = Fraction(1, 10)
+USUAL_SHARE: Final = Fraction(1, 20)
 #: The factor of counts of single values; that of counts of blocks is 1.
 _FINE: Final = 4
 #: One in this number of bins may be a value that only noise made stand out, which does no harm.
@@ -134,7 +134,7 @@ class FoundBins(Composed[Any, FoundModel]):
     >>> build = lambda loss: IndependentMarginals.calibrated(loss, attributes=binned)
     >>> made = FoundBins.calibrated(PureDP(1), attributes=fine, build=build)
     >>> made.found, made.loss(1).epsilon, made.method.loss(1).epsilon
-    (('gain',), Fraction(1, 1), Fraction(9, 10))
+    (('gain',), Fraction(1, 1), Fraction(19, 20))
 
     """
 

@@ -7,7 +7,7 @@ and then, once bins are known, by bins: it is never asked for pairs of columns o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,7 +18,7 @@ from dither.data.engines.protocol import Engine
 from dither.data.wire import register_records
 from dither.errors import InvalidParameter
 from dither.exact import typed
-from dither.lift.attributes import Attributes, Axes
+from dither.lift.attributes import MOST_CELLS, Attributes, Axes
 from dither.lift.axes import ENDS, Axis, axis_of, even_runs
 from dither.lift.cells import Cells, source_of
 from dither.lift.margins import Codes, Margins
@@ -32,13 +32,37 @@ from dither.publish.synthetic.columns import FINE_BINS, Coding, number_of_value,
 Starts = Mapping[str, tuple[int, ...]]
 #: What ``bins`` says of a column whose bins are to be found.
 FOUND: Final = "found"
-#: How many bins are found; NULL has one more.
-FOUND_BINS: Final = FINE_BINS
+#: How many bins are found; NULL has one more. More of them take longer and leave each too few rows for pairs.
+FOUND_BINS: Final = 128
+#: Columns of integers or dates with more values have their bins found unless told otherwise.
+_WIDE: Final = 4 * FINE_BINS
 #: Up to this many values have a cell each, and in wider ranges there are this many cells.
 _MOST_VALUES: Final = 2**20
 _WIDE_GRID: Final = 2**16
+#: Values of all columns whose bins are found without being asked for.
+_MOST_TOGETHER: Final = MOST_CELLS // 4
 #: In wider ranges the numbers of cells could overflow in an engine.
 _WIDEST: Final = 2**46
+
+
+def wide_columns(columns: Iterable[Column]) -> tuple[str, ...]:
+    """Return the columns whose bins are found unless told otherwise, as many as can be counted together.
+
+    >>> wide_columns(Column(name, Kind.INTEGER, lower=0, upper=most) for name, most in (("age", 99), ("gain", 9999)))
+    ('gain',)
+
+    """
+    found, cells = [], 0
+    for column in columns:
+        low, high = column.lower, column.upper
+        if column.kind not in (Kind.INTEGER, Kind.DATE) or low is None or high is None or column.categories:
+            continue
+        if not _WIDE < number_of_value(high) - number_of_value(low) + 1 <= _WIDEST:
+            continue
+        cells += found_grid(column).size
+        if cells <= _MOST_TOGETHER:
+            found.append(column.name)
+    return tuple(found)
 
 
 def found_grid(column: Column) -> Axis:
@@ -55,7 +79,7 @@ def found_grid(column: Column) -> Axis:
     if column.kind is Kind.REAL:
         return axis_of(column, _WIDE_GRID, ENDS)
     span = number_of_value(high) - number_of_value(low) + 1
-    if span <= FOUND_BINS + 1:
+    if span <= FINE_BINS + 1:
         raise InvalidParameter(name, f"{FOUND} among {span} values", "left out: so few values have a cell each")
     if span > _WIDEST:
         raise InvalidParameter(name, f"{FOUND} among {span} values", f"for at most {_WIDEST} values; give edges")

@@ -91,6 +91,11 @@ class Seen:
         noisy = run(replace(node, shape=(counts.size,)), counts.ravel())
         return NoisyMarginal(axes, np.asarray(noisy, dtype=np.float64).reshape(counts.shape), variance_of(node))
 
+    def total(self, run: Runner, node: CountNoise) -> float:
+        """Return the noisy number of records; a record moves it by 1."""
+        counts = self.count((0,))
+        return float(np.asarray(run(replace(node, shape=(1,)), counts.sum(keepdims=True)))[0])
+
     def distance(self, axes: Axes, expected: Floats, weight: int = 1) -> int:
         """Return the L1 distance between a marginal and a public table, in steps, times an integer weight.
 

@@ -31,7 +31,14 @@ from dither.publish.synthetic.constraints import Constraint, Determined, check_c
 from dither.publish.synthetic.copula import GaussianCopula
 from dither.publish.synthetic.dual_query import DualQuery
 from dither.publish.synthetic.found_bins import FoundBins, FoundModel
-from dither.publish.synthetic.found_columns import FOUND, FOUND_BINS, FoundMargins, found_grid, with_edges
+from dither.publish.synthetic.found_columns import (
+    FOUND,
+    FOUND_BINS,
+    FoundMargins,
+    found_grid,
+    wide_columns,
+    with_edges,
+)
 from dither.publish.synthetic.independent import IndependentMarginals
 from dither.publish.synthetic.jtree import JunctionTreeSynthesis
 from dither.publish.synthetic.models import Model
@@ -139,8 +146,8 @@ def plan_synthesis(
         loss: what one unit of the data set may lose.
         columns: which columns; None for all except the privacy id.
         method: one of ``METHODS``, or "auto".
-        bins: for numeric columns a number of cells, their edges, or "found": a tenth of the loss then finds bins that
-            follow the rows.
+        bins: for numeric columns a number of cells, their edges, or "found": a twentieth of the loss then finds bins
+            that follow the rows, as for integers and dates of more than 1,024 values about which nothing is said.
         other: for columns with categories, the label of rows whose value is not a category.
         constraints: public facts that every row keeps.
         name: of the table, where its rows are given.
@@ -151,6 +158,8 @@ def plan_synthesis(
     found, bins = _found(dataset, table, bins or {})
     _, everything = codings_of(dataset, table, columns, bins=bins, other=other, is_merged=is_merged)
     check_constraints(constraints, {coding.column: coding for coding in everything})
+    if is_merged:
+        found, bins = _wide(dataset, table, everything, found, bins, constraints)
     follows = {constraint.column for constraint in constraints if isinstance(constraint, Determined)}
     if unknown := follows - {coding.column for coding in everything}:
         raise InvalidParameter("constraints", sorted(unknown)[0], "on columns of the synthetic table")
@@ -191,6 +200,23 @@ def _found(
     return found, {column: FOUND_BINS if column in found else wanted for column, wanted in bins.items()}
 
 
+def _wide(
+    dataset: DataSet,
+    table: str | Relation,
+    codings: Sequence[Coding],
+    found: frozenset[str],
+    bins: Mapping[str, Any],
+    constraints: Sequence[Constraint],
+) -> tuple[frozenset[str], Mapping[str, Any]]:
+    """Return with them the wide columns that nobody said anything about."""
+    said = {*bins}
+    for constraint in constraints:
+        said |= {constraint.column, constraint.by} if isinstance(constraint, Determined) else {*constraint.columns}
+    declared = source_of(dataset, table)[1]
+    wide = wide_columns(declared(coding.column) for coding in codings if coding.column not in said)
+    return found | set(wide), {**bins, **dict.fromkeys(wide, FOUND_BINS)}
+
+
 class Synthesizer:
     """Learns a model of a data frame under differential privacy, and draws similar rows.
 
@@ -203,8 +229,8 @@ class Synthesizer:
         delta: the probability that the epsilon bound may be exceeded; with one, Gaussian noise makes errors smaller.
         rho: a loss in zero-concentrated differential privacy.
         loss: what the model may lose as a record, in place of these three.
-        bins: for numeric columns a number of cells, their edges, or "found": a tenth of the loss then finds bins that
-            follow the rows.
+        bins: for numeric columns a number of cells, their edges, or "found": a twentieth of the loss then finds bins
+            that follow the rows, as for integers and dates of more than 1,024 values about which nothing is said.
         other: for columns with categories, the label of rows whose value is not a category.
         constraints: public facts that every row keeps: ``Impossible``, ``Determined``.
         unit: ROW or ROW_REPLACED, or "row", "row_replaced".

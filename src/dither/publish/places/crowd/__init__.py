@@ -6,7 +6,7 @@ is that of the counts (``publish.histograms``). Does not belong here: noise.
 """
 
 from dither.publish.places.crowd.day import Day, simulate_day
-from dither.publish.places.crowd.geocast import Geocast, Notified, geocast, notify
+from dither.publish.places.crowd.geocast import Geocast, Notified, geocast, notify, notify_nearest
 from dither.publish.places.crowd.rewards import Measures, acceptance, allocate, measure, radius
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "geocast",
     "measure",
     "notify",
+    "notify_nearest",
     "radius",
     "simulate_day",
 ]

@@ -119,17 +119,50 @@ def notify(grid: CellGrid, counts: Any, tasks: Any, workers: Any, rule: Geocast)
     """
     places = np.asarray(workers, dtype=np.float64).reshape(-1, 2)
     cells = grid.cell_of_metres(places)
-    success, travel, many = [], [], []
+    spots = np.asarray(tasks, dtype=np.float64).reshape(-1, 2)
+    return _became([_away(places[np.isin(cells, geocast(grid, counts, task, rule))], task) for task in spots], rule)
+
+
+def notify_nearest(tasks: Any, workers: Any, rule: Geocast) -> Notified:
+    """Return what becomes of tasks for which the fewest workers are notified: by a choice that knows every position.
+
+    The nearest are the most likely to accept, so they are notified one after the other until somebody is likely enough
+    to. There is no privacy in that: it is what others are compared with.
+
+    Args:
+        tasks: rows of metres east and north.
+        workers: true rows of metres east and north.
+        rule: how tasks are offered.
+
+    """
+    places = np.asarray(workers, dtype=np.float64).reshape(-1, 2)
+    told = []
     for task in np.asarray(tasks, dtype=np.float64).reshape(-1, 2):
-        told = places[np.isin(cells, geocast(grid, counts, task, rule))]
-        away = np.sort(np.hypot(*(told - task).T))
+        away = _away(places, task)
+        declined = np.cumprod(1 - rule.accepts(away))
+        needed = int(np.searchsorted(-declined, rule.wanted - 1)) + 1
+        within = int(np.searchsorted(away, rule.farthest))
+        told.append(away[: min(needed, within)])
+    return _became(told, rule)
+
+
+def _away(places: NDArray[np.float64], task: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the distances of workers from a task, the nearest first."""
+    return np.sort(np.hypot(*(places - task).T))
+
+
+def _became(told: list[NDArray[np.float64]], rule: Geocast) -> Notified:
+    """Return the measures of tasks, for each of which the distances of the notified are given, the nearest first."""
+    success, travel = [], []
+    for away in told:
         chances = rule.accepts(away)
         # The nearest who accepts does it: his predecessors all declined.
         first = chances * np.concatenate([[1.0], np.cumprod(1 - chances)[:-1]]) if len(away) else np.zeros(0)
         success.append(float(first.sum()))
         travel.append(float(first @ away))
-        many.append(len(told))
     total = float(np.sum(success))
     return Notified(
-        total / max(len(success), 1), float(np.sum(travel)) / max(total, 1e-12), float(np.mean(many or [0]))
+        total / max(len(success), 1),
+        float(np.sum(travel)) / max(total, 1e-12),
+        float(np.mean([len(away) for away in told] or [0])),
     )

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dither.errors import InvalidParameter
+from dither.lift.stored import LARGEST_ANSWER
 
 
 class _Here(threading.local):
@@ -44,14 +45,23 @@ def check_cells(cells: int) -> None:
         raise InvalidParameter("bins", f"{cells} cells", rule)
 
 
-def check_bins(bins: Any) -> None:
+def check_bins(bins: Any, row: int = 0) -> None:
     """Refuse numbers of bins that make too large a table, before the bins themselves are made.
 
     Args:
         bins: a number, a list of edges, or either for each column; as a table of counts takes them.
+        row: how many bytes a cell has at least in the answer; 0 where the answer is not the table.
 
     """
-    check_cells(_stated(bins))
+    cells = _stated(bins)
+    check_cells(cells)
+    most = LARGEST_ANSWER // row if row else cells
+    if cells > most:
+        rule = (
+            f"such that there are at most {most:,} cells, as many as one answer may hold; a histogram by the method "
+            "'sparse-histogram' shows those alone that seem not to be empty"
+        )
+        raise InvalidParameter("bins", f"{cells:,} cells", rule)
 
 
 def _stated(bins: Any) -> int:

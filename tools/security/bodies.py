@@ -1,0 +1,135 @@
+"""Bodies for every route that takes one: good ones, and what is made of them at random and with every known payload."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Iterator
+from typing import Any, Final
+
+from tools.security.payloads import injections, paths
+
+_ONE: Final[dict[str, Any]] = {"number": "1/10"}
+_LOSS: Final[dict[str, Any]] = {"kind": "pure", "epsilon": "1/10"}
+_TABLE: Final[dict[str, Any]] = {"table": "visits", "epsilon": _ONE}
+_FIT: Final[dict[str, Any]] = {
+    "estimator": {"estimator": "LogisticRegression", "parameters": {"epsilon": {"number": "1/10"}}}
+}
+_COUNT: Final = "SELECT ward, COUNT(*) AS n, AVG(waited) AS m FROM visits WHERE waited > 3 GROUP BY ward"
+GOOD: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
+    ("release", {"verb": "sql", "words": {"text": _COUNT, "epsilon": _ONE}}),
+    ("release", {"verb": "sql", "words": {"text": _COUNT, "loss": {"loss": {"kind": "zcdp", "rho": "1/10"}}}}),
+    ("release", {"verb": "bounds", "words": {**_TABLE, "column": "waited"}}),
+    ("release", {"verb": "limits", "words": _TABLE}),
+    ("release", {"verb": "count", "words": _TABLE}),
+    ("release", {"verb": "histogram", "words": {**_TABLE, "columns": "waited", "bins": 4}}),
+    (
+        "release",
+        {"verb": "histogram", "words": {**_TABLE, "columns": ["ward", "waited"], "bins": {"map": [["waited", 4]]}}},
+    ),
+    (
+        "release",
+        {
+            "verb": "marginals",
+            "words": {**_TABLE, "sets": [["ward"], ["ward", "waited"]], "bins": {"map": [["waited", 2]]}},
+        },
+    ),
+    ("release", {"verb": "anonymize", "words": {**_TABLE, "columns": ["ward"]}}),
+    ("release", {"verb": "fit", "words": {**_FIT, "table": "visits", "target": "ward", "features": ["waited"]}}),
+    ("quote", {"verb": "sql", "words": {"text": _COUNT}, "losses": [{"kind": "pure", "epsilon": "1/10"}]}),
+    ("quote", {"verb": "histogram", "words": {**_TABLE, "columns": "ward"}}),
+    ("room", {"loss": {"kind": "approx", "epsilon": "1", "delta": "1/1000000"}, "counted": True}),
+    ("open_conversation", {"name": "more", "words": {**_TABLE, "columns": ["ward"]}}),
+    (
+        "converse",
+        {"questions": ["ward = 'heart'", "SELECT COUNT(*) FROM visits WHERE ward = 'skin'"], "confidence": "0.9"},
+    ),
+    (
+        "grant",
+        {
+            "person": "ben",
+            "quota": _LOSS,
+            "most": _LOSS,
+            "usual": None,
+            "allowance": {"each": "1/10", "days": 7},
+            "approval": {"above": _LOSS, "approvers": 1},
+        },
+    ),
+    ("stage", {"stage": "paused", "reason": "a reason"}),
+    ("budget", {"budget": _LOSS, "reason": "a reason"}),
+    ("answer_question", {"decision": "decline", "because": "a reason"}),
+    ("publish", {"release": "17", "title": "a title"}),
+)
+LOADING: Final = (("release", {"verb": "fit", "words": {"estimator": {"estimator": "x", "parameters": {}}}}),)
+_ODD: Final[tuple[Any, ...]] = (
+    *(None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63), 2**64, 10**400, "", "\x00", [], {}, [[]], {"": 0}),
+    *({"number": "1e999"}, {"number": "1/0"}, {"real": "nan"}, {"date": "0000-00-00"}, {"map": [[1, 2], [1, 2]]}),
+    *({"spec": {"mechanism": "laplace"}}, {"estimator": "os.system", "parameters": {}}, {"loss": {"kind": "pure"}}),
+    *([0] * 1000, {str(number): number for number in range(300)}, {"code": "1"}, {"path": "/etc/passwd"}),
+)
+_BYTES: Final = (
+    b"\x00",
+    b"\xff",
+    b"\xed\xa0\x80",
+    b'"',
+    b"{",
+    b"[" * 150,
+    b"}",
+    b",",
+    b":",
+    b"NaN",
+    b"1e9",
+    b"\\u0000",
+    b"9" * 500,
+)
+
+
+def texts() -> Iterator[tuple[str, bytes]]:
+    """Yield each good body with each of its texts replaced by each injection and each path."""
+    payloads = (*injections(), *paths())
+    for route, body in GOOD:
+        for place in _places(body):
+            if isinstance(_at(body, place), str):
+                for payload in payloads:
+                    yield route, json.dumps(_with(body, place, payload)).encode()
+
+
+def changed(seed: int) -> Iterator[tuple[str, bytes]]:
+    """Yield good bodies with bytes or parts changed at random, for ever."""
+    dice = random.Random(seed)  # noqa: S311 - nothing here is secret
+    while True:
+        route, body = dice.choice(GOOD)
+        if dice.random() < 0.5:
+            for _ in range(dice.randint(1, 3)):
+                body = _with(body, dice.choice(list(_places(body))), dice.choice(_ODD))
+            yield route, json.dumps(body).encode()
+        else:
+            content = bytearray(json.dumps(body).encode())
+            for _ in range(dice.randint(1, 4)):
+                start = dice.randrange(len(content))
+                end = start + dice.choice((0, 1, 1, 4, 40))
+                content[start:end] = dice.choice(
+                    (dice.choice(_BYTES), bytes([dice.randrange(256)]), content[start:end] * 2)
+                )
+            yield route, bytes(content)
+
+
+def _places(tree: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if before:
+        yield before
+    if isinstance(tree, dict | list):
+        for key in tree if isinstance(tree, dict) else range(len(tree)):
+            yield from _places(tree[key], (*before, key))
+
+
+def _at(tree: Any, place: tuple[Any, ...]) -> Any:
+    for key in place:
+        tree = tree[key]
+    return tree
+
+
+def _with(tree: Any, place: tuple[Any, ...], value: Any) -> Any:
+    made = copy.deepcopy(tree)
+    _at(made, place[:-1])[place[-1]] = value
+    return made
