@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dither.cli.app import app
+from dither.cli.serve import _tell
 from dither.curator.folder import Curator
 from dither.curator.people import People
 from dither.errors import NotFound
@@ -116,6 +117,15 @@ def test_a_demonstration_whose_folder_was_deleted_says_what_to_do(home: Path, mo
     found = CliRunner().invoke(app, ["serve", "--demo", "--check"])
     assert isinstance(found.exception, NotFound)
     assert str(found.exception) == "dither-demo-service could not be made: remove x.anchor to begin anew"
+
+
+def test_what_is_typed_next_names_a_data_set_of_the_folder(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is printed when a service starts can be typed as it is."""
+    with Curator.open(home / "home") as curator:
+        _tell("http://127.0.0.1:1", "link", curator)
+    told = capsys.readouterr().out
+    assert "dither people grant ana clinic --quota 0.5" in told
+    assert "dither card clinic --server http://127.0.0.1:1" in told
 
 
 def test_a_served_folder_is_asked_from_elsewhere_and_stops_when_told(

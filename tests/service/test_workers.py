@@ -24,6 +24,7 @@ from dither.service import starting
 from dither.service.client import connect
 from dither.service.settings import Settings
 from dither.service.starting import check_start, in_use
+from dither.service.workers import _Member
 from tests.service.conftest import Running
 from tools.faults.served import COUNT, EACH, Served, made
 
@@ -83,6 +84,37 @@ def test_a_worker_that_is_killed_is_replaced_and_the_link_works_once(served: tup
         assert running.seconds_to_answer() < 60
     assert sorted(fetched(running.link) for _ in range(4)) == [200, 410, 410, 410]
     assert not (folder / "home" / "link").exists()
+
+
+@pytest.mark.parametrize("takes_requests", [True, False])
+def test_only_workers_that_never_took_requests_are_started_later_and_later(
+    takes_requests: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Dead:
+        """A process that may say that it takes requests, and is killed."""
+
+        stdin = None
+
+        def __init__(self, _words: list[str], *, stdin: int, pass_fds: tuple[int, ...]) -> None:
+            begun.append(stdin)
+            if takes_requests:
+                os.write(pass_fds[-1], b".")
+
+        def poll(self) -> int:
+            return -9
+
+    begun: list[int] = []
+    now = [0.0]
+    monkeypatch.setattr("dither.service.workers.subprocess.Popen", Dead)
+    monkeypatch.setattr("dither.service.workers.time.monotonic", lambda: now[0])
+    member = _Member(0, lambda number: ({"number": number}, ()))
+    member.start()
+    for _ in range(40):
+        now[0] += 0.1
+        member.look_after()
+    member._let_go()
+    # Every second look, against waits of 0.2, 0.4, 0.8, 1.6 and more seconds.
+    assert len(begun) > 15 if takes_requests else 3 <= len(begun) <= 6
 
 
 def test_settings_are_printed_or_refused_by_check(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from dither.cli.console import console, is_screen, print_json, say, tell_owner
 from dither.cli.elsewhere import connection
 from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, Rho, Server
 from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, keep_sources, write_whole
-from dither.cli.progress import reading
+from dither.cli.progress import progress, reading
 from dither.cli.questions import questions_of
 from dither.cli.tables import new_table, print_table
 from dither.cli.wizard import (
@@ -74,9 +74,15 @@ def _draft(source: Path, out: Path | None, name: str | None = None, *, as_json: 
     if out is not None:
         say(f"wrote {out}: replace every ??? and read the comments")
     if is_screen() and (is_csv(source) or is_parquet(source)):
-        with Facts(source) as facts:
+        with _looked_at(source) as facts:
             show_facts(facts)
             show_questions(questions_of(facts, named(source, name)))
+
+
+def _looked_at(path: Path) -> Facts:
+    """Return what the rows of a file show; a large one takes a while."""
+    with progress("looking at the rows"):
+        return Facts(path)
 
 
 def _write_draft(text: str, out: Path | None) -> None:
@@ -176,7 +182,7 @@ def _add_asking(
         outputs = [Output("out", goal)]
         check_outputs(outputs)
         keep_sources(outputs, curator)
-        with Facts(path) as facts:
+        with _looked_at(path) as facts:
             dataset = ask_all(facts, called)
         if dataset is None:
             tell_owner("nothing was registered, and nothing was written")

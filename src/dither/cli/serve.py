@@ -54,7 +54,7 @@ def serve(
             if as_json:
                 print_json({"address": address, "sign_in": where, "folder": str(curator.folder)})
             else:
-                _tell(address, where, curator.folder)
+                _tell(address, where, curator)
 
         run(curator, settings, ready=ready)
 
@@ -105,14 +105,18 @@ def _show(settings: dict[str, Any], *, as_json: bool) -> None:
         say(f"{name.replace('_', ' ')}: {value}".rstrip())
 
 
-def _tell(address: str, link: str, folder: Path) -> None:
-    home = shlex.quote(str(folder))
-    say(f"serving {folder} at {address}")
+def _tell(address: str, link: str, curator: Curator) -> None:
+    """Say where the service is, and how somebody asks the first data set of the folder."""
+    home = shlex.quote(str(curator.folder))
+    names = [curator.called(one.name) for one in curator.datasets()]
+    name = "visits" if "visits" in names or not names else names[0]
+    say(f"serving {curator.folder} at {address}")
     say(f"sign in once, within ten minutes: {link}")
     say("let somebody ask, in another terminal:")
     say(f"  export DITHER_HOME={home}")
-    say("  dither people add ana --role analyst && dither people grant ana visits --quota 0.5")
+    say(f"  dither people add ana --role analyst && dither people grant ana {name} --quota 0.5")
     say("  export DITHER_TOKEN=$(dither token new ana)")
-    say(f"  {_ASKING} --server {address}")
+    asking = _ASKING if name == "visits" else f"dither card {name}"
+    say(f"  {asking} --server {address}")
     # Whoever reads this through a pipe waits for it.
     sys.stdout.flush()

@@ -279,16 +279,16 @@ class Facts(Closing):
             return f"its name looks like that of {_a(expected)}, but every cell is {_a(one.kind)}: the data counts"
         if not one.filled or one.origin == FROM_TYPE:
             return ""
-        least = f"min({self._cell(one.name, Kind.TEXT)})"
-        statement = f"SELECT {least} FILTER ({self._is_code(one.name)}), {least} FROM {self._source[0]} AS s"
-        code, first = asked(self._connection, statement, self._table)[0]
         if expected not in (None, Kind.TEXT):
             return self._mostly(one, expected)
         kinds = (Kind.INTEGER, Kind.REAL, Kind.DATE, Kind.TIMESTAMP)
-        told = [f"count({self._raw(one.name)})", *(self._count(one.name, kind) for kind in kinds)]
-        filled, *kept = self._counted(told, self._first_rows)[1:]
+        least = f"min({self._cell(one.name, Kind.TEXT)})"
+        told = ", ".join([least, f"count({self._raw(one.name)})", *(self._count(one.name, kind) for kind in kinds)])
+        (first, filled, *kept), *_ = asked(self._connection, f"SELECT {told} FROM {self._first_rows} AS s", self._table)
         likely = next((kind for kind, many in zip(kinds, kept, strict=True) if many > _MOST_OF * filled), None)
-        if code is not None and likely in (Kind.INTEGER, Kind.REAL):
+        if likely in (Kind.INTEGER, Kind.REAL) and self._coded([one.name]):
+            statement = f"SELECT {least} FROM {self._source[0]} AS s WHERE {self._is_code(one.name)}"
+            code = asked(self._connection, statement, self._table)[0][0]
             return f"cells such as {code!r} begin with a 0 that numbers lose: type 'integer' if they are numbers"
         if likely is not None:
             return self._mostly(one, likely)

@@ -123,9 +123,11 @@ class _Member:
         self._told = -1
         self._since = self._again = 0.0
         self._wait = _FIRST_WAIT
+        self._took_requests = False
 
     def start(self) -> None:
         said, inherited = self._setup(self._number)
+        self._took_requests = False
         self._told, tells = os.pipe()
         os.set_blocking(self._told, False)
         self._process = subprocess.Popen(
@@ -145,18 +147,26 @@ class _Member:
     def is_ready(self, deadline: float) -> bool:
         """Wait until the worker takes requests; return whether it does."""
         while time.monotonic() < deadline:
-            try:
-                return os.read(self._told, 1) == b"."
-            except BlockingIOError:
-                time.sleep(0.01)
+            if self._has_told():
+                return self._took_requests
+            time.sleep(0.01)
+        return False
+
+    def _has_told(self) -> bool:
+        """Return whether the worker has said that it takes requests, or can say nothing more."""
+        with contextlib.suppress(BlockingIOError):
+            self._took_requests = self._took_requests or os.read(self._told, 1) == b"."
+            return True
         return False
 
     def look_after(self) -> None:
-        """Start the worker again where it has died."""
+        """Start the worker again where it has died: later and later where it never took requests."""
         if self._process is not None and self._process.poll() is not None:
-            self._let_go()
             now = time.monotonic()
-            self._wait = _FIRST_WAIT if now - self._since > _LIVED else min(_LONGEST_WAIT, 2 * self._wait)
+            self._has_told()
+            has_worked = self._took_requests or now - self._since > _LIVED
+            self._let_go()
+            self._wait = _FIRST_WAIT if has_worked else min(_LONGEST_WAIT, 2 * self._wait)
             self._again = now + self._wait
         if self._process is None and time.monotonic() >= self._again:
             self.start()

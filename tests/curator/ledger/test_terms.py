@@ -346,6 +346,8 @@ def test_only_an_open_data_set_is_debited(home) -> None:
     ledger.set_stage("visits", "open")
     spend(ledger, "k", account=owner)
     ledger.set_stage("visits", "paused", reason="a complaint")
+    with pytest.raises(InvalidParameter, match="it is paused already"):
+        ledger.set_stage("visits", "paused")
     with pytest.raises(DataSetNotOpen, match="is paused"):
         spend(ledger, "l", account=owner)
     ledger.set_stage("visits", "open")

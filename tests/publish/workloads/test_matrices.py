@@ -87,6 +87,27 @@ def test_products_are_those_of_the_written_form(matrix: Matrix) -> None:
     assert np.allclose(matrix.dense(), dense)
 
 
+@pytest.mark.parametrize("entries", [[[-(2**63), 1]], [[-(2**63)], [5]], [[2**62, 1], [2**62, 1], [-(2**62), 3]]])
+def test_norms_of_the_largest_integers_do_not_wrap_around(entries: list[list[int]]) -> None:
+    """A sum of 64 bits would be negative, and so the noise too small."""
+    matrix = Dense(PublicArray(np.array(entries, dtype=np.int64)))
+    for power in (1, 2):
+        assert matrix.norm(power) == max(
+            sum(abs(row[cell]) ** power for row in entries) for cell in range(matrix.cells)
+        )
+
+
+def test_norms_of_products_too_large_to_list_are_bounded_by_their_parts() -> None:
+    """The first cell is in all prefixes: there the bound is reached, in sums and multiples of such products, too."""
+    product = Kron((Prefixes(2**14), Prefixes(2**13)))
+    both = Union((product, Weighted(product, Fraction(-3))))
+    assert product.column_norms(1) is None
+    assert both.column_norms(1) is None
+    assert Kron((both, Identity(2))).column_norms(2) is None
+    assert [matrix.norm(1) for matrix in (product, both, Kron((both, Identity(2))))] == [2**27, 2**29, 2**29]
+    assert [both.norm(2), Kron((both, Identity(2))).norm(2)] == [10 * 2**27] * 2
+
+
 @NAMED
 def test_norms_are_exact_by_brute_force(matrix: Matrix) -> None:
     dense = written_out(matrix)

@@ -123,7 +123,8 @@ class OwnersBooks(TransactedLedger):
             before = standing_of(purse.limit).stage
             if stage not in STAGES[before]:
                 others = ", ".join(STAGES[before]) or "nothing: it was closed for ever"
-                raise InvalidParameter("stage", stage, f"what may follow {before}: {others}")
+                already = f"; it is {before} already" if stage == before else ""
+                raise InvalidParameter("stage", stage, f"what may follow {before}: {others}{already}")
             return staged(purse.terms, stage)
 
         self._decide("stage", dataset, change, stage=stage, reason=reason)

@@ -78,10 +78,6 @@ class Scaled:
         """Whether every value in the range lies on the grid."""
         return self.is_whole and self.grid.exponent >= 0 and float(self.grid.origin).is_integer()
 
-    def value(self, steps: int | Fraction) -> Fraction:
-        """Return the number that lies that many steps from the origin."""
-        return Fraction(self.grid.origin) + steps * self.step
-
     @property
     def rounding(self) -> str:
         """How values are rounded, for people; empty if they are not."""

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dither.data import Call, DataSet, Expression, Name, PerPerson, Relation
-from dither.data.joins import joined
-from dither.data.owners import identifiers, matched
+from dither.data import DataSet, Name, Relation
+from dither.data.owners import identifiers
 from dither.errors import Unanswerable
 from dither.publish.queries.query import Key
 
@@ -31,22 +30,3 @@ def references(dataset: DataSet) -> str:
     """Return the declared references as an example of what private tables may be joined on; empty without any."""
     found = [f"{table.name}.{table.owner}" for table in dataset.tables if table.owner is not None]
     return f", or on a whole declared reference ({', '.join(found[:3])})" if found else ""
-
-
-def among(
-    dataset: DataSet, relation: Relation, value: Expression, found: Relation, negated: bool, prefix: str
-) -> Relation | None:
-    """Return the join that keeps rows whose key is among a subquery's; None where these are not keys of one table.
-
-    With ``negated`` rows without a match stay, the column NULL, and those with one are still to be dropped. Each
-    person's own rows decide: a key that another person has is another one.
-    """
-    if len(found.columns) != 1:
-        return None
-    (name,) = found.columns
-    is_equal = Call("equal", (value, Name(prefix + name)))
-    if not isinstance(value, Name) or matched(dataset, relation, found, is_equal, prefix) is None:
-        return None
-    if not (isinstance(found, PerPerson) and not found.measures):
-        found = PerPerson(found, ((name, Name(name)),), ())
-    return joined(dataset, relation, found, is_equal, negated, prefix)

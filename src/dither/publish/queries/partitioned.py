@@ -65,12 +65,6 @@ class Partitioned:
             check_part(self.dataset, self.relation, self.by, part)
 
     @property
-    def part_of_row(self) -> Expression:
-        """A row's part number: bounding its distinct values bounds how many parts a person touches."""
-        values = [part.values for part in self.parts]
-        return number_of_part(self.by, values, kind_of(self.by, self.relation.columns))
-
-    @property
     def touched(self) -> int:
         """In how many parts one unit of data can change anything."""
         return touched_parts(self.dataset, self.relation, self.by, [part.values for part in self.parts])

@@ -263,7 +263,7 @@ def _longest_anew(name: str, relation: Relation) -> int:
     if isinstance(relation, PerPerson):
         made = dict(relation.keys).get(name)
         # Of measures only the smallest and the largest are texts.
-        return _longest_made(dict(relation.measures)[name].value if made is None else made, below)  # type: ignore[union-attr]
+        return _longest_made(dict(relation.measures)[name].value if made is None else made, below)  # type: ignore[attr-defined]
     if isinstance(relation, Window) and name == relation.name and relation.value is not None:
         return _longest_made(relation.value, below)
     return _longest(name, below)
