@@ -239,7 +239,7 @@ def test_a_table_is_read_tick_by_tick_and_never_behind(curator: Curator, tmp_pat
     session = session_on(curator, named)
     with opened(session, "hourly") as stream:
         assert numbers(stream.release(2)) == [1, 2]
-        with pytest.raises(InvalidParameter, match="read there"):
+        with pytest.raises(InvalidParameter, match="is read when ticks are released"):
             stream.feed([row(0)])
     file.write_text(header + early + "c,2025-01-01 00:20:00,east,1\nd,2025-01-01 02:20:00,east,1\n")
     curator.add(named, epsilon=9 * HUGE)

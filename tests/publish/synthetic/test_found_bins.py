@@ -27,7 +27,7 @@ from dither.privacy import ROW, ZCDP, ApproxDP, Loss, PureDP
 from dither.publish.synthetic import Determined, FoundBins, FoundModel, Impossible, Synthesizer, SyntheticTable
 from dither.publish.synthetic.columns import codings_of
 from dither.publish.synthetic.found_bins import level_sums
-from dither.publish.synthetic.found_columns import FOUND_BINS, FoundMargins, found_grid, wide_columns
+from dither.publish.synthetic.found_columns import FOUND_BINS, FoundMargins, _runs, found_grid, wide_columns
 from dither.publish.synthetic.independent import IndependentMarginals
 from dither.publish.synthetic.synthesizer import plan_synthesis
 
@@ -254,6 +254,8 @@ def test_wide_columns_have_their_bins_found_unless_something_is_said(loss: Any) 
     # As many as can be counted together.
     huge = [Column(f"x{number}", Kind.INTEGER, 0, 2**20 - 1) for number in range(20)]
     assert wide_columns(huge) == tuple(column.name for column in huge[:4])
+    for span in (2000, 2**20 + 1):
+        assert found_grid(Column("x", Kind.INTEGER, 1, span)).size == sum(bins for _, bins in _runs(span))
     assert plan_synthesis(dataset, "people", loss).mechanism.loss(1) <= loss
 
 

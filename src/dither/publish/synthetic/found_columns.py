@@ -57,9 +57,11 @@ def wide_columns(columns: Iterable[Column]) -> tuple[str, ...]:
         low, high = column.lower, column.upper
         if column.kind not in (Kind.INTEGER, Kind.DATE) or low is None or high is None or column.categories:
             continue
-        if not _WIDE < number_of_value(high) - number_of_value(low) + 1 <= _WIDEST:
+        span = number_of_value(high) - number_of_value(low) + 1
+        if not _WIDE < span <= _WIDEST:
             continue
-        cells += found_grid(column).size
+        # As many as ``found_grid`` has: they are not listed to be counted.
+        cells += sum(bins for _, bins in _runs(span))
         if cells <= _MOST_TOGETHER:
             found.append(column.name)
     return tuple(found)
@@ -83,7 +85,12 @@ def found_grid(column: Column) -> Axis:
         raise InvalidParameter(name, f"{FOUND} among {span} values", "left out: so few values have a cell each")
     if span > _WIDEST:
         raise InvalidParameter(name, f"{FOUND} among {span} values", f"for at most {_WIDEST} values; give edges")
-    return even_runs(column, [(0, span - 2 if span <= _MOST_VALUES else _WIDE_GRID), (span - 2, 1)], ENDS)
+    return even_runs(column, _runs(span), ENDS)
+
+
+def _runs(span: int) -> list[tuple[int, int]]:
+    """Return where runs of fine cells begin, and how many cells each has."""
+    return [(0, span - 2 if span <= _MOST_VALUES else _WIDE_GRID), (span - 2, 1)]
 
 
 @dataclass(frozen=True)
