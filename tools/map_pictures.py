@@ -17,11 +17,11 @@ from dither.mechanisms import Geometric, perform
 from dither.pages.charts import Line, line_chart
 from dither.pages.frame import Axis, Chart
 from dither.privacy import PureDP
-from dither.publish.places import FlowTable, RegionCentres
+from dither.publish.places import FlowTable, GridJourneys, JourneySynthesis, RegionCentres
 from dither.publish.places.by_region import RegionCounts, RegionFile
 from dither.publish.places.report import ChosenPlace, KLocations, LikelyPlaces
 from dither.publish.places.report.visits import ReplacedVisit, public_clusters
-from dither.publish.places.shown import FLOWS, PlaceMap
+from dither.publish.places.shown import FLOWS, JOURNEYS, PlaceMap
 from dither.publish.queries import QueryResult, ResultColumn
 
 TOWN = Box.of(0, 0, 10_000, 10_000, plane=True)
@@ -33,6 +33,8 @@ def pictures() -> Iterator[tuple[str, Chart]]:
     """Draw them."""
     yield "regions", regions()
     yield "flows", flows()
+    yield "journeys", journeys(JourneySynthesis, "by walks that are led to their destination")
+    yield "journeys-grids", journeys(GridJourneys, "step by step on several grids")
     yield "replaced-visits", visits()
     yield "chosen-place", chosen()
     yield "k-locations", k_locations()
@@ -102,6 +104,32 @@ def flows() -> Chart:
     )
     places = Places(("y", "x"), (0.0, 0.0, 10_000.0, 10_000.0), coordinates="metres", to=("to_y", "to_x"))
     return PlaceMap(result, FLOWS, places).chart(title="2,700 made-up trips between 64 cells")
+
+
+def journeys(kind: type[JourneySynthesis] | type[GridJourneys], how: str) -> Chart:
+    """Draw journeys of a made-up town as they are released, from the middle of one cell to that of the next."""
+    dice, side = np.random.default_rng(), 16
+    ends = np.clip(dice.normal(((3, 3), (12, 11)), 2, (4000, 2, 2)), 0, side - 1).astype(int)
+    walked = [_walk(tuple(start), tuple(end)) for start, end in ends.tolist()]
+    rows = np.full((len(walked), 2 * side), -1, dtype=np.int64)
+    for row, walk in zip(rows, walked, strict=True):
+        row[: len(walk)] = [up * side + along for up, along in walk]
+    method = kind.calibrated(PureDP(1), shape=(side, side), length=2 * side)
+    drawn = np.asarray(perform(method, rows, stability=1))[:300]
+    trips, points = np.nonzero(drawn >= 0)
+    up, along = ((cells + 0.5) * 10_000 / side for cells in np.divmod(drawn[trips, points], side))
+    told = [ResultColumn(name, "integer", is_key=True) for name in ("trip", "point")]
+    told += [ResultColumn(name, "real", is_key=False) for name in ("y", "x")]
+    result = _result(told, [trips, points, up, along], trips.size, "journeys added or removed")
+    places = Places(("y", "x"), (0.0, 0.0, 10_000.0, 10_000.0), coordinates="metres")
+    return PlaceMap(result, JOURNEYS, places).chart(title=f"300 journeys of a made-up town, drawn {how}")
+
+
+def _walk(start: tuple[int, ...], end: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Return the cells of a street north or south, then one east or west."""
+    up = range(start[0], end[0], 1 if end[0] > start[0] else -1)
+    along = range(start[1], end[1], 1 if end[1] > start[1] else -1)
+    return [*((one, start[1]) for one in up), *((end[0], one) for one in along), (end[0], end[1])]
 
 
 def visits() -> Chart:
