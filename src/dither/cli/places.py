@@ -83,7 +83,9 @@ def places(
     most: Annotated[int | None, typer.Option(help="Of synthetic journeys: how many are drawn at most.")] = None,
     times: Annotated[
         int | None,
-        typer.Option(help="Of synthetic journeys: when they begin, by so many equal parts of the day, such as 24."),
+        typer.Option(
+            help="Of synthetic journeys: the number of equal parts of the day that say when they begin, such as 24."
+        ),
     ] = None,
     count: Annotated[int | None, typer.Option(help="Of stops: how many are looked for. By default 8.")] = None,
     method: Annotated[

@@ -141,8 +141,8 @@ def place_journeys(
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         method: "walks", "prefix-tree", "markov", "hierarchy", or "auto", which is the first.
-        times: in which of so many equal parts of the day, or of the bounds of the column of times, journeys begin; 24
-            for hours. A tenth of the loss is for these. By default points have an order and no times.
+        times: the number of equal parts of the day, or of the bounds of the column of times, in which journeys begin;
+            24 for hours. A tenth of the loss is for these. By default points have an order and no times.
         key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
 
     """

@@ -33,7 +33,7 @@ _GRID: Final = 2**30
 _TOLERANCE: Final = 1e-9
 _CHEAP: Final = 2**6
 _LARGEST: Final = 2.0**62
-#: Up to this many copies are given to the solver at once; of more, so many at first.
+#: Up to this many copies are given to the solver at once; of more, the next number at first.
 SHORT: Final = 2**22
 _FIRST: Final = 2**18
 _MIXED: Final = np.uint64(0x9E3779B97F4A7C15)

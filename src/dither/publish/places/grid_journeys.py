@@ -33,7 +33,7 @@ from dither.publish.places.walks import DIRECTIONS, WHOLE, Ints, points_of
 _TRIPS, _SPEEDS, _FIRST = Fraction(1, 50), Fraction(1, 20), Fraction(7, 20)
 _LEVELS: Final = 3
 _WINDOW: Final = 3
-#: A grid is kept where its steps are worth so many scales of noise in each of its cells.
+#: A grid is kept where its steps are worth this number of noise scales in each of its cells.
 _WORTH: Final = 0.5
 
 

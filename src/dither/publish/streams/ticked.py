@@ -285,8 +285,8 @@ def _planned(
 def coarser(query: Query) -> Iterator[Query]:
     """Yield a query as it is, and with its numbers on coarser and coarser grids.
 
-    Counters take noise of so many steps and no more. A number whose grid was not said has the finest one whose noise
-    fits: the loss, the bounds and the limits of people decide that, and no row.
+    The noise of a counter has a largest number of steps. A number whose grid was not said has the finest one
+    whose noise fits: the loss, the bounds and the limits of people decide that, and no row.
     """
     yield query
     columns = query.relation.columns
