@@ -17,7 +17,7 @@ from dither.mechanisms import Geometric, perform
 from dither.pages.charts import Line, line_chart
 from dither.pages.frame import Axis, Chart
 from dither.privacy import PureDP
-from dither.publish.places import FlowTable, GridJourneys, JourneySynthesis, RegionCentres
+from dither.publish.places import FlowTable, GridJourneys, JourneySynthesis, PrefixJourneys, RegionCentres
 from dither.publish.places.by_region import RegionCounts, RegionFile
 from dither.publish.places.report import ChosenPlace, KLocations, LikelyPlaces
 from dither.publish.places.report.visits import ReplacedVisit, public_clusters
@@ -35,6 +35,7 @@ def pictures() -> Iterator[tuple[str, Chart]]:
     yield "flows", flows()
     yield "journeys", journeys(JourneySynthesis, "by walks that are led to their destination")
     yield "journeys-grids", journeys(GridJourneys, "step by step on several grids")
+    yield "journeys-prefixes", journeys(PrefixJourneys, "from noisy counts of how they begin")
     yield "replaced-visits", visits()
     yield "chosen-place", chosen()
     yield "k-locations", k_locations()
@@ -106,7 +107,7 @@ def flows() -> Chart:
     return PlaceMap(result, FLOWS, places).chart(title="2,700 made-up trips between 64 cells")
 
 
-def journeys(kind: type[JourneySynthesis] | type[GridJourneys], how: str) -> Chart:
+def journeys(kind: type[JourneySynthesis | GridJourneys | PrefixJourneys], how: str) -> Chart:
     """Draw journeys of a made-up town as they are released, from the middle of one cell to that of the next."""
     dice, side = np.random.default_rng(), 16
     ends = np.clip(dice.normal(((3, 3), (12, 11)), 2, (4000, 2, 2)), 0, side - 1).astype(int)
