@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,15 @@ import pytest
 
 from dither.curator.folder import Curator
 from dither.curator.session import Session
-from dither.errors import BudgetExceeded, HandleMisuse, InvalidParameter, Unanswerable
+from dither.errors import (
+    BudgetExceeded,
+    HandleMisuse,
+    InvalidParameter,
+    KeyReused,
+    NotFound,
+    StreamUnavailable,
+    Unanswerable,
+)
 from dither.privacy import ZCDP, PureDP
 from dither.publish.queries.builder import col
 
@@ -67,8 +76,13 @@ def test_all_parts_are_paid_for_once(session: Session) -> None:
     # Stored: free of the ledger and of the part.
     assert talk.ask("first", _count, epsilon="1/2", key="one").raw == first.raw
     assert talk.left("first").pure == PureDP("1/2").pure
-    assert session.curator.ledger.verify().is_intact
-    assert "left in first" in repr(talk)
+    assert "left in first" in str(talk)
+
+
+def test_the_books_are_true_with_questions_that_cost_nothing(session: Session) -> None:
+    with session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1) as talk:
+        talk.ask("first", _count, epsilon="1/2")
+        assert session.curator.ledger.verify().is_intact
 
 
 def test_replaced_rows_touch_two_parts(tmp_path: Path) -> None:
@@ -89,21 +103,201 @@ def test_people_pay_for_the_parts_that_they_are_in(tmp_path: Path) -> None:
         one.ask("first", _count, epsilon="1/2")
 
 
-def test_it_cannot_be_opened_twice_copied_or_asked_about_other_rows(session: Session) -> None:
+def test_it_cannot_be_held_twice_copied_or_asked_about_other_rows(session: Session) -> None:
     split = session.table("visits").partition("site", PARTS)
     talk = session.parts("sites", split, epsilon=1)
-    with pytest.raises(InvalidParameter, match="opened before"):
+    with pytest.raises(StreamUnavailable, match=r"account sites.* it is open already"):
         session.parts("sites", split, epsilon=1)
     with pytest.raises(HandleMisuse):
         pickle.dumps(talk)
     with pytest.raises(InvalidParameter, match="label must be one of first, rest"):
         talk.ask("second", _count, epsilon="1/2")
+    with pytest.raises(InvalidParameter, match="label must be one of first, rest"):
+        talk.left("second")
     with pytest.raises(InvalidParameter, match="other rows"):
         talk.ask("first", lambda _: session.table("visits").count(), epsilon="1/2")
+    with pytest.raises(InvalidParameter, match="question"):
+        talk.ask("first", "SELECT COUNT(*) FROM visits", epsilon="1/2")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="made by"):
         session.parts("other", "site", epsilon=1)  # type: ignore[arg-type]
     assert session.balance().releases == 1
     assert talk.left("first").pure == 1
+
+
+def test_the_name_is_that_of_a_file(session: Session) -> None:
+    with pytest.raises(InvalidParameter, match="letters, digits"):
+        session.parts("../sites", session.table("visits").partition("site", PARTS), epsilon=1)
+    with pytest.raises(NotFound, match="there is none"):
+        session.parts("sites")
+
+
+def test_it_is_priced_before_it_is_opened(session: Session) -> None:
+    price = session.quote(session.offer.parts(session.table("visits").partition("site", PARTS), epsilon="1/2"))
+    assert price.loss == PureDP("1/2")
+    assert price.fits
+    assert session.balance().releases == 0
+
+
+def test_what_goes_on_is_not_released_at_once(session: Session) -> None:
+    rows = session.table("visits")
+    for verb, offer in {
+        "parts": session.offer.parts(rows.partition("site", PARTS), epsilon="1/2"),
+        "conversation": session.offer.conversation("visits", ["site"], epsilon="1/2"),
+    }.items():
+        with pytest.raises(HandleMisuse, match=rf"session\.{verb}"):
+            session.release(offer)
+    assert session.balance().releases == 0
+
+
+def test_an_account_outlives_its_process(tmp_path: Path) -> None:
+    with made(tmp_path) as curator, curator.session("visits") as session:
+        split = session.table("visits").partition("site", PARTS)
+        with session.parts("sites", split, epsilon=1) as talk:
+            first = talk.ask("first", _count, epsilon="1/4", key="one")
+        with pytest.raises(HandleMisuse, match="let go of"):
+            talk.left("first")
+    with Curator.open(tmp_path / "home", anchors=tmp_path / "anchors") as curator, curator.session("visits") as session:
+        assert session.partitions() == ("sites",)
+        with session.parts("sites") as again:
+            assert again.receipt == talk.receipt
+            assert [again.left(label).pure for label in again.labels] == [Fraction(3, 4), 1]
+            assert again.ask("first", _count, epsilon="1/4", key="one").raw == first.raw
+            again.ask("first", _count, epsilon="3/4")
+            with pytest.raises(BudgetExceeded):
+                again.ask("first", _count, epsilon="1/100")
+            # Read meanwhile, by whoever asks nothing.
+            with session.parts("sites", only_read=True) as read:
+                assert read.to_dict() == again.to_dict()
+                assert read.asked == 2
+                with pytest.raises(HandleMisuse, match="read only"):
+                    read.ask("rest", _count, epsilon="1/4")
+        # With its partition it is the same account, at no further cost; with another it is another one.
+        with session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1) as again:
+            assert again.left("first").pure == 0
+        with pytest.raises(InvalidParameter, match="there is one of that name already"):
+            session.parts("sites", session.table("visits").partition("site", {"first": ["a"]}), epsilon=1)
+        assert session.balance().spent == PureDP(1)
+
+
+def test_what_was_written_down_and_not_asked_is_taken_once(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A death between the book and the ledger: the same question goes on, another under its key takes again."""
+    talk = session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1)
+
+    def die(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Session, "charged", die)
+        with pytest.raises(KeyboardInterrupt):
+            talk.ask("first", _count, epsilon="1/4", key="k")
+    assert talk.left("first").pure == Fraction(3, 4)
+    talk.close()
+    again = session.parts("sites")
+    assert again.left("first").pure == Fraction(3, 4)
+    again.ask("first", _count, epsilon="1/2", key="k")
+    assert again.left("first").pure == Fraction(1, 4)
+    # The first one's key is another question's by now.
+    with pytest.raises(KeyReused):
+        again.ask("first", _count, epsilon="1/4", key="k")
+    assert again.left("first").pure == Fraction(1, 4)
+
+
+def test_the_same_question_goes_on_after_a_death(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1)
+
+    def die(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Session, "charged", die)
+        with pytest.raises(KeyboardInterrupt):
+            talk.ask("first", _count, epsilon=1, key="k")
+    # Nothing is left, and this was paid for.
+    assert talk.ask("first", _count, epsilon=1, key="k").raw
+    assert talk.left("first").pure == 0
+
+
+def test_a_key_of_another_request_takes_nothing(session: Session) -> None:
+    session.sql("SELECT COUNT(*) AS n FROM visits", epsilon="1/4", key="k")
+    talk = session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1)
+    with pytest.raises(KeyReused):
+        talk.ask("first", _count, epsilon="1/4", key="k")
+    assert talk.left("first").pure == 1
+
+
+def test_other_rows_end_it(tmp_path: Path) -> None:
+    with made(tmp_path) as curator, curator.session("visits") as session:
+        split = session.table("visits").partition("site", PARTS)
+        session.parts("sites", split, epsilon=1).close()
+        (tmp_path / "visits.csv").write_text("who,cost,site\n1,2,a\n")
+        curator.add(tmp_path / "visits.yaml", budget=PureDP(2))
+    with Curator.open(tmp_path / "home", anchors=tmp_path / "anchors") as curator, curator.session("visits") as session:
+        with session.parts("sites") as talk, pytest.raises(StreamUnavailable, match="not those that it was opened on"):
+            talk.ask("first", _count, epsilon="1/4")
+        with pytest.raises(StreamUnavailable, match="not those that it was opened on"):
+            session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1)
+        assert session.balance().releases == 1
+
+
+def test_another_declaration_ends_it(tmp_path: Path) -> None:
+    with made(tmp_path) as curator, curator.session("visits") as session:
+        session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1).close()
+        schema = tmp_path / "visits.yaml"
+        schema.write_text(schema.read_text().replace("[0, 10]", "[0, 20]"))
+        curator.add(schema, budget=PureDP(2))
+        with (
+            curator.session("visits") as other,
+            pytest.raises(StreamUnavailable, match="declared otherwise than when it was opened"),
+        ):
+            other.parts("sites")
+
+
+def test_an_older_copy_of_its_book_is_refused(tmp_path: Path) -> None:
+    """Whoever puts a backup in its place would find more left than there is."""
+    with made(tmp_path) as curator, curator.session("visits") as session:
+        session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1).close()
+        [book] = (tmp_path / "home" / "parts").glob("*.sqlite")
+        before = book.read_bytes()
+        with session.parts("sites") as talk:
+            talk.ask("first", _count, epsilon=1)
+        for part in book.parent.glob("*.sqlite-*"):
+            part.unlink()
+        book.write_bytes(before)
+        with pytest.raises(StreamUnavailable, match="older copy"):
+            session.parts("sites")
+        book.unlink()
+        with pytest.raises(StreamUnavailable, match="its book is gone"):
+            session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1)
+
+
+def test_frames_are_the_same_rows_as_long_as_they_are_held(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="the extra 'frames' is not installed")
+    frame = pandas.DataFrame({"who": range(9), "cost": [1] * 9, "site": list("abcabcabc")})
+    with made(tmp_path) as curator:
+        with curator.session("visits", frames={"visits": frame}) as session:
+            with session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1) as talk:
+                talk.ask("first", _count, epsilon="1/4")
+            with session.parts("sites") as talk:
+                talk.ask("first", _count, epsilon="1/4")
+        with (
+            curator.session("visits", frames={"visits": frame}) as other,
+            other.parts("sites") as talk,
+            pytest.raises(StreamUnavailable, match="not those that it was opened on"),
+        ):
+            talk.ask("first", _count, epsilon="1/4")
+
+
+def test_without_a_folder_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pandas = pytest.importorskip("pandas", reason="the extra 'frames' is not installed")
+    import dither
+
+    monkeypatch.setenv("DITHER_ANCHORS", str(tmp_path / "anchors"))
+    frame = pandas.DataFrame({"cost": [1] * 9, "site": list("abcabcabc")})
+    with dither.private(frame, budget=1, unit="row", categories={"site": ["a", "b", "c"]}) as session:
+        with session.parts("sites", session.table("data").partition("site", PARTS), epsilon=1) as talk:
+            talk.ask("first", _count, epsilon="1/4")
+        assert session.partitions() == ("sites",)
+    assert not list(tmp_path.rglob("*.key"))
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_asked(session: Session) -> None:
@@ -120,8 +314,10 @@ def test_a_part_that_no_row_can_be_in_is_refused_before_it_is_paid_for(session: 
 
 def test_under_rho_too(tmp_path: Path) -> None:
     with made(tmp_path, budget=ZCDP(1)) as curator, curator.session("visits") as session:
-        talk = session.parts("sites", session.table("visits").partition("site", PARTS), rho="1/2")
-        talk.ask("first", _count, rho="1/2")
+        with session.parts("sites", session.table("visits").partition("site", PARTS), rho="1/2") as talk:
+            talk.ask("first", _count, rho="1/2")
+        talk = session.parts("sites")
+        assert talk.left("first").rho == 0
         talk.ask("rest", _count, rho="1/2")
         assert session.balance().spent.rho == PureDP("1/2").pure
 

@@ -188,8 +188,8 @@ def test_releases_and_receipts_are_found_again(running: Running) -> None:
         other.receipt("clinic", number)
 
 
-def test_what_reads_rows_or_ends_with_its_process_is_not_offered_from_elsewhere(session: RemoteSession) -> None:
-    for verb in ("parts", "compare_synthetic", "compare_families"):
+def test_what_reads_rows_is_not_offered_from_elsewhere(session: RemoteSession) -> None:
+    for verb in ("compare_synthetic", "compare_families"):
         with pytest.raises(InvalidParameter, match="not offered from elsewhere"):
             getattr(session, verb)("x")
     with pytest.raises(InvalidParameter, match="not offered from elsewhere"):
@@ -242,7 +242,7 @@ def test_every_verb_of_a_session_is_on_the_wire_or_named_as_not(session: RemoteS
     from dither.curator.delivering import VERBS
 
     verbs = {name for name in vars(Offers) if not name.startswith("_")} - {"has_made"}
-    assert verbs - set(VERBS) == {"stream", "conversation"}
+    assert verbs - set(VERBS) == {"stream", "conversation", "parts"}
     assert all(inspect.isfunction(getattr(Session, verb)) for verb in verbs - {"method"})
 
 

@@ -13,6 +13,7 @@ import http.client
 import json
 import math
 import os
+import secrets
 import sys
 import tempfile
 import threading
@@ -119,7 +120,11 @@ def measured(url: str, token: str, answers: int, clients: int, label: str, secon
     """
     until = time.monotonic() + seconds
     found: Times = {name: [] for name in SIZES}
-    turns = iter([(name, number) for number in range(answers) for name in SIZES])
+    # In an order drawn anew for each pair: connections keep step with each other, so that with a fixed order each of
+    # them would ask about one data set only, and its place in the line would be taken for the number of rows.
+    turns = iter(
+        [(name, number) for number in range(answers) for name in secrets.SystemRandom().sample(list(SIZES), len(SIZES))]
+    )
     guard = threading.Lock()
 
     def ask() -> None:

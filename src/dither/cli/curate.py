@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from dither.cli.check import kept_words, misplaced, problems, referring
 from dither.cli.console import console, is_screen, print_json, say, tell_owner
-from dither.cli.elsewhere import connection
+from dither.cli.elsewhere import connection, is_elsewhere
 from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, Rho, Server
 from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, keep_sources, write_whole
 from dither.cli.progress import progress, reading
@@ -123,6 +123,7 @@ def add(
     ] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="With a data file: where the schema goes.")] = None,
     home: Home = None,
+    server: Server = None,
     as_json: Json = False,
 ) -> None:
     """Register a data set with its budget: from a schema, or from a data file, with a wizard.
@@ -133,16 +134,30 @@ def add(
 
     The wizard takes one table: of people, of rows, or of edges, which are a graph. Several that belong
     together are one schema: draft each with --suggest, and put their tables into one file.
+
+    With --server a schema alone is sent, never a row: its sources are paths below the roots of the service, or tables
+    of a database that its settings name.
     """
     if is_draft:
         _draft(schema, out, name, as_json=as_json)
         return
     if is_csv(schema) or is_parquet(schema):
+        if is_elsewhere():
+            rule = "a schema, .yaml: rows are never sent to a service; draft one with --suggest"
+            raise InvalidParameter("schema", str(schema), rule)
         if as_json or not is_screen():
             print_open(schema, name, out, lambda text: _write_draft(text, out), as_json=as_json)
         _add_asking(
             schema, (budget, delta, rho), name=name, out=out, home=home, in_place=in_place, is_draft=is_unopened
         )
+        return
+    asked = connection()
+    if asked is not None:
+        if in_place or may_be_empty:
+            raise InvalidParameter("server", server, "left out with --in-place and --allow-empty")
+        with asked:
+            added = asked.add(schema, epsilon=budget, delta=delta, rho=rho, is_draft=is_unopened)
+        _say_added(added, as_json=as_json)
         return
     loss = stated_loss(epsilon=budget, delta=delta, rho=rho, called="budget")
     with Curator.open(home) as curator:
@@ -262,6 +277,16 @@ def _register(
         say(f"next: 'dither quote' prices what it is asked; 'dither datasets open {called}' lets it be asked")
         return
     say(f"next: '{_next_verb(dataset, called)} --epsilon E' asks and pays")
+
+
+def _say_added(record: dict[str, Any], *, as_json: bool) -> None:
+    """Say what a service has added."""
+    if as_json:
+        print_json(record)
+        return
+    say(f"{record['dataset']}: edition {record['edition']}; {Loss.from_dict(record['budget'])} for {record['unit']}")
+    if record["stage"] == "draft":
+        say(f"next: 'dither datasets open {record['dataset']}' lets it be asked")
 
 
 def _next_verb(dataset: DataSet, called: str) -> str:

@@ -26,13 +26,18 @@ def is_elsewhere() -> bool:
     return bool(_server)
 
 
-def connection() -> Connection | None:
-    """Return the curator who is elsewhere, if one was named."""
+def connection(*, is_public: bool = False) -> Connection | None:
+    """Return the curator who is elsewhere, if one was named.
+
+    Args:
+        is_public: whether everybody may ask what is asked, with a token or without.
+
+    """
     if not _server:
         return None
-    from dither.service.client import connect
+    from dither.service.client import connect, connect_publicly
 
-    return connect(_server[0])
+    return connect_publicly(_server[0]) if is_public else connect(_server[0])
 
 
 def named_elsewhere(dataset: str | None) -> str:

@@ -1,14 +1,19 @@
-"""``dither datasets open | pause | close``, ``dither approvals`` and ``dither published``: what a curator decides."""
+"""``dither datasets open | pause | close``, ``dither approvals`` and ``dither published``: what a curator decides.
+
+Each is decided in a folder, or by a person with a token at a service.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 from dither.cli.console import print_json, say
-from dither.cli.options import DataSetName, Home, Json
+from dither.cli.elsewhere import connection, named_elsewhere
+from dither.cli.options import DataSetName, Home, Json, Server
 from dither.cli.tables import new_table, print_table
 from dither.curator.folder import Curator
 from dither.curator.governing import AskedFor
@@ -18,42 +23,43 @@ from dither.errors import InvalidParameter
 
 Reason = Annotated[str, typer.Option(help="Why; the books keep it.")]
 Question = Annotated[int, typer.Argument(metavar="NUMBER", help="As 'dither approvals list' has it.")]
-By = Annotated[str | None, typer.Option("--as", metavar="PERSON", help="Which curator decides; else the folder's own.")]
+By = Annotated[
+    str | None,
+    typer.Option("--as", metavar="PERSON", help="Which curator decides; else the folder's own, or whose token it is."),
+]
 Answer = Annotated[str, typer.Argument(metavar="ID", help="An entry's number from the history, a key, or a receipt.")]
 Whose = Annotated[str | None, typer.Option(help="Whose answer, where a key was used with several.")]
 
 
-def open_dataset(dataset: DataSetName, reason: Reason = "", home: Home = None) -> None:
+def open_dataset(dataset: DataSetName, reason: Reason = "", home: Home = None, server: Server = None) -> None:
     """Let a draft, or a data set that was paused, be asked."""
-    with Curator.open(home) as curator:
-        curator.set_stage(dataset, "open", reason=reason)
+    _set_stage(home, dataset, "open", reason)
     say(f"{dataset} is open: whoever may ask can")
 
 
-def pause(dataset: DataSetName, reason: Reason = "", home: Home = None) -> None:
+def pause(dataset: DataSetName, reason: Reason = "", home: Home = None, server: Server = None) -> None:
     """Debit nothing to a data set until it is opened again; stored answers stay."""
-    with Curator.open(home) as curator:
-        curator.set_stage(dataset, "paused", reason=reason)
+    _set_stage(home, dataset, "paused", reason)
     say(f"{dataset} is paused: it can be priced, and nothing is debited; 'dither datasets open' opens it")
 
 
-def close(dataset: DataSetName, reason: Reason = "", home: Home = None) -> None:
+def close(dataset: DataSetName, reason: Reason = "", home: Home = None, server: Server = None) -> None:
     """Debit nothing more to a data set, for ever; rows and stored answers stay.
 
     There is no way back. 'dither datasets retire' removes the rows as well.
     """
-    with Curator.open(home) as curator:
-        curator.set_stage(dataset, "closed", reason=reason)
+    _set_stage(home, dataset, "closed", reason)
     say(f"{dataset} is closed for ever: its answers can still be fetched")
 
 
 def questions(
     waiting: Annotated[bool, typer.Option("--waiting", help="Only those that nobody has settled.")] = False,
     home: Home = None,
+    server: Server = None,
     as_json: Json = False,
 ) -> None:
     """List the releases that others must agree to: who asks what, and what it may lose."""
-    with Curator.open(home) as curator:
+    with connection() or Curator.open(home) as curator:
         found = curator.questions(is_waiting=waiting)
     if as_json:
         print_json([one.to_dict() for one in found])
@@ -68,10 +74,16 @@ def questions(
     print_table(table, or_list=True)
 
 
-def approve(question: Question, by: By = None, home: Home = None) -> None:
+def approve(question: Question, by: By = None, home: Home = None, server: Server = None) -> None:
     """Agree to a release: to what it asks and what it may lose, for seven days and one debit."""
-    with Curator.open(home) as curator:
-        found = curator.approve(question, by=_decider(curator, by))
+    asked = connection()
+    if asked is not None:
+        with asked:
+            _check_own_token(by)
+            found = asked.approve(question)
+    else:
+        with Curator.open(home) as curator:
+            found = curator.approve(question, by=_decider(curator, by))
     say(f"{_told(found)}; {found.analyst} may ask it within seven days")
 
 
@@ -80,16 +92,23 @@ def decline(
     because: Annotated[str, typer.Option(help="Why, for the one who asks.")] = "",
     by: By = None,
     home: Home = None,
+    server: Server = None,
 ) -> None:
     """Do not agree to a release; nothing was debited for it."""
-    with Curator.open(home) as curator:
-        found = curator.decline(question, by=_decider(curator, by), because=because)
+    asked = connection()
+    if asked is not None:
+        with asked:
+            _check_own_token(by)
+            found = asked.decline(question, because=because)
+    else:
+        with Curator.open(home) as curator:
+            found = curator.decline(question, by=_decider(curator, by), because=because)
     say(_told(found))
 
 
-def published(home: Home = None, as_json: Json = False) -> None:
+def published(home: Home = None, server: Server = None, as_json: Json = False) -> None:
     """List the answers that everybody may see."""
-    with Curator.open(home) as curator:
+    with connection(is_public=True) or Curator.open(home) as curator:
         found = curator.published()
     if as_json:
         print_json([one.to_dict() for one in found])
@@ -105,13 +124,20 @@ def publish(
     title: Annotated[str, typer.Option(help="In public words.")] = "",
     dataset: Whose = None,
     home: Home = None,
+    server: Server = None,
 ) -> None:
     """Let everybody see a stored answer; nothing is charged.
 
-    The books then state the budget and what was spent of it, for everybody too.
+    The books then state the budget and what was spent of it, for everybody too. A service has to be told with --dataset
+    whose answer it is.
     """
-    with Curator.open(home) as curator:
-        shown = curator.publish(name, dataset=dataset, title=title)
+    asked = connection()
+    if asked is not None:
+        with asked:
+            shown = asked.publish(named_elsewhere(dataset), name, title=title)
+    else:
+        with Curator.open(home) as curator:
+            shown = curator.publish(name, dataset=dataset, title=title)
     say(f"answer {shown.answer} about {shown.dataset} is published; a service shows it at /v1/published/{shown.answer}")
 
 
@@ -120,11 +146,32 @@ def withdraw(
     because: Annotated[str, typer.Option(help="Why; the books keep it.")] = "",
     dataset: Whose = None,
     home: Home = None,
+    server: Server = None,
 ) -> None:
-    """Show a published answer no more; it was released, and nothing is given back."""
-    with Curator.open(home) as curator:
-        curator.withdraw(name, dataset=dataset, because=because)
+    """Show a published answer no more; it was released, and nothing is given back.
+
+    A service has to be told with --dataset whose answer it is.
+    """
+    asked = connection()
+    if asked is not None:
+        with asked:
+            asked.withdraw(named_elsewhere(dataset), name, because=because)
+    else:
+        with Curator.open(home) as curator:
+            curator.withdraw(name, dataset=dataset, because=because)
     say(f"answer {name} is shown no more; what was spent for it stays spent")
+
+
+def _set_stage(home: Path | None, dataset: str, stage: str, reason: str) -> None:
+    """Decide how far a data set is open, here or elsewhere."""
+    with connection() or Curator.open(home) as curator:
+        curator.set_stage(dataset, stage, reason=reason)
+
+
+def _check_own_token(by: str | None) -> None:
+    """Refuse another name than that of the token by which a service knows who decides."""
+    if by is not None:
+        raise InvalidParameter("as", by, "left out with --server: who decides is whose token it is")
 
 
 def _decider(curator: Curator, by: str | None) -> str:

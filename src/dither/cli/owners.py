@@ -34,12 +34,22 @@ def raise_budget(
     delta: Delta = None,
     rho: Rho = None,
     home: Home = None,
+    server: Server = None,
     as_json: Json = False,
 ) -> None:
     """Give a data set a larger budget; the books and the card say when and why.
 
     What was promised to the people in the data is weaker from then on. A budget is never lowered.
     """
+    asked = connection()
+    if asked is not None:
+        with asked:
+            whole = asked.raise_budget(dataset, epsilon=epsilon, delta=delta, rho=rho, reason=reason)
+        if as_json:
+            print_json({"dataset": dataset, "budget": whole.to_dict()})
+        else:
+            say(f"{dataset}: {whole} in all")
+        return
     with Curator.open(home) as curator:
         _show(curator.raise_budget(dataset, epsilon=epsilon, delta=delta, rho=rho, reason=reason), dataset, as_json)
 
@@ -75,13 +85,19 @@ def retire(
     dataset: DataSetName,
     reason: Annotated[str, typer.Option(help="Why; the books keep it.")],
     home: Home = None,
+    server: Server = None,
 ) -> None:
     """End a data set: nothing more is asked of it, and its copied rows are removed.
 
     There is no way back. Your own files stay. Answers that were given can still be fetched.
     """
-    with Curator.open(home) as curator:
-        curator.retire(dataset, reason=reason)
+    asked = connection()
+    if asked is not None:
+        with asked:
+            asked.set_stage(dataset, "retired", reason=reason)
+    else:
+        with Curator.open(home) as curator:
+            curator.retire(dataset, reason=reason)
     say(f"{dataset} is retired: its books and answers stay, its copied rows are removed")
 
 

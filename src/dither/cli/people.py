@@ -7,7 +7,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from dither.cli.console import print_json, say, words_of
-from dither.cli.options import DataSetName, Delta, Home, Json, Rho
+from dither.cli.elsewhere import connection, named_elsewhere
+from dither.cli.options import DataSetName, Delta, Home, Json, Rho, Server
 from dither.cli.tables import new_table, print_table
 from dither.curator.folder import Curator
 from dither.curator.ledger.terms import Allowance, Approval
@@ -66,6 +67,7 @@ def grant(
     ] = None,
     approvers: Annotated[int | None, typer.Option(help="How many must agree, 1 or 2.")] = None,
     home: Home = None,
+    server: Server = None,
 ) -> None:
     """Let a person ask of a data set, within a quota of its budget."""
     if (quota is None) == (rho is None):
@@ -75,27 +77,50 @@ def grant(
     limits: dict[str, Any] = {name: _loss(kind, text) for name, text in said.items()}
     said |= {"allowance": allowance, "approval": approval}
     limits |= {"allowance": _allowance(allowance), "approval": _approval(kind, approval, approvers)}
-    with Curator.open(home) as curator:
-        registered = curator.registered(dataset)
-        for before in People(curator).grants(person):
-            if before.dataset == registered:
-                # A new quota alone lifts no limit that was set before.
-                limits |= {name: getattr(before, name) for name, text in said.items() if text is None}
-                if approval is None and approvers is not None and before.approval is not None:
-                    limits["approval"] = Approval(before.approval.above, approvers)
-        People(curator).grant(person, dataset, stated_loss(epsilon=quota, delta=delta, rho=rho), **limits)
-        balance = curator.ledger.balance(registered, person)
+    whole = stated_loss(epsilon=quota, delta=delta, rho=rho)
+
+    def kept(before: Grant) -> dict[str, Any]:
+        """Return the limits with those that were set before: a new quota alone lifts none of them."""
+        both = limits | {name: getattr(before, name) for name, text in said.items() if text is None}
+        if approval is None and approvers is not None and before.approval is not None:
+            both["approval"] = Approval(before.approval.above, approvers)
+        return both
+
+    asked = connection()
+    if asked is not None:
+        with asked:
+            for one in asked.grants(dataset):
+                limits = kept(one.grant) if one.grant.person == person else limits
+            given = asked.grant(person, dataset, whole, **limits)
+        told = f"{dataset} for {person}: {given.quota} in all; {given.left} is left"
+    else:
+        with Curator.open(home) as curator:
+            registered = curator.registered(dataset)
+            for before in People(curator).grants(person):
+                limits = kept(before) if before.dataset == registered else limits
+            People(curator).grant(person, dataset, whole, **limits)
+            told = str(curator.ledger.balance(registered, person))
     bounds = [] if limits["most"] is None else [f"at most {limits['most']} a release"]
     bounds += [str(limits[name]) for name in ("allowance", "approval") if limits[name] is not None]
-    say("; ".join([str(balance), *bounds]))
+    say("; ".join([told, *bounds]))
 
 
 def revoke(
     person: Who,
     dataset: Annotated[str | None, typer.Argument(metavar="[DATASET]", help="One data set; else everything.")] = None,
     home: Home = None,
+    server: Server = None,
 ) -> None:
-    """Let a person ask no more: of one data set, or at all."""
+    """Let a person ask no more: of one data set, or at all.
+
+    At a service one data set has to be named: people are declared and removed where the folder is.
+    """
+    asked = connection()
+    if asked is not None:
+        with asked:
+            asked.end_grant(person, named_elsewhere(dataset))
+        say(f"{person} may ask no more of {dataset}; what was spent stays spent")
+        return
     with Curator.open(home) as curator:
         people = People(curator)
         if dataset is None:

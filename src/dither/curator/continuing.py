@@ -1,4 +1,4 @@
-"""What goes on for long after it was paid for: the verbs of a session that open streams and conversations."""
+"""What goes on for long after it was paid for: the verbs of a session that open streams, conversations and parts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from dither.curator.price import saying_what_is_left
 from dither.errors import InvalidParameter
 from dither.exact import Number
-from dither.privacy import Loss, stated_loss
+from dither.privacy import Loss
 from dither.publish.queries import Query
 from dither.publish.queries.builder import Groups
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dither.curator.parts_in_turn import PartsInTurn
     from dither.curator.session import Session
     from dither.curator.streams.stream import Stream
+    from dither.publish.queries.adaptive_parts import OpenPartition
     from dither.publish.queries.parts import Partition
 
 
@@ -164,32 +165,48 @@ class Continuing:
     def parts(
         self,
         name: str,
-        partition: Partition,
+        partition: Partition | OpenPartition | None = None,
         *,
         epsilon: Number | None = None,
         delta: Number | None = None,
         rho: Number | None = None,
         loss: Loss | None = None,
+        only_read: bool = False,
     ) -> PartsInTurn:
-        """Open questions about public disjoint parts of the rows, asked one after the other: paid for as a whole now.
+        """Open questions about public disjoint parts of the rows, paid for as a whole now; or open them again, free.
 
         What all parts may lose together is debited once: the loss of one part, times the parts that a unit touches.
+        ``session.quote(session.offer.parts(...))`` says what it would cost.
 
         Args:
-            name: the caller's name for it; it can be opened once, and ends with this process.
-            partition: ``session.table("visits").partition("site", {"north": ["n"], "south": ["s", "e"]})``.
+            name: the caller's name for it, by which it is found again.
+            partition: ``session.table("visits").partition("site", {"north": ["n"], "south": ["s", "e"]})``; left out
+                for an account that was opened before.
             epsilon: what the questions about one part may lose together, alone or with ``delta``; or ``rho``.
             delta: the probability that the epsilon bound may be exceeded.
             rho: a loss in zero-concentrated differential privacy: Gaussian noise.
             loss: what one part may lose as a record, in place of these three.
+            only_read: whether to look at what is left, and ask nothing: also while another process asks.
 
         """
-        from dither.curator.parts_in_turn import opened_parts
+        from dither.curator.parts_in_turn import found_parts, opened_parts
 
         session = cast("Session", self)
+        if partition is None:
+            return found_parts(session, name, only_read=only_read)
+        if only_read:
+            raise InvalidParameter("only_read", True, "left out with a partition, which is paid for; or the name alone")
         with saying_what_is_left(session.balance):
-            each = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
-        return opened_parts(session, name, partition, each)
+            offer = session.offer.parts(partition, epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+        session.check_declared()
+        session.check_public_facts(offer)
+        return opened_parts(session, name, offer)
+
+    def partitions(self) -> tuple[str, ...]:
+        """Return the names of the accounts of parts that this analyst has opened."""
+        from dither.curator.parts_in_turn import parts_names
+
+        return parts_names(cast("Session", self))
 
     def conversations(self) -> tuple[str, ...]:
         """Return the names of the conversations that this analyst has opened."""

@@ -28,7 +28,7 @@ from dither.curator.ledger import Receipt
 from dither.curator.offers.answers import read_query
 from dither.curator.offers.conversations import planned_from, planned_of
 from dither.curator.streams.book import PlainBook
-from dither.curator.streams.opening import book_owner, book_paths, checked_stream_name, paid, placeless
+from dither.curator.streams.opening import book_names, book_paths, checked_stream_name, paid, placeless
 from dither.data import wire
 from dither.data.closing import Closing
 from dither.data.engines.protocol import Engine
@@ -381,8 +381,7 @@ def found_conversation(session: Session, name: str, *, only_read: bool = False) 
 
 def conversation_names(session: Session) -> tuple[str, ...]:
     """Return the names of the conversations that an analyst has opened on a data set."""
-    folder, ending = session.curator.folder / FOLDER, f"-{book_owner(session)}.sqlite"
-    return tuple(sorted(path.name.removesuffix(ending) for path in folder.glob(f"*{ending}")))
+    return book_names(session, FOLDER)
 
 
 def _key_of(name: str) -> str:

@@ -37,7 +37,7 @@ VERBS: Final = (
     *("place_counts", "place_journeys", "place_stops", "method"),
 )
 #: What can be priced from elsewhere: also what is opened, and goes on after it was paid for.
-QUOTED: Final = (*VERBS, "stream", "conversation")
+QUOTED: Final = (*VERBS, "stream", "conversation", "parts")
 #: How a key begins that nobody has chosen; none that is chosen may.
 USUAL: Final = "same-"
 _AUTO: Final = ("auto_share",)

@@ -185,6 +185,29 @@ def as_read(home: Path, dataset: DataSet, given: Collection[str] = ()) -> DataSe
     return replace(dataset, tables=tuple(read.get(one.name, one) for one in dataset.tables))
 
 
+def mark_of_rows(home: Path, dataset: DataSet, read: DataSet) -> str:
+    """Return what tells the rows that an engine reads from those of any other edition.
+
+    A copy is known by its name, which no other copy ever has; the owner's files, where they are read in place, by path,
+    inode, size and time.
+
+    Args:
+        home: the curator's folder.
+        dataset: as it is declared.
+        read: the same with the files that the engine reads as sources: what ``as_read`` returned when it was opened.
+
+    """
+    edition = current(home, dataset.name)
+    # Read again: rows that are added at this very moment are not taken for those before.
+    if edition is None or as_read(home, dataset) != read or current(home, dataset.name) != edition:
+        raise EngineUnavailable(f"other rows of {dataset.name} were added meanwhile: ask again")
+    known = [
+        [name, [[Path(file.path).name] if table.is_copy else [file.path, *file.state] for file in table.files]]
+        for name, table in sorted(edition.tables.items())
+    ]
+    return hashlib.sha256(json.dumps([edition.fingerprint, known]).encode()).hexdigest()
+
+
 def marks_of(home: Path, dataset: DataSet, remembered: Collection[str] | None) -> set[str]:
     """Return all by which the private rows of a registered data set can be known again.
 

@@ -7,7 +7,8 @@ spent what it has, and an answer that is hidden again was released.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 from dither.curator.history import Answered
@@ -42,6 +43,11 @@ class Published:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return dict(vars(self))
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Published:
+        """Return what ``to_dict`` wrote; what else the record says is left alone."""
+        return cls(**{field.name: record[field.name] for field in fields(cls)})
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,12 @@ class AskedFor:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {**vars(self), "loss": self.loss.to_dict(), "agreed": list(self.agreed)}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> AskedFor:
+        """Return what ``to_dict`` wrote."""
+        said = {field.name: record[field.name] for field in fields(cls)}
+        return cls(**{**said, "loss": Loss.from_dict(record["loss"]), "agreed": tuple(record["agreed"])})
 
 
 def refuse_not_open(ledger: Ledger, account: Account) -> None:

@@ -2,42 +2,85 @@
 
 What all parts may lose together is debited when the account is opened, before anything is asked. Each question is then
 a request of its own, debited nothing: its text is in the ledger before its noise is drawn, its answer before it is
-returned, and a retry with its key gives the stored answer. What is left for a part is known to this process alone, so
-that the account ends with it; what was paid for and not asked is lost.
+returned, and a retry with its key gives the stored answer. What a question may lose is written into the book of the
+account before that: so the account outlives its process, and whoever opens it again finds no more left than there is.
+All questions are about the same rows: other rows end the account.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+from weakref import WeakKeyDictionary
 
-from dither.curator.ledger import Receipt, Stored
+from dither.curator.editions import mark_of_rows
+from dither.curator.ledger import Receipt
+from dither.curator.offers.parts import parts_again
 from dither.curator.request import Request
+from dither.curator.streams.book import PlainBook
+from dither.curator.streams.opening import book_names, book_paths, checked_stream_name, paid
 from dither.data import wire
+from dither.data.closing import Closing
 from dither.data.engines import Engine
-from dither.errors import HandleMisuse, InvalidParameter, NoGuarantee
+from dither.errors import DitherError, HandleMisuse, InvalidParameter, NotFound, StreamUnavailable
 from dither.exact import Number, probability
+from dither.lift.offer import Offer
 from dither.lift.stored import LARGEST_ANSWER
-from dither.mechanisms import Budget, Numerics, converse
-from dither.privacy import Loss, PureDP, stated_loss
-from dither.publish.queries.adaptive_parts import AdaptiveParts, PartQuestion, PartsConversation, check_fixed
+from dither.lift.trusted import checked_class
+from dither.mechanisms import Budget, converse
+from dither.privacy import Filter, Loss, PureDP, stated_loss
+from dither.publish.queries.adaptive_parts import AdaptiveParts, OpenPartition, PartQuestion, check_fixed
 from dither.publish.queries.answer import plan_query
 from dither.publish.queries.builder import Groups, Rows
-from dither.publish.queries.parts import Partition
+from dither.publish.queries.parts import query_of_part
 from dither.publish.queries.present import present
+from dither.publish.queries.query import Query
 from dither.publish.queries.rehearsal import rehearse
 from dither.publish.queries.result import QueryResult
-from dither.publish.queries.sense import check_sense
 
 if TYPE_CHECKING:
     from dither.curator.session import Session
 
+#: The folder of the books, in the curator's folder.
+FOLDER: Final = "parts"
 #: What is debited for a question: it was paid for when the account was opened.
-_FREE = PureDP(0)
+_FREE: Final = PureDP(0)
+_OTHER_ROWS: Final = "its rows are not those that it was opened on; open another one"
+#: Rows that are given as frames are known by the engine that has read them, and end with it.
+_frames: WeakKeyDictionary[Engine, str] = WeakKeyDictionary()
 
 
-class PartsInTurn:
+class PartsBook(PlainBook):
+    """The book of an account: which part each question was about, and what it may have lost."""
+
+    what: ClassVar[str] = "account"
+
+
+@dataclass(frozen=True)
+class PlannedPart:
+    """A question about one part, planned from public facts and not yet asked.
+
+    Args:
+        request: as the ledger compares it.
+        question: the part, and the planned answer.
+        level: of the intervals.
+
+    """
+
+    request: Request
+    question: PartQuestion
+    level: Fraction
+
+    @property
+    def loss(self) -> Loss:
+        """What it takes from the account of its part."""
+        return self.question.answer.loss(1)
+
+
+class PartsInTurn(Closing):
     """What may still be asked about each part.
 
     Guarantee: data sets one unit apart lose ``loss`` over all questions, whatever is asked of which part.
@@ -45,24 +88,16 @@ class PartsInTurn:
     Args:
         name: the caller's name for it.
         session: who asks, and of which data set.
-        split: the parts, as the caller built them.
         mechanism: the parts and what each may lose.
-        talk: what answers.
-        receipt: of the debit.
+        book: what was asked so far.
+        place: where the charge is written down.
 
     """
 
-    def __init__(
-        self,
-        name: str,
-        session: Session,
-        split: Partition,
-        mechanism: AdaptiveParts,
-        talk: PartsConversation,
-        receipt: Receipt,
-    ) -> None:
-        self.name, self.receipt = name, session.place(receipt)
-        self._session, self._split, self._mechanism, self._talk = session, split, mechanism, talk
+    def __init__(self, name: str, session: Session, mechanism: AdaptiveParts, book: PartsBook, place: str) -> None:
+        self.name, self.receipt = name, place
+        self._session, self._mechanism, self._book = session, mechanism, book
+        self._is_open = True
 
     @property
     def loss(self) -> Loss:
@@ -70,25 +105,53 @@ class PartsInTurn:
         return self._mechanism.loss(1)
 
     @property
+    def partition(self) -> OpenPartition:
+        """The parts, and the rows that are split."""
+        return self._mechanism.partition
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The parts."""
-        return tuple(label for label, _ in self._mechanism.partition.parts)
+        return tuple(label for label, _ in self.partition.parts)
+
+    @property
+    def asked(self) -> int:
+        """The number of questions so far."""
+        return self._here().frozen
 
     def __reduce__(self) -> NoReturn:
         raise HandleMisuse("parts cannot be copied or pickled: two copies would spend one account twice")
 
     def __repr__(self) -> str:
-        left = ", ".join(f"{label}: {self.left(label)}" for label in self.labels)
-        return f"<PartsInTurn {self.name}, {self.loss} for all; left in {left}>"
+        return f"<PartsInTurn {self}>"
+
+    def __str__(self) -> str:
+        rooms = zip(self.labels, self._accounts(), strict=True)
+        left = ", ".join(f"{label}: {account.room()}" for label, account in rooms)
+        return f"{self.name}, {self.loss} for all; left in {left}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is public about the account, as plain data."""
+        return {
+            "name": self.name,
+            "parts": wire.encode(self.partition.parts),
+            "each": self._mechanism.each.to_dict(),
+            "loss": self.loss.to_dict(),
+            "unit": str(self._mechanism.distance),
+            "asked": self.asked,
+            "left": [one.room().to_dict() for one in self._accounts()],
+            "receipt": self.receipt,
+        }
 
     def left(self, label: str) -> Loss:
         """Return the largest question about a part that still fits."""
-        return self._talk.left(label)
+        place = self.partition.place(label)
+        return self._accounts()[place].room()
 
     def ask(
         self,
         label: str,
-        question: Callable[[Rows], Groups],
+        question: Callable[[Rows], Groups] | Query,
         loss: Loss | None = None,
         *,
         epsilon: Number | None = None,
@@ -102,7 +165,7 @@ class PartsInTurn:
 
         Args:
             label: which part.
-            question: makes the query of its rows: ``lambda rows: rows.count()``.
+            question: makes the query of its rows: ``lambda rows: rows.count()``; or the query itself.
             loss: what the answer may lose of the part's account, in place of the three words below.
             epsilon: what it may lose, alone or with ``delta``; or ``rho`` instead of both.
             delta: the probability that the epsilon bound may be exceeded.
@@ -112,63 +175,215 @@ class PartsInTurn:
             confidence: the level of the intervals.
 
         """
-        session, partition = self._session, self._mechanism.partition
-        session.check_declared()
         stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
-        level = probability("confidence", confidence, open_below=True)
-        query = self._split.query(partition, label, question)
-        answer = plan_query(query, stated, noise=noise, quantiles="tree")
-        rehearse(answer, confidence=level)
-        asked = PartQuestion(label, answer)
-        with session.opened() as engine:
-            for aggregation in answer.aggregations():
-                engine.prepare(aggregation)
-        record = {"of": self.name, "label": label, "query": wire.encode(query), "noise": noise}
-        words = f"a question about the part {label} of {self.name}"
-        request = Request(session.dataset.name, "part", {**record, "confidence": str(level)}, stated, words)
-        if key is None or not session.is_known(key):
-            self._talk.check(asked)
+        planned = self.planned(label, question, stated, noise=noise, confidence=confidence)
+        receipt = self.carry_out(planned, uuid.uuid4().hex if key is None else key)
+        return QueryResult.stored(receipt.answer, self._session.place(receipt))
 
-        def run(_: Engine) -> bytes:
-            shown = present(answer, self._talk.ask(asked), confidence=level)
+    def planned(
+        self,
+        label: str,
+        question: Callable[[Rows], Groups] | Query,
+        loss: Loss,
+        *,
+        noise: str = "auto",
+        confidence: Number = "0.95",
+    ) -> PlannedPart:
+        """Return a question as it would be asked, from public facts alone.
+
+        Args:
+            label: which part.
+            question: makes the query of its rows, or the query itself.
+            loss: what the answer may lose of the part's account.
+            noise: "laplace", "gaussian", or "auto" for whichever errs less.
+            confidence: the level of the intervals.
+
+        """
+        session, partition = self._session, self.partition
+        session.check_declared()
+        level = probability("confidence", confidence, open_below=True)
+        partition.place(label)
+        if callable(question):
+            question = query_of_part(partition, label, question)
+        checked_class("question", question, Query)
+        answer = plan_query(question, loss, noise=noise, quantiles="tree")
+        rehearse(answer, confidence=level)
+        record = {"of": self.name, "label": label, "query": wire.encode(question), "noise": noise}
+        words = f"a question about the part {label} of {self.name}"
+        request = Request(session.dataset.name, "part", {**record, "confidence": str(level)}, loss, words)
+        return PlannedPart(request, PartQuestion(label, answer), level)
+
+    def carry_out(self, planned: PlannedPart, key: str) -> Receipt:
+        """Ask a question under a key, or find the answer that is stored for the key.
+
+        Args:
+            planned: the question.
+            key: the caller's name for it.
+
+        """
+        book, session, question = self._here(), self._session, planned.question
+        if book.only_read:
+            raise HandleMisuse(f"the account {self.name} was opened to be read only")
+        record = {"key": key, "digest": planned.request.digest, "label": question.label, "loss": planned.loss.to_dict()}
+        before = list(book.numbers())
+        # What was written down for this very question is not taken a second time.
+        others = [_taken(one) for one in before if one != record]
+        is_written = len(others) < len(before)
+        with session.opened() as engine:
+            self._check_rows(engine)
+            for aggregation in question.answer.aggregations():
+                engine.prepare(aggregation)
+            if not is_written and not session.is_known(key):
+                # What does not fit, or is about other rows, is refused before it is written down.
+                self._resumed(engine, others).check(question)
+                book.freeze([(record, {})], first=len(before))
+                is_written = True
+
+        def run(opened: Engine) -> bytes:
+            self._check_rows(opened)
+            if not is_written:
+                raise HandleMisuse("what a question may lose is written down before it is asked")
+            answered = self._resumed(opened, others).ask(question)
+            shown = present(question.answer, answered, confidence=planned.level)
             return shown.stored_within(LARGEST_ANSWER)[1].encode()
 
-        receipt = session.charged(request, _FREE, run, key)
-        return QueryResult.stored(receipt.answer, session.place(receipt))
+        return session.charged(planned.request, _FREE, run, key)
+
+    def close(self) -> None:
+        """Let go of the book, so that the account can be opened again, here or elsewhere."""
+        if self._is_open:
+            self._is_open = False
+            self._book.close()
+
+    def _accounts(self) -> list[Filter]:
+        """Return what was taken from each part, in the order of the parts."""
+        partition = self.partition
+        accounts = [Filter(self._mechanism.each) for _ in partition.parts]
+        for label, loss in map(_taken, self._here().numbers()):
+            accounts[partition.place(label)].spend(loss)
+        return accounts
+
+    def _resumed(self, engine: Engine, asked: list[tuple[str, Loss]]) -> Any:
+        """Return what answers about the rows, with what other questions may have lost taken from their parts."""
+        budget = Budget(loss=self.loss, unit=self._mechanism.distance)
+        talk = converse(self._mechanism, engine, budget=budget)
+        talk.resume(asked)
+        return talk
+
+    def _check_rows(self, engine: Engine) -> None:
+        """Refuse other rows than those that were asked about before: what was in one part may be in another by now."""
+        if self._here().about["rows"] != _mark(self._session, engine):
+            raise _unavailable(self.name, _OTHER_ROWS)
+
+    def _here(self) -> PartsBook:
+        if not self._is_open:
+            raise HandleMisuse(f"the account {self.name} was let go of: open it again")
+        return self._book
 
 
-def opened_parts(session: Session, name: str, split: Partition, each: Loss) -> PartsInTurn:
-    """Return an account of parts, having debited what all of them may lose together.
+def opened_parts(session: Session, name: str, offer: Offer[Any]) -> PartsInTurn:
+    """Return an account of parts: made and paid for, or found and not paid for again.
 
     Args:
         session: who asks, and of which data set.
         name: the caller's name for it.
-        split: the parts, as the caller built them.
-        each: what the questions about one part may lose together.
+        offer: the parts, and what each may lose.
 
     """
-    if type(split) is not Partition:
-        raise InvalidParameter("partition", split, "made by session.table(...).partition(...)")
-    session.check_declared()
-    partition = split.open(session.dataset)
-    for label, _ in partition.parts:
-        check_sense(partition.rows(label), (), ())
-    mechanism = AdaptiveParts(partition=partition, each=each)
-    if mechanism.numerics is Numerics.IDEALISED:
-        raise NoGuarantee("the proof is over the reals only")
-    loss = mechanism.loss(1)
-    words = f"questions about {len(partition.parts)} parts, one after the other"
-    request = Request(session.dataset.name, "parts in turn", {"parts": wire.encode(partition)}, each, words)
-    ledger = session.curator.ledger
+    request = session.request_of(offer)
+    path, key = book_paths(session, FOLDER, checked_stream_name(name))
     with session.opened() as engine:
         check_fixed(engine)
-        held = ledger.reserve(session.account, f"parts {name}", request.digest, loss, description=words)
-        if isinstance(held, Stored):
-            rule = "a new one: it was opened before, and what was paid for ended with its process"
+        rows = _mark(session, engine)
+    if path.exists():
+        book = PartsBook(path, key)
+    else:
+        # A refusal comes before a file.
+        if _charges(session, name, request.digest):
+            raise _unavailable(name, "it was paid for, and its book is gone; open another one")
+        session.check_affordable(offer)
+        about = {"digest": request.digest, "words": offer.words, "asked": offer.asked, "loss": offer.stated.to_dict()}
+        book = PartsBook.create(path, key, {**about, "rows": rows})
+    try:
+        about = book.about
+        if about["digest"] != request.digest:
+            rule = f"another for other parts or losses: there is one of that name already, {about['words']!r}"
             raise InvalidParameter("name", name, rule)
-        try:
-            receipt = ledger.complete(held, json.dumps({"parts": words}).encode())
-        finally:
-            ledger.abandon(held)
-        talk = converse(mechanism, engine, budget=Budget(loss=loss, unit=session.dataset.unit))
-    return PartsInTurn(name, session, split, mechanism, talk, receipt)
+        if about["rows"] != rows:
+            raise _unavailable(name, _OTHER_ROWS)
+        return _account(session, name, offer, book, paid(session, offer, _key_of(name), book))
+    except BaseException:
+        book.close()
+        raise
+
+
+def found_parts(session: Session, name: str, *, only_read: bool = False) -> PartsInTurn:
+    """Return an account of parts that was opened before, by its name alone.
+
+    Args:
+        session: who asks, and of which data set.
+        name: the caller's name for it.
+        only_read: whether nothing is asked.
+
+    """
+    path, key = book_paths(session, FOLDER, checked_stream_name(name))
+    if not path.exists():
+        known = ", ".join(parts_names(session)) or "none"
+        raise NotFound(f"no account of parts of {session.called} is called {name!r}; there is {known}")
+    book = PartsBook(path, key, only_read=only_read)
+    try:
+        about = book.about
+        offer = _declared_as_before(session, name, about)
+        charges = _charges(session, name, about["digest"])
+        if not charges:
+            raise _unavailable(name, "it was not paid for when its opening broke off; open it with its partition")
+        receipt = charges[0] if only_read else paid(session, offer, _key_of(name), book)
+        return _account(session, name, offer, book, receipt)
+    except BaseException:
+        book.close()
+        raise
+
+
+def parts_names(session: Session) -> tuple[str, ...]:
+    """Return the names of the accounts of parts that an analyst has opened on a data set."""
+    return book_names(session, FOLDER)
+
+
+def _account(session: Session, name: str, offer: Offer[Any], book: PartsBook, receipt: Receipt) -> PartsInTurn:
+    mechanism: Any = offer.mechanism
+    return PartsInTurn(name, session, mechanism, book, session.place(receipt))
+
+
+def _charges(session: Session, name: str, digest: str) -> list[Receipt]:
+    """Return what was paid for an account: one receipt, or none."""
+    found = session.curator.ledger.find_answers(_key_of(name), session.dataset.name)
+    return [known for known in found if known.account == session.account and known.request_digest == digest]
+
+
+def _taken(record: Mapping[str, Any]) -> tuple[str, Loss]:
+    """Return the part of a question that was written down, and what it may have lost."""
+    return str(record["label"]), Loss.from_dict(record["loss"])
+
+
+def _declared_as_before(session: Session, name: str, about: dict[str, Any]) -> Offer[Any]:
+    """Return the offer by which an account was opened; refuse where the data set is declared otherwise by now."""
+    try:
+        return parts_again(session.dataset, about["asked"], Loss.from_dict(about["loss"]))
+    except DitherError:
+        pass
+    raise _unavailable(name, f"{session.called} is declared otherwise than when it was opened; open another one")
+
+
+def _mark(session: Session, engine: Engine) -> str:
+    """Return what tells the rows that an engine reads from all others."""
+    if engine.frames:
+        return _frames.setdefault(engine, uuid.uuid4().hex)
+    return mark_of_rows(session.curator.folder, session.dataset, engine.dataset)
+
+
+def _key_of(name: str) -> str:
+    return f"parts {name}"
+
+
+def _unavailable(name: str, reason: str) -> StreamUnavailable:
+    return StreamUnavailable(name, reason, PartsBook.what)

@@ -238,7 +238,8 @@ class _MemoryCurator(Curator):
         self._place = SpillFolder()
         for inner in ("datasets", "data"):
             (self._place.path / inner).mkdir(mode=0o700)
-        super().__init__(self._place.path, Settings(ledger="memory"))
+        # Keys of what goes on end with it, too.
+        super().__init__(self._place.path, Settings(ledger="memory"), anchors=self._place.path / "anchors")
         self._memory = MemoryLedger()
 
     @property

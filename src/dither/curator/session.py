@@ -315,9 +315,7 @@ class Session(Continuing, ForOwner, ByKind, Closing):
 
     def is_known(self, key: str) -> bool:
         """Return whether something was debited to this analyst for a key."""
-        mine = (self.account.analyst, None)
-        entries = self.curator.ledger.entries(self.dataset.name)
-        return any(entry.key == key and entry.analyst in mine for entry in entries)
+        return self.curator.ledger.is_known(self.account, key)
 
     @overload
     def release(self, what: Offer[T], /) -> T: ...
@@ -351,6 +349,7 @@ class Session(Continuing, ForOwner, ByKind, Closing):
             key: the name of this request, in place of the offer's own.
 
         """
+        offer.check_released()
         try:
             return self._charged(offer, key)
         except BaseException:

@@ -58,6 +58,18 @@ def public_view(dataset: DataSet) -> DataSet:
     return dataclasses.replace(dataset, tables=tables, engine="duckdb")
 
 
+def public_record(record: Any, dataset: DataSet) -> Any:
+    """Return a record about a data set as one about what is public of it: without the places of its rows.
+
+    Args:
+        record: a query, a partition, or any other record of the closed encoding.
+        dataset: as it is declared, places included.
+
+    """
+    view = public_view(dataset)
+    return _about([(dataset, view), *zip(dataset.tables, view.tables, strict=True)], record, "record")
+
+
 def write_words(words: Mapping[str, Any], dataset: DataSet) -> dict[str, Any]:
     """Return the words of a verb as plain JSON data, or raise NotSerialisable.
 
@@ -126,7 +138,7 @@ def _write_record(value: Any, dataset: DataSet, depth: int) -> Any:
     from dither.learn.base import PrivateEstimator
     from dither.mechanisms.core.spec import write_parameter
     from dither.publish.queries.builder import Groups
-    from dither.publish.queries.parts import PartitionedGroups
+    from dither.publish.queries.parts import Partition, PartitionedGroups
 
     if isinstance(value, PrivateEstimator):
         given = value.get_params(deep=False)
@@ -134,6 +146,8 @@ def _write_record(value: Any, dataset: DataSet, depth: int) -> Any:
         return {"estimator": type(value).__name__, "parameters": told}
     if isinstance(value, Groups | PartitionedGroups):
         value = value.build(dataset)
+    if isinstance(value, Partition):
+        value = value.open(dataset)
     return {"spec": write_parameter(value)}
 
 
@@ -202,11 +216,12 @@ class _Reader:
 
     def _spec(self, written: Any, place: str, _: int) -> Any:
         import dither.publish.microdata.taxonomy
+        import dither.publish.queries.adaptive_parts
         import dither.publish.queries.reports.mechanism
         import dither.publish.workloads  # noqa: F401 - each says how its records are written
         from dither.mechanisms.core.spec import read_parameter
 
-        return self._about_rows(read_parameter(written), place)
+        return _about(self._declared, read_parameter(written), place)
 
     def _estimator(self, value: dict[str, Any], place: str, depth: int) -> Any:
         from dither import learn
@@ -221,24 +236,25 @@ class _Reader:
             raise InvalidParameter(f"{place}.parameters", name, f"an object of {', '.join(sorted(known))}")
         return kind(**{one: self.read(said, f"{place}.{one}", depth - 1) for one, said in parameters.items()})
 
-    def _about_rows(self, record: Any, place: str) -> Any:
-        """Return a record that is about the data set itself, where it was about what is public of it."""
-        if isinstance(record, DataSet | Table):
-            for view, declared in self._declared:
-                if record == view:
-                    return declared
-            raise InvalidParameter(place, record.name, "about the data set as it is declared now")
-        if isinstance(record, tuple):
-            return tuple([self._about_rows(part, place) for part in record])
-        if not dataclasses.is_dataclass(record) or isinstance(record, type):
-            return record
-        changed = {}
-        for field in dataclasses.fields(record):
-            part = getattr(record, field.name)
-            about = self._about_rows(part, place)
-            if about is not part and (about != part or isinstance(part, DataSet | Table)):
-                changed[field.name] = about
-        return dataclasses.replace(record, **changed) if changed else record
+
+def _about(known: list[tuple[Any, Any]], record: Any, place: str) -> Any:
+    """Return a record with what is known put in the place of what it is known as; about nothing else."""
+    if isinstance(record, DataSet | Table):
+        for before, after in known:
+            if record == before:
+                return after
+        raise InvalidParameter(place, record.name, "about the data set as it is declared now")
+    if isinstance(record, tuple):
+        return tuple([_about(known, part, place) for part in record])
+    if not dataclasses.is_dataclass(record) or isinstance(record, type):
+        return record
+    changed = {}
+    for field in dataclasses.fields(record):
+        part = getattr(record, field.name)
+        about = _about(known, part, place)
+        if about is not part and (about != part or isinstance(part, DataSet | Table)):
+            changed[field.name] = about
+    return dataclasses.replace(record, **changed) if changed else record
 
 
 _TAGS: Final = ("number", "real", "date", "timestamp", "map", "loss", "spec")

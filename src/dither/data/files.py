@@ -44,16 +44,18 @@ _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}")
 
 def load_schema(path: str | Path) -> DataSet:
     """Return the data set that a YAML file declares; raise InvalidSchema, which names the place, otherwise."""
-    place = Path(path)
+    return _loaded(schema_text(Path(path)), Path(path).expanduser().resolve().parent)
+
+
+def schema_text(path: Path) -> str:
+    """Return the text of a schema file; one that is too long is cut, and refused by whoever reads it."""
     try:
-        with place.open("rb") as file:
-            content = file.read(LARGEST_TEXT + 1)
-        text = content.decode()
+        with path.open("rb") as file:
+            return file.read(LARGEST_TEXT + 1).decode()
     except UnicodeDecodeError:
         raise InvalidSchema("schema", str(path), "a file in UTF-8") from None
     except OSError as error:
         raise InvalidSchema("schema", str(path), f"a file that can be read ({error.strerror})") from None
-    return _loaded(text, place.expanduser().resolve().parent)
 
 
 def loads(text: str) -> DataSet:

@@ -93,6 +93,20 @@ def read(text: str) -> Node:
         raise InvalidSchema(f"schema{where}", str(problem), "YAML that can be read") from None
 
 
+def to_plain(node: Node) -> Any:
+    """Return a tree as texts, lists and dictionaries, of which ``from_plain`` makes the same tree without lines.
+
+    Raises:
+        InvalidSchema: something is undecided.
+
+    """
+    if isinstance(node.value, dict):
+        return {key: to_plain(part) for key, part in node.value.items()}
+    if isinstance(node.value, list):
+        return [to_plain(part) for part in node.value]
+    return node.text("a value") if node.value == UNDECIDED else node.value
+
+
 def from_plain(value: object) -> Node:
     """Return the tree of plain Python data, as if it had been written in YAML; raise InvalidSchema otherwise.
 

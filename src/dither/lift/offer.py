@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
+from dither.errors import HandleMisuse
 from dither.lift.over_data import OverData
 from dither.mechanisms.core.mechanism import Numerics
 from dither.privacy import Loss
@@ -19,6 +20,11 @@ T = TypeVar("T")
 
 def _nothing() -> None:
     """Hold nothing, and let go of nothing."""
+
+
+def not_released(*_: Any) -> NoReturn:
+    """Stand for how an answer is stored and read, of what is opened and never released at once."""
+    raise HandleMisuse("what is opened is never released at once")
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class Offer(Generic[T]):
             gives the rest back where it can.
         expected: how far the answer may be off, in words, as far as that is public, or what finds these words; "" where
             nothing is said.
+        opened_by: the verb of a session that opens it, where it goes on after it was paid for; "" for one release.
 
     """
 
@@ -54,11 +61,17 @@ class Offer(Generic[T]):
     forget: Callable[[], None] = _nothing
     spent: Callable[[bytes], Loss] | None = None
     expected: str | Callable[[], str] = ""
+    opened_by: str = ""
 
     @property
     def loss(self) -> Loss:
         """The loss of the release, which is charged."""
         return self.mechanism.loss(1)
+
+    def check_released(self) -> None:
+        """Refuse to release at once what goes on, before anything is charged."""
+        if self.opened_by:
+            raise HandleMisuse(f"this offer is opened by ``session.{self.opened_by}``, and answers one by one")
 
     @property
     def is_idealised(self) -> bool:

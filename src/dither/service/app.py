@@ -101,6 +101,7 @@ class Service(SigningIn, Releasing, Governing, Talking):
         self._timing = Timing.read(settings.timing)
         # As many again: half of them wait for the disk, or are held back, and do nothing meanwhile.
         self._releasing = FairPool(2 * many, "release")
+        self._adding = FairPool(1, "add")
         self._jobs = Jobs(self._releasing, desk.curator.books)
         self._stopping = threading.Event()
         self._issuer = Issuer.of(settings)
@@ -137,11 +138,13 @@ class Service(SigningIn, Releasing, Governing, Talking):
         """Take nothing more: whatever is not debited yet is told to come again."""
         self._stopping.set()
         self._releasing.drop()
+        self._adding.drop()
 
     async def stop(self) -> None:
         """Take nothing more; let what is debited end."""
         self.begin_stop()
         await asyncio.to_thread(self._releasing.close, self.settings.patience)
+        await asyncio.to_thread(self._adding.close, self.settings.patience)
         await asyncio.to_thread(self._readers.close, 1)
         await asyncio.to_thread(self._doors.close, 1)
         self.desk.close()
@@ -317,6 +320,9 @@ class Service(SigningIn, Releasing, Governing, Talking):
             content, kind = receipt.answer, JSON.media_type
             fixed["ETag"] = etag(receipt, JSON)
         return Response(content, media_type=kind, headers=fixed)
+
+    async def _balances(self, _request: Request, bearer: Bearer, _body: Any) -> Response:
+        return JSONResponse(await self._read(bearer.person.name, self.desk.balances))
 
     async def _entries(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         after = _after(request)

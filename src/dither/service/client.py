@@ -7,6 +7,7 @@ comes back.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import warnings
@@ -37,9 +38,12 @@ from dither.errors import (
 from dither.lift.offer import Offer
 from dither.privacy import Loss
 from dither.publish.queries import QueryResult
+from dither.publish.queries.adaptive_parts import OpenPartition
+from dither.publish.queries.parts import Partition
+from dither.service.deciding_elsewhere import DecidingElsewhere, read_balance
 from dither.service.kept import configuration, kept_token
 from dither.service.problems import error_of
-from dither.service.talks import RemoteStream, RemoteTalk
+from dither.service.talks import RemoteParts, RemoteStream, RemoteTalk
 from dither.service.transport import Reply, Transport
 
 VARIABLE: Final = "DITHER_TOKEN"
@@ -162,11 +166,7 @@ class RemoteSession(Session):
 
     def balance(self) -> Balance:
         """Return what this analyst has spent and may still spend."""
-        record = self._transport.get(*self._path, "balance").json()
-        losses: dict[str, Any] = {
-            name: Loss.from_dict(record.pop(name)) for name in ("budget", "spent", "reserved", "left")
-        }
-        return Balance(**record, **losses)
+        return read_balance(self._transport.get(*self._path, "balance").json())
 
     def card(self) -> Card:
         """Return the release card of the data set: what is promised, spent and released, from public facts alone."""
@@ -179,6 +179,7 @@ class RemoteSession(Session):
 
     def receipt(self, offer: Offer[Any], *, key: str | None = None) -> Receipt:
         """Return the stored answer of an offer as bytes, and where it was charged."""
+        offer.check_released()
         self.check_declared()
         self.check_public_facts(offer)
         call = call_of(self._offers, offer)
@@ -224,6 +225,7 @@ class RemoteSession(Session):
             key: the name of this request, in place of the offer's own.
 
         """
+        offer.check_released()
         self.check_declared()
         self.check_public_facts(offer)
         call = call_of(self._offers, offer)
@@ -274,9 +276,16 @@ class RemoteSession(Session):
         """Open a conversation, paid for as a whole now, or open it again; see ``Session.conversation``."""
         return self._opened("conversations", RemoteTalk, name, {"table": table, "columns": columns, **words})
 
-    def parts(self, *_: Any, **__: Any) -> Any:
-        """Refuse: questions about parts end with their process, and are asked where the rows are."""
-        raise InvalidParameter("parts", "from elsewhere", _ELSEWHERE)
+    def partitions(self) -> tuple[str, ...]:
+        """Return the names of the accounts of parts that this analyst has opened."""
+        return tuple(self._transport.get(*self._path, "parts").json()["parts"])
+
+    def parts(self, name: str, partition: Any = None, **words: Any) -> Any:
+        """Open questions about public parts, paid for as a whole now, or open them again; see ``Session.parts``."""
+        if partition is not None and type(partition) not in (Partition, OpenPartition):
+            raise InvalidParameter("partition", partition, "made by session.table(...).partition(...)")
+        made = functools.partial(RemoteParts, dataset=self.dataset)
+        return self._opened("parts", made, name, {"partition": partition, **words})
 
     def _opened(self, kind: str, made: Any, name: str, words: Mapping[str, Any]) -> Any:
         self.check_declared()
@@ -290,7 +299,7 @@ class RemoteSession(Session):
         return made(self._transport, path, self._transport.post(*self._path, kind, body=body).json())
 
 
-class Connection(Closing):
+class Connection(DecidingElsewhere, Closing):
     """A curator who is elsewhere.
 
     Args:
@@ -324,13 +333,7 @@ class Connection(Closing):
 
     def releases(self, dataset: str) -> list[dict[str, Any]]:
         """Return what you were answered about a data set, from the oldest."""
-        found: list[dict[str, Any]] = []
-        after: int | None = 0
-        while after is not None:
-            page = self._transport.get("v1", "datasets", dataset, "releases", after=after).json()
-            found += page["releases"]
-            after = page["after"]
-        return found
+        return list(self._pages("releases", "v1", "datasets", dataset, "releases"))
 
     def answer(self, dataset: str, entry: int | str) -> Any:
         """Return a stored answer of yours once more: a table where it is one, else plain data; nothing is charged.
@@ -414,6 +417,16 @@ def connect(url: str, token: str | None = None) -> Connection:
     if not given:
         raise NotFound(f"no token is known for {url}: give one, or set {VARIABLE}; 'dither token new' makes one")
     return Connection(Transport(url, given))
+
+
+def connect_publicly(url: str) -> Connection:
+    """Return a curator who is elsewhere, as everybody may see them: published answers, the key, the signed head.
+
+    Args:
+        url: where the service is.
+
+    """
+    return Connection(Transport(url, None))
 
 
 def _number(entry: int | str) -> str:

@@ -12,10 +12,13 @@ from typing import Any, Final
 from dither.curator.folder import Curator
 from dither.curator.ledger import Receipt
 from dither.curator.ledger.terms import Allowance, Approval
+from dither.curator.named_rows import NamedRows
 from dither.curator.people import Bearer, Grant, People
-from dither.errors import InvalidParameter, NotFound
+from dither.errors import DataSetRetired, DitherError, InvalidParameter, NotFound
 from dither.privacy import Loss
 
+#: What ends a data set for ever, and removes its rows; beside the stages that the ledger has.
+RETIRED: Final = "retired"
 _GRANT: Final = ("person", "quota", "most", "usual", "allowance", "approval")
 
 
@@ -28,6 +31,44 @@ class Deciding:
 
     curator: Curator
     people: People
+    _named_rows: NamedRows
+
+    # Data sets.
+
+    def add(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Add a data set, or other rows of one, that are named and found where the service is.
+
+        Why rows were not taken is said by ``dither add`` beside them: it follows from the rows.
+        """
+        check_fields(body, ("schema", "budget", "draft"))
+        is_draft = body.get("draft", False)
+        if not isinstance(is_draft, bool):
+            raise InvalidParameter("draft", type(is_draft).__name__, "true or false")
+        declared = self._named_rows.declared(body.get("schema"))
+        registered = self.curator.registered(declared.name)
+        budget = self._budget(registered, str(declared.unit), body.get("budget"))
+        try:
+            self.curator.add(declared, budget=budget, is_draft=is_draft)
+        except DitherError:
+            rule = "rows that can be imported: 'dither add' with this schema, where they are, says why they cannot"
+            raise InvalidParameter("schema", declared.name, rule) from None
+        standing = self.curator.standing(registered)
+        said = {"dataset": self.curator.called(registered), "unit": str(declared.unit), "budget": budget.to_dict()}
+        return {**said, "edition": standing.edition, "stage": standing.stage}
+
+    def _budget(self, registered: str, unit: str, record: Any) -> Loss:
+        """Return the budget of a data set: one that is there keeps its own, and its unit."""
+        if registered not in self.curator.ledger.datasets():
+            return read_loss(record)
+        if self.curator.standing(registered).is_retired:
+            raise DataSetRetired(self.curator.called(registered))
+        known = self.curator.ledger.balance(registered)
+        if known.unit != unit:
+            raise InvalidParameter("schema.unit", unit, f"{known.unit}, which the data set has")
+        if record is not None and read_loss(record) != known.budget:
+            rule = f"left out, or {known.budget}, which the data set has; a larger one is given with a reason"
+            raise InvalidParameter("budget", read_loss(record), rule)
+        return known.budget
 
     # Grants.
 
@@ -49,8 +90,8 @@ class Deciding:
             person,
             name,
             read_loss(body.get("quota")),
-            allowance=_allowance(body.get("allowance")),
-            approval=_approval(body.get("approval")),
+            allowance=read_allowance(body.get("allowance")),
+            approval=read_approval(body.get("approval")),
             by=bearer.person.name,
             **losses,
         )
@@ -65,20 +106,22 @@ class Deciding:
     # Stages and budgets.
 
     def stage(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Open, pause or close a data set."""
+        """Open, pause, close or retire a data set."""
         registered = self._registered(name)
         check_fields(body, ("stage", "reason"))
-        self.curator.set_stage(name, str(body.get("stage")), reason=_said(bearer, body.get("reason", "")))
+        stage, reason = str(body.get("stage")), body.get("reason", "")
+        if stage == RETIRED:
+            self.curator.retire(name, reason=_said(bearer, _given_reason(reason)))
+            return {"dataset": name, "stage": RETIRED}
+        self.curator.set_stage(name, stage, reason=_said(bearer, reason))
         return {"dataset": name, "stage": self.curator.standing(registered).stage}
 
     def budget(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Give a data set a larger budget, with a reason."""
         self._registered(name)
         check_fields(body, ("budget", "reason"))
-        reason = body.get("reason")
-        if not isinstance(reason, str) or not reason.strip():
-            raise InvalidParameter("reason", reason, "given: the release card shows it")
-        self.curator.raise_budget(name, read_loss(body.get("budget")), reason=_said(bearer, reason))
+        reason = _said(bearer, _given_reason(body.get("reason")))
+        self.curator.raise_budget(name, read_loss(body.get("budget")), reason=reason)
         return {"dataset": name, "budget": self.curator.ledger.balance(self._registered(name)).budget.to_dict()}
 
     # Approvals.
@@ -108,10 +151,10 @@ class Deciding:
         shown = self.curator.publish(str(body.get("release")), dataset=name, title=title, by=bearer.person.name)
         return shown.to_dict()
 
-    def withdraw(self, bearer: Bearer, name: str, release: str) -> dict[str, Any]:
+    def withdraw(self, bearer: Bearer, name: str, release: str, because: str) -> dict[str, Any]:
         """Show a published answer no more."""
         self._registered(name)
-        self.curator.withdraw(release, dataset=name, by=bearer.person.name)
+        self.curator.withdraw(release, dataset=name, because=because, by=bearer.person.name)
         return {"dataset": name, "release": release}
 
     def published(self, after: int) -> dict[str, Any]:
@@ -182,7 +225,8 @@ def read_loss(record: Any) -> Loss:
     return Loss.from_dict(record)
 
 
-def _allowance(record: Any) -> Allowance | None:
+def read_allowance(record: Any) -> Allowance | None:
+    """Return an allowance as it is written on the wire."""
     if record is None:
         return None
     if not isinstance(record, dict) or set(record) != {"each", "days"} or not isinstance(record["each"], str):
@@ -190,7 +234,8 @@ def _allowance(record: Any) -> Allowance | None:
     return Allowance.of(record["each"], record["days"])
 
 
-def _approval(record: Any) -> Approval | None:
+def read_approval(record: Any) -> Approval | None:
+    """Return which releases need an approval, as it is written on the wire."""
     if record is None:
         return None
     if not isinstance(record, dict) or set(record) - {"above", "approvers"}:
@@ -203,6 +248,12 @@ def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise InvalidParameter(name, type(value).__name__, "a text")
     return value
+
+
+def _given_reason(reason: Any) -> str:
+    if not isinstance(reason, str) or not reason.strip():
+        raise InvalidParameter("reason", reason, "given: everybody who reads the books can see it")
+    return reason
 
 
 def _said(bearer: Bearer, reason: Any) -> str:

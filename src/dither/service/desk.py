@@ -13,6 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from dither.curator.admissions import Admissions
@@ -31,6 +32,7 @@ from dither.curator.folder import Curator
 from dither.curator.history import history_of
 from dither.curator.ledger import Account, Balance, Receipt
 from dither.curator.ledger.books import Books
+from dither.curator.named_rows import NamedRows
 from dither.curator.people import Bearer, Grant, People, Role
 from dither.curator.receipts import Log, receipt_text
 from dither.curator.session import Session
@@ -97,17 +99,25 @@ class Desk(Deciding, GoingOn):
         curator: the folder.
         shares_answers: whether what one person of a data set was answered is given to others who ask the same.
         largest_table: how many cells a table may have that is planned here; None for as many as can be stored.
+        named: which rows can be named from elsewhere, to be added; None for none.
 
     """
 
-    def __init__(self, curator: Curator, *, shares_answers: bool = False, largest_table: int | None = None) -> None:
+    def __init__(
+        self,
+        curator: Curator,
+        *,
+        shares_answers: bool = False,
+        largest_table: int | None = None,
+        named: NamedRows | None = None,
+    ) -> None:
         self.curator, self.people = curator, People(curator)
         self.admissions = Admissions(self.people)
         #: What people are granted, with the edition of the rows, by who asks and of what; as of a count of decisions.
         self._terms: OrderedDict[tuple[str, str], tuple[int, Grant, int]] = OrderedDict()
         self._remembering = threading.Lock()
         self._declarations = curator.folder / "datasets"
-        self._shares, self._largest = shares_answers, largest_table
+        self._shares, self._largest, self._named_rows = shares_answers, largest_table, named or NamedRows()
         self._here = threading.local()
         self._turns = tuple(threading.Lock() for _ in range(TURNS))
         #: The open sessions of each thread.
@@ -294,6 +304,11 @@ class Desk(Deciding, GoingOn):
 
     # The books, for those who read them.
 
+    def balances(self) -> dict[str, Any]:
+        """Return what was spent of every data set, and what is left, by what each is called."""
+        found = [self.curator.ledger.balance(name) for name in self.curator.ledger.datasets()]
+        return {"balances": [{**balance_record(one), "dataset": self.curator.called(one.dataset)} for one in found]}
+
     def entries(self, after: int) -> dict[str, Any]:
         """Return a page of the ledger's chain, from the oldest."""
         found: list[dict[str, Any]] = []
@@ -306,8 +321,7 @@ class Desk(Deciding, GoingOn):
     def verification(self) -> dict[str, Any]:
         """Walk the whole chain, and say whether anything contradicts itself."""
         found = self.curator.ledger.verify()
-        said = {"ledger": found.ledger, "entries": found.entries, "head": found.head}
-        return {**said, "is_intact": found.is_intact, "problems": list(found.problems)}
+        return {**vars(found), "problems": list(found.problems), "is_intact": found.is_intact}
 
     # What outsiders check.
 
@@ -415,7 +429,9 @@ def desk_of(curator: Curator, settings: Settings) -> Desk:
         settings: of the service.
 
     """
-    return Desk(curator, shares_answers=settings.answers == "team", largest_table=settings.largest_table)
+    named = NamedRows(tuple(map(Path, settings.roots)), settings.databases)
+    shares = settings.answers == "team"
+    return Desk(curator, shares_answers=shares, largest_table=settings.largest_table, named=named)
 
 
 def _beside(session: Session, analyst: str) -> Session:

@@ -1,4 +1,4 @@
-"""Streams and conversations of people elsewhere, without a word of HTTP: opened by name, asked, and let go of again.
+"""Streams, conversations and parts of people elsewhere, without a word of HTTP: opened by name, and let go of again.
 
 What was paid for goes on in its book, in the curator's folder. Each request opens it, goes on where it stopped, and
 closes it: no process keeps a book that another may need. Rows never come in: a stream that is fed is fed where it is.
@@ -12,18 +12,28 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from dither.curator.conversations import Talk
+from dither.curator.delivering import usual_key
+from dither.curator.folder import Curator
 from dither.curator.held_back import held_back
+from dither.curator.ledger import Receipt
+from dither.curator.parts_in_turn import PartsInTurn, PlannedPart
 from dither.curator.people import Bearer, Grant
 from dither.curator.session import Session
+from dither.curator.streams.book import waiting_for_books
 from dither.curator.streams.stream import Stream
-from dither.curator.words import read_words
+from dither.curator.words import public_record, read_words, write_words
 from dither.errors import DitherError, InvalidParameter
 from dither.lift.planned_size import planned_within
+from dither.privacy import stated_loss
 from dither.service.deciding import check_fields, check_most
 from dither.service.pace import Pace, Strict
 
 MOST_QUESTIONS: Final = 1000
 TURNS: Final = 64
+#: For how many seconds a book that another process has open is waited for.
+PATIENCE: Final = 30.0
+_LOSS_WORDS: Final = ("epsilon", "delta", "rho", "loss")
+_PART_WORDS: Final = ("label", "question", "noise", "confidence", *_LOSS_WORDS)
 _NOT_SAID: Final = ("name", "only_read", "key")
 #: What planning raises at words of wrong kinds; what reads rows raises an error of this package whatever happens.
 _NOT_PLANNED: Final = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
@@ -35,6 +45,8 @@ class GoingOn:
     _session: Callable[[Bearer, str], Session]
     _grant: Callable[[Bearer, str], Grant]
     _largest: int | None
+    _here: Any
+    curator: Curator
     #: One at a time of one book: another would be told that it is in use. Books share these, many to one.
     _turns: tuple[threading.Lock, ...]
 
@@ -78,6 +90,65 @@ class GoingOn:
         with alone as session, held(pace), session.conversation(called) as talk:
             return {"answers": [one.to_dict() for one in talk.ask_all(questions or (), confidence=confidence)]}
 
+    def partitions(self, bearer: Bearer, name: str) -> dict[str, Any]:
+        """Return the names of a person's accounts of parts of a data set."""
+        return {"parts": list(self._session(bearer, name).partitions())}
+
+    def parts(self, bearer: Bearer, name: str, called: str) -> dict[str, Any]:
+        """Return what is public about an account of parts."""
+        with self._alone(bearer, name, "account", called) as session, session.parts(called, only_read=True) as account:
+            return _account_record(account, session)
+
+    def open_parts(
+        self, bearer: Bearer, name: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
+    ) -> dict[str, Any]:
+        """Pay for questions about parts, or find them paid for."""
+        called, words = self._named(bearer, name, body)
+        alone = self._alone(bearer, name, "account", called)
+        with alone as session, _naming_words("account", _NOT_PLANNED), held(pace):
+            self._check_most(bearer, name, words, session.offer.parts)
+            with session.parts(called, **words) as account:
+                return _account_record(account, session)
+
+    def stored_part(
+        self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any], key: str | None
+    ) -> Receipt | None:
+        """Return the stored answer to a question about a part, if there is one; what can be refused is refused."""
+        with self._alone(bearer, name, "account", called) as session, session.parts(called, only_read=True) as account:
+            planned, named = self._part(session, account, body, key)
+            for receipt in self.curator.ledger.answers_called(session.dataset.name, (named,), [bearer.person.name]):
+                if receipt.request_digest == planned.request.digest:
+                    return receipt
+            return None
+
+    def ask_part(
+        self,
+        bearer: Bearer,
+        name: str,
+        called: str,
+        body: Mapping[str, Any],
+        key: str | None,
+        pace: Pace | Strict | None = None,
+    ) -> Receipt:
+        """Answer a question about a part, at no further cost."""
+        alone = self._alone(bearer, name, "account", called)
+        with alone as session, held(pace), session.parts(called) as account:
+            return account.carry_out(*self._part(session, account, body, key))
+
+    def _part(
+        self, session: Session, account: PartsInTurn, body: Mapping[str, Any], key: str | None
+    ) -> tuple[PlannedPart, str]:
+        """Return a question as it would be asked, and its key: the same for the same question about the same rows."""
+        check_fields(body, ("words",))
+        words = read_words(body.get("words"), session.dataset)
+        check_fields(words, _PART_WORDS)
+        loss = stated_loss(**{word: words.pop(word, None) for word in _LOSS_WORDS})
+        if missing := [word for word in ("label", "question") if word not in words]:
+            raise InvalidParameter(f"words.{missing[0]}", None, "said: the part that is asked about, and a query of it")
+        with _naming_words("question", _NOT_PLANNED), planned_within(self._largest):
+            planned = account.planned(loss=loss, **words)
+        return planned, key or usual_key(planned.request, self._here.edition)
+
     def streams(self, bearer: Bearer, name: str) -> dict[str, Any]:
         """Return the names of a person's streams of a data set."""
         return {"streams": list(self._session(bearer, name).streams())}
@@ -105,12 +176,18 @@ class GoingOn:
     def release_ticks(
         self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
     ) -> dict[str, Any]:
-        """Release the ticks of a stream that have ended."""
+        """Release the ticks of a stream that have ended; told are those after a number, or those that are new."""
         self._session(bearer, name)
-        check_fields(body, ("until",))
+        check_fields(body, ("until", "after"))
+        after = body.get("after")
+        if after is not None and (type(after) is not int or not 0 <= after < 2**63):
+            raise InvalidParameter("after", type(after).__name__, "how many ticks you know already, a whole number")
         alone = self._alone(bearer, name, "stream", called)
         with alone as session, held(pace), session.stream(called) as stream:
-            found = stream.release(body.get("until"))
+            before, found = stream.released, stream.release(body.get("until"))
+            if after is not None and after < before:
+                # Whoever did not get the last answer is told again what was in it.
+                found = stream.answers(after)
             return _stream_record(stream) | {"answers": found.to_stored()}
 
     def end_stream(self, bearer: Bearer, name: str, called: str) -> dict[str, Any]:
@@ -140,7 +217,9 @@ class GoingOn:
     def _alone(self, bearer: Bearer, name: str, kind: str, called: str) -> Iterator[Session]:
         session = self._session(bearer, name)
         place = session.dataset.name, bearer.person.name, kind, called
-        with self._turns[hash(place) % len(self._turns)], _naming_words(kind):
+        # Where another worker has the book, its turn is waited for.
+        turn, waiting = self._turns[hash(place) % len(self._turns)], waiting_for_books(PATIENCE)
+        with turn, waiting, _naming_words(kind):
             yield session
 
 
@@ -171,6 +250,11 @@ def _naming_words(kind: str, wrong: tuple[type[Exception], ...] = (TypeError,)) 
 
 def _talk_record(talk: Talk) -> dict[str, Any]:
     return {**talk.to_dict(), "said": str(talk)}
+
+
+def _account_record(account: PartsInTurn, session: Session) -> dict[str, Any]:
+    split = write_words({"partition": public_record(account.partition, session.dataset)}, session.dataset)
+    return {**account.to_dict(), **split, "said": str(account)}
 
 
 def _stream_record(stream: Stream) -> dict[str, Any]:

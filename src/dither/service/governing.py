@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from dither.errors import InvalidParameter
 from dither.service.desk import Desk
 from dither.service.forms import split
 from dither.service.limits import line_of
+from dither.service.queue import FairPool
 
 
 class Governing:
@@ -21,6 +23,12 @@ class Governing:
     desk: Desk
     _read: Callable[..., Any]
     _shown: Callable[..., Any]
+    _adding: FairPool
+
+    async def _add(self, _request: Request, bearer: Bearer, body: Any) -> Response:
+        # Files are read to their end: whoever reads public facts meanwhile does not wait for it.
+        future = self._adding.submit(bearer.person.name, lambda: self.desk.add(body))
+        return JSONResponse(await asyncio.shield(asyncio.wrap_future(future)))
 
     async def _grants(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         return await self._decided(bearer, lambda: self.desk.grants(_name(request)))
@@ -50,8 +58,8 @@ class Governing:
         return await self._decided(bearer, lambda: self.desk.publish(bearer, _name(request), body))
 
     async def _withdraw(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        release = str(request.path_params["entry"])
-        return await self._decided(bearer, lambda: self.desk.withdraw(bearer, _name(request), release))
+        release, because = str(request.path_params["entry"]), request.query_params.get("because", "")
+        return await self._decided(bearer, lambda: self.desk.withdraw(bearer, _name(request), release, because))
 
     async def _published(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
         after = number_of(request, "after")

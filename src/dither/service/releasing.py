@@ -90,7 +90,7 @@ class Releasing:
         came = self._timing.pace(str(body.get("verb")), self._stopping)
         # Before anything is paid for: what cannot be told in any form is not asked for.
         check_form(request.headers.get("accept", ""))
-        wanted = wanted_of(str(request.path_params["dataset"]), body, _key_of(request))
+        wanted = wanted_of(str(request.path_params["dataset"]), body, key_of(request))
         person, patience, facts = bearer.person.name, _patience(request), request.state.facts
         facts["verb"] = wanted.verb
         ticket, stored, _ = found = await self._read(person, lambda: self._looked_up(bearer, wanted))
@@ -232,7 +232,8 @@ def _patience(request: Request) -> float | None:
     return None
 
 
-def _key_of(request: Request) -> str | None:
+def key_of(request: Request) -> str | None:
+    """Return the caller's name for a request, if there is one."""
     key = request.headers.get("idempotency-key")
     if key is None:
         return None

@@ -81,8 +81,16 @@ _OPEN: Final = _object(("name", "words"), name=_TEXT, words=_WORDS)
 _QUESTIONS: Final = _object(
     ("questions",), questions={"type": "array", "items": _TEXT, "maxItems": 1000}, confidence=_TEXT
 )
-_TICKS: Final = _object((), until={"anyOf": [_NUMBER, {"type": "null"}]})
-_STAGE: Final = _object(("stage",), stage={"type": "string", "enum": ["open", "paused", "closed"]}, reason=_TEXT)
+_PART: Final = _object(("words",), words=_WORDS)
+_TICKS: Final = _object((), until={"anyOf": [_NUMBER, {"type": "null"}]}, after=_NUMBER)
+_STAGES: Final = ["open", "paused", "closed", "retired"]
+_STAGE: Final = _object(("stage",), stage={"type": "string", "enum": _STAGES}, reason=_TEXT)
+_ADD: Final = _object(
+    ("schema",),
+    schema={"type": "object", "description": "What a schema file says; sources are paths below the roots, or tables."},
+    budget=_LOSS,
+    draft={"type": "boolean"},
+)
 _BUDGET: Final = _object(("budget", "reason"), budget=_LOSS, reason=_TEXT)
 _DECISION: Final = _object(("decision",), decision={"type": "string", "enum": ["approve", "decline"]}, because=_TEXT)
 _PUBLISH: Final = _object(("release",), release={"type": ["integer", "string"]}, title=_TEXT)
@@ -101,6 +109,7 @@ class Route:
         scope: what a token must be good for.
         body: what the body must be, as JSON Schema; None where there is none.
         is_new: whether a release may be made, so that the time of its answer is held back.
+        takes_key: whether a caller may give the request a name, under which it is answered once.
 
     """
 
@@ -112,6 +121,7 @@ class Route:
     scope: Scope | None = None
     body: Mapping[str, Any] | None = None
     is_new: bool = False
+    takes_key: bool = False
 
 
 _SET: Final = "/v1/datasets/{dataset}"
@@ -121,6 +131,7 @@ ROUTES: Final = (
     Route("openapi", "GET", "/v1/openapi.json", "This table as OpenAPI 3.1."),
     Route("me", "GET", "/v1/me", "Who you are, and what you may ask.", EVERY_ROLE, Scope.READ),
     Route("datasets", "GET", "/v1/datasets", "The data sets that you may see.", EVERY_ROLE, Scope.READ),
+    Route("add", "POST", "/v1/datasets", "Add a data set, or other rows of one.", DECIDING, Scope.DECIDE, _ADD),
     Route("dataset", "GET", _SET, "What is declared about a data set; never where its rows are.", ASKING, Scope.READ),
     Route("card", "GET", f"{_SET}/card", "Its release card.", ASKING, Scope.READ),
     Route("balance", "GET", f"{_SET}/balance", "What you have spent and may still spend.", ASKING, Scope.READ),
@@ -130,6 +141,7 @@ ROUTES: Final = (
         *("release", "POST", f"{_SET}/releases", "Release an answer, charged to your quota; the same again is free."),
         *(ASKING, Scope.ASK, _RELEASE),
         is_new=True,
+        takes_key=True,
     ),
     Route("releases", "GET", f"{_SET}/releases", "What you were answered; a page of it.", ASKING, Scope.READ),
     Route("job", "GET", f"{_SET}/jobs/{{job}}", "How far a release has come that you wait for.", ASKING, Scope.READ),
@@ -146,6 +158,17 @@ ROUTES: Final = (
         *("converse", "POST", f"{_SET}/conversations/{{name}}/questions", "Ask it, at no further cost."),
         *(ASKING, Scope.ASK, _QUESTIONS),
     ),
+    Route("partitions", "GET", f"{_SET}/parts", "Your accounts of its parts.", ASKING, Scope.READ),
+    Route(
+        *("open_parts", "POST", f"{_SET}/parts", "Pay for questions about its parts, or find them paid for."),
+        *(ASKING, Scope.ASK, _OPEN),
+    ),
+    Route("parts", "GET", f"{_SET}/parts/{{name}}", "One, with what is left of each part.", ASKING, Scope.READ),
+    Route(
+        *("ask_part", "POST", f"{_SET}/parts/{{name}}/questions", "Ask about one part, at no further cost."),
+        *(ASKING, Scope.ASK, _PART),
+        takes_key=True,
+    ),
     Route("streams", "GET", f"{_SET}/streams", "Your streams of it.", ASKING, Scope.READ),
     Route(
         *("open_stream", "POST", f"{_SET}/streams", "Pay for a query on a stream, or find it open."),
@@ -160,7 +183,7 @@ ROUTES: Final = (
     Route("grants", "GET", f"{_SET}/grants", "Who is granted what of it.", DECIDING, Scope.READ),
     Route("grant", "POST", f"{_SET}/grants", "Let a person ask, on terms.", DECIDING, Scope.DECIDE, _GRANT),
     Route("end_grant", "DELETE", f"{_SET}/grants/{{person}}", "Let them ask no more.", DECIDING, Scope.DECIDE),
-    Route("stage", "POST", f"{_SET}/stage", "Open, pause or close it.", DECIDING, Scope.DECIDE, _STAGE),
+    Route("stage", "POST", f"{_SET}/stage", "Open, pause, close or retire it.", DECIDING, Scope.DECIDE, _STAGE),
     Route("budget", "POST", f"{_SET}/budget", "Raise its budget, with a reason.", DECIDING, Scope.DECIDE, _BUDGET),
     Route("publish", "POST", f"{_SET}/published", "Let everybody see an answer.", DECIDING, Scope.DECIDE, _PUBLISH),
     Route("withdraw", "DELETE", f"{_SET}/published/{{entry}}", "Show it no more.", DECIDING, Scope.DECIDE),
@@ -172,6 +195,7 @@ ROUTES: Final = (
     Route("published", "GET", "/v1/published", "What everybody may see; a page of it."),
     Route("published_answer", "GET", "/v1/published/{entry}", "A published answer."),
     Route("published_receipt", "GET", "/v1/published/{entry}/receipt", "Its receipt."),
+    Route("balances", "GET", "/v1/ledger/balances", "What every data set has spent.", READING, Scope.READ),
     Route("entries", "GET", "/v1/ledger/entries", "The chain of the ledger; a page of it.", READING, Scope.READ),
     Route("verification", "GET", "/v1/ledger/verification", "Whether the books are true.", READING, Scope.READ),
     Route("key", "GET", "/v1/key", "The key with which receipts are checked."),
@@ -207,10 +231,12 @@ def openapi(version: str) -> dict[str, Any]:
         }
         if route.body is not None:
             operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": route.body}}}
+        named = {"Idempotency-Key": route.takes_key, "Prefer": route.is_new}
+        headers = [name for name, is_taken in named.items() if is_taken]
+        operation["parameters"] += [
+            {"name": name, "in": "header", "required": False, "schema": _TEXT} for name in headers
+        ]
         if route.is_new:
-            header = {"name": "Idempotency-Key", "in": "header", "required": False, "schema": _TEXT}
-            prefer = {"name": "Prefer", "in": "header", "required": False, "schema": _TEXT}
-            operation["parameters"] += [header, prefer]
             operation["responses"]["202"] = {"description": "Begun, or waiting for an approval; see Location."}
         paths.setdefault(route.path, {})[route.method.lower()] = operation
     security = {"token": {"type": "http", "scheme": "bearer"}}

@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 import ipaddress
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from dither.data.addresses import has_secret, redact
 from dither.errors import InvalidParameter
 from dither.service.pace import Timing
 
 PREFIX: Final = "DITHER_SERVICE_"
 _SECTION: Final = "service"
+_DATABASES: Final = ("postgresql://", "postgres://")
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Settings:
         oidc_issuer: the address of an issuer of OpenID Connect at which people sign in.
         oidc_client: what the service is called there.
         oidc_secret: a file with the client's secret, where it has one.
+        roots: folders below which curators elsewhere can name files of rows to add; none unless said.
+        databases: addresses of databases whose tables they can name, by name.
 
     """
 
@@ -60,6 +65,8 @@ class Settings:
     oidc_issuer: str = ""
     oidc_client: str = ""
     oidc_secret: str = ""
+    roots: Sequence[str] = ()
+    databases: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse what no service can be set up with; each refusal names the setting."""
@@ -82,6 +89,7 @@ class Settings:
             if place and not is_safe_address(place):
                 rule = "an address that begins with https, or one of this machine, without a slash at its end"
                 raise InvalidParameter(name, place, rule)
+        self._check_rows_that_can_be_named()
         if bool(self.certificate) != bool(self.key):
             raise InvalidParameter("certificate", self.certificate, "given together with key")
         if not self.is_local and not self.certificate and not self.proxy:
@@ -89,6 +97,21 @@ class Settings:
                 "an address of this machine alone, unless certificate and key are given, or proxy names what speaks TLS"
             )
             raise InvalidParameter("host", self.host, rule)
+
+    def _check_rows_that_can_be_named(self) -> None:
+        if isinstance(self.roots, str) or not all(isinstance(root, str) for root in self.roots):
+            raise InvalidParameter("roots", self.roots, "a list of folders")
+        for root in self.roots:
+            if not Path(root).is_absolute() or not Path(root).is_dir():
+                raise InvalidParameter("roots", root, "made of folders that are there, with their whole paths")
+        if not isinstance(self.databases, Mapping):
+            raise InvalidParameter("databases", self.databases, "addresses by name")
+        for name, address in self.databases.items():
+            if not isinstance(name, str) or not name.isidentifier() or not isinstance(address, str):
+                raise InvalidParameter("databases", name, "addresses by name, such as clinic: postgresql://...")
+            if not address.startswith(_DATABASES) or has_secret(address):
+                rule = "the address of a PostgreSQL database, with ${NAME} in place of a password"
+                raise InvalidParameter(f"databases.{name}", redact(address), rule)
 
     @property
     def is_local(self) -> bool:
@@ -100,7 +123,7 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all settings as plain data."""
-        return dataclasses.asdict(self)
+        return {**dataclasses.asdict(self), "roots": list(self.roots), "databases": dict(self.databases)}
 
 
 def read_settings(
@@ -121,6 +144,10 @@ def read_settings(
             name = variable.removeprefix(PREFIX).lower()
             is_number = name in fields and isinstance(fields[name].default, int)
             said[name] = int(text) if is_number and text.isascii() and text.isdecimal() else text
+            if name == "roots":
+                said[name] = [root for root in text.split(os.pathsep) if root]
+            elif name == "databases":
+                said[name] = {one.partition("=")[0]: one.partition("=")[2] for one in text.split()}
     said |= {name: value for name, value in given.items() if value is not None}
     unknown = sorted(set(said) - set(fields))
     if unknown:

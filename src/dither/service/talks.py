@@ -1,15 +1,23 @@
-"""Streams and conversations of a curator who is elsewhere: what a session gives here, over HTTP."""
+"""Streams, conversations and parts of a curator who is elsewhere: what a session gives here, over HTTP."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from dither.curator.ledger.interface import checked_name
+from dither.curator.words import read_words, write_words
+from dither.data.schema import DataSet
 from dither.errors import InvalidParameter
 from dither.exact import Number, exact
-from dither.privacy import Loss
+from dither.lift.trusted import checked_class
+from dither.privacy import Loss, stated_loss
 from dither.publish.interactive.planning import CountAnswer
 from dither.publish.interactive.question_kinds import ChosenAnswer
-from dither.publish.queries import QueryResult
+from dither.publish.queries import Query, QueryResult
+from dither.publish.queries.adaptive_parts import OpenPartition
+from dither.publish.queries.builder import Groups, Rows
+from dither.publish.queries.parts import query_of_part
 from dither.service.transport import Transport
 
 if TYPE_CHECKING:
@@ -106,6 +114,74 @@ class RemoteTalk(_Elsewhere):
         return tuple(_answer(one) for one in told["answers"])
 
 
+class RemoteParts(_Elsewhere):
+    """Questions about public parts of rows that are elsewhere, paid for as a whole."""
+
+    def __init__(self, transport: Transport, path: tuple[str, ...], record: dict[str, Any], dataset: DataSet) -> None:
+        super().__init__(transport, path, record)
+        self._dataset = dataset
+        #: The parts, and the rows that are split.
+        self.partition: OpenPartition = read_words({"partition": record["partition"]}, dataset)["partition"]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The parts."""
+        return tuple(label for label, _ in self.partition.parts)
+
+    @property
+    def asked(self) -> int:
+        """The number of questions so far."""
+        return int(self._looked()["asked"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is public about the account, as plain data."""
+        return {name: value for name, value in super().to_dict().items() if name != "partition"}
+
+    def left(self, label: str) -> Loss:
+        """Return the largest question about a part that still fits."""
+        place = self.partition.place(label)
+        return Loss.from_dict(self._looked()["left"][place])
+
+    def ask(
+        self,
+        label: str,
+        question: Callable[[Rows], Groups] | Query,
+        loss: Loss | None = None,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        key: str | None = None,
+        noise: str = "auto",
+        confidence: Number = "0.95",
+    ) -> QueryResult:
+        """Return the answer to a question about one part; nothing more is debited.
+
+        Args:
+            label: which part.
+            question: makes the query of its rows: ``lambda rows: rows.count()``; or the query itself.
+            loss: what the answer may lose of the part's account, in place of the three words below.
+            epsilon: what it may lose, alone or with ``delta``; or ``rho`` instead of both.
+            delta: the probability that the epsilon bound may be exceeded.
+            rho: a loss in zero-concentrated differential privacy.
+            key: the caller's name for this question; without one, the same question has the same answer.
+            noise: "laplace", "gaussian", or "auto" for whichever errs less.
+            confidence: the level of the intervals.
+
+        """
+        self.partition.place(label)
+        stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+        query = query_of_part(self.partition, label, question) if callable(question) else question
+        checked_class("question", query, Query)
+        if key is not None:
+            checked_name("key", key)
+        words = {"label": label, "question": query, "loss": stated, "noise": noise}
+        words["confidence"] = exact("confidence", confidence)
+        body = {"words": write_words(words, self._dataset)}
+        reply = self._transport.post(*self._path, "questions", body=body, key=key)
+        return QueryResult.stored(reply.content, reply.headers["dither-place"])
+
+
 class RemoteStream(_Elsewhere):
     """A query on a stream that is elsewhere, paid for as a whole, answered tick by tick."""
 
@@ -140,8 +216,10 @@ class RemoteStream(_Elsewhere):
             self.feed(rows)
         if now is not None:
             raise InvalidParameter("now", now, "left out: the clock is that of the service")
-        body = {} if until is None else {"until": until}
-        told = self._transport.post(*self._path, "ticks", body=body).json()
+        # A reply that was lost on the way is told again: all that this handle does not know yet.
+        body = {"after": int(self._record["released"])} | ({} if until is None else {"until": until})
+        told = dict(self._transport.post(*self._path, "ticks", body=body).json())
+        self._record = {name: value for name, value in told.items() if name != "answers"}
         return QueryResult.stored(told["answers"], self.receipt)
 
     def answers(self, first: int = 0, end: int | None = None, *, confidence: Number = "0.95") -> QueryResult:

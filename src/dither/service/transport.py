@@ -61,8 +61,7 @@ class Transport:
 
     def get(self, *path: str, **query: Any) -> Reply:
         """Return what a path has."""
-        asked = "&".join(f"{name}={quote(str(value), safe='')}" for name, value in query.items())
-        return self._ask("GET", _joined(path) + (f"?{asked}" if asked else ""), None, {})
+        return self._ask("GET", self.address(*path, **query), None, {})
 
     def post(self, *path: str, body: Any, key: str | None = None, wait: float | None = None) -> Reply:
         """Send a body, under a key where it may be asked again; wait for that many seconds, where it is said."""
@@ -73,9 +72,10 @@ class Transport:
         """Return what an address has that the service told, having waited for that many seconds at most."""
         return self._ask("GET", address, None, _preferring(wait))
 
-    def address(self, *path: str) -> str:
+    def address(self, *path: str, **query: Any) -> str:
         """Return the address of a path, as the service tells addresses."""
-        return _joined(path)
+        asked = "&".join(f"{name}={quote(str(value), safe='')}" for name, value in query.items())
+        return _joined(path) + (f"?{asked}" if asked else "")
 
     def delete(self, address: str) -> Reply:
         """Let go of what is at an address that the service told."""

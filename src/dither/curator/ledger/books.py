@@ -252,6 +252,10 @@ class Books(PeopleBooks):
 
         return self._look(work)
 
+    def is_known(self, account: Account, key: str) -> bool:
+        """Return whether something was debited to an account for a key."""
+        return self._look(lambda page: page.request(account, key) is not None)
+
     def answers_that_begin(
         self, dataset: str, beginning: str, analysts: Collection[str] | None = None
     ) -> tuple[Receipt, ...]:

@@ -298,6 +298,16 @@ class Ledger(Closing):
         """
 
     @abstractmethod
+    def is_known(self, account: Account, key: str) -> bool:
+        """Return whether something was debited to an account for a key.
+
+        Args:
+            account: whose.
+            key: the name of a request.
+
+        """
+
+    @abstractmethod
     def answers_called(
         self, dataset: str, keys: Sequence[str], analysts: Collection[str] | None = None
     ) -> tuple[Receipt, ...]:

@@ -24,6 +24,7 @@ from dither.curator.offers import (
     graphs,
     methods,
     models,
+    parts,
     places,
     streams,
     synthetic_tables,
@@ -98,6 +99,7 @@ class Offers:
     fit = _offered(models.fit)
     stream = _offered(streams.stream)
     conversation = _offered(conversations.conversation)
+    parts = _offered(parts.parts)
     graph_answer = _offered(graphs.graph_answer)
     graph_synthesis = _offered(graph_synthesis.graph_synthesis)
     place_counts = _offered(places.place_counts)

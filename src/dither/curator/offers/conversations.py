@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 from dither.curator.offers.graphs import graph_table, nodes_of
 from dither.data.schema import DataSet
-from dither.errors import HandleMisuse, InvalidParameter
+from dither.errors import InvalidParameter
 from dither.exact import Number
-from dither.lift.offer import Offer
+from dither.lift.offer import Offer, not_released
 from dither.privacy import Loss, stated_loss
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ def conversation(
     planned = planned_from(dataset, asked, stated)
     mechanism: Any = planned.mechanism
     asked["table"] = planned.table
-    return Offer("conversation", planned.words, mechanism, asked, stated, _not_released, _not_released)
+    return Offer(
+        "conversation", planned.words, mechanism, asked, stated, not_released, not_released, opened_by="conversation"
+    )
 
 
 def _listed(value: Any) -> Any:
@@ -106,7 +108,3 @@ def planned_from(dataset: DataSet, asked: Mapping[str, Any], loss: Loss) -> Plan
         return plan_conversation(dataset, table, columns, loss, **how)
     nodes = nodes_of(dataset.table(table)) if kind == _CUTS else ()
     return plan_questions(dataset, kind, table, columns, loss, nodes=nodes, **how)
-
-
-def _not_released(*_: Any) -> NoReturn:
-    raise HandleMisuse("a conversation is opened by ``session.conversation``, and answers question by question")

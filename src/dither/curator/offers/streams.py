@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from dither.curator.offers.answers import read_query
 from dither.data import wire
 from dither.data.schema import DataSet
-from dither.errors import HandleMisuse, InvalidParameter
+from dither.errors import InvalidParameter
 from dither.exact import Number
-from dither.lift.offer import Offer
+from dither.lift.offer import Offer, not_released
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query
 from dither.publish.queries.builder import Groups
@@ -111,7 +111,7 @@ def _offer(
     request["shares"] = None if shares is None else {name: str(share) for name, share in sorted(shares.items())}
     if said:
         request["kind"] = {name: _plain(value) for name, value in sorted(said.items())}
-    return Offer("stream", mechanism.words, mechanism, request, stated, _not_released, _not_released)
+    return Offer("stream", mechanism.words, mechanism, request, stated, not_released, not_released, opened_by="stream")
 
 
 def _plain(value: Any) -> Any:
@@ -129,7 +129,3 @@ def ticked_of(offer: Offer[Any]) -> StreamAnswer:
     if not isinstance(mechanism, StreamAnswer):
         raise InvalidParameter("offer", offer.verb, "that of a stream")
     return mechanism
-
-
-def _not_released(*_: Any) -> NoReturn:
-    raise HandleMisuse("a stream is opened by ``session.stream``, and released tick by tick")

@@ -19,6 +19,7 @@ import json
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, Self
@@ -32,6 +33,8 @@ from dither.publish.streams.tally import Standing
 
 _VERSION: Final = 1
 _PATIENCE_SECONDS: Final = 10
+#: After which it is asked again whether another process has let go of a book.
+_PAUSE_SECONDS: Final = 0.005
 #: Answers that show which version computed the noise; the first of a conversation says nothing.
 _AWAITED: Final = 2
 _TABLES: Final = """
@@ -41,6 +44,28 @@ CREATE TABLE answers (number INTEGER PRIMARY KEY, answer BLOB NOT NULL);
 CREATE TABLE people (name BLOB PRIMARY KEY, standing BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE arrived (number INTEGER PRIMARY KEY, batch TEXT UNIQUE, sealed BLOB);
 """
+
+
+class _Here(threading.local):
+    patience: float = 0.0
+
+
+_here = _Here()
+
+
+@contextlib.contextmanager
+def waiting_for_books(seconds: float) -> Iterator[None]:
+    """Let this thread wait for books that others have open, where it would be refused at once.
+
+    Args:
+        seconds: for how long, at most.
+
+    """
+    before, _here.patience = _here.patience, seconds
+    try:
+        yield
+    finally:
+        _here.patience = before
 
 
 class Book:
@@ -413,12 +438,17 @@ def _locked(path: Path, what: str) -> int:
     Both are locked: a copy of a book has a lock of its own, and the same key, which would give it the same noise.
     """
     lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        raise StreamUnavailable(path.stem, "it is open already, here or in another process", what) from None
-    return lock
+    until = time.monotonic() + _here.patience
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if time.monotonic() < until:
+                time.sleep(_PAUSE_SECONDS)
+                continue
+            os.close(lock)
+            raise StreamUnavailable(path.stem, "it is open already, here or in another process", what) from None
+        return lock
 
 
 def _connected(path: Path, what: str) -> sqlite3.Connection:

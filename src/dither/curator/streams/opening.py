@@ -122,8 +122,7 @@ def _check_unchanged(dataset: DataSet, opened: Table, name: str) -> None:
 
 def stream_names(session: Session) -> tuple[str, ...]:
     """Return the names of the streams that an analyst has opened on a data set."""
-    folder, ending = session.curator.folder / "streams", f"-{book_owner(session)}.sqlite"
-    return tuple(sorted(path.name.removesuffix(ending) for path in folder.glob(f"*{ending}")))
+    return book_names(session, "streams")
 
 
 def paths_of(session: Session, name: str) -> tuple[Path, Path]:
@@ -136,7 +135,7 @@ def book_paths(session: Session, kind: str, name: str) -> tuple[Path, Path]:
 
     Args:
         session: who asks, and of which data set.
-        kind: "streams" or "conversations": the folder of the books.
+        kind: "streams", "conversations" or "parts": the folder of the books.
         name: the caller's name for it.
 
     """
@@ -145,6 +144,18 @@ def book_paths(session: Session, kind: str, name: str) -> tuple[Path, Path]:
     # A point is in no name: no stream has the key of a conversation.
     prefix = "" if kind == "streams" else f"{kind}."
     return curator.folder / kind / f"{stem}.sqlite", curator.anchors / f"{curator.ledger.id}-{prefix}{stem}.key"
+
+
+def book_names(session: Session, kind: str) -> tuple[str, ...]:
+    """Return the names of the books of some kind that an analyst has opened on a data set.
+
+    Args:
+        session: who asks, and of which data set.
+        kind: the folder of the books.
+
+    """
+    folder, ending = session.curator.folder / kind, f"-{book_owner(session)}.sqlite"
+    return tuple(sorted(path.name.removesuffix(ending) for path in folder.glob(f"*{ending}")))
 
 
 def book_owner(session: Session) -> str:

@@ -8,7 +8,7 @@ largest cost of a part as it grows; here it is stated, and paid, before the firs
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -187,6 +187,16 @@ class PartsConversation:
     def __init__(self, partition: OpenPartition, data: Engine, runners: list[Runner], each: Loss) -> None:
         self._partition, self._data, self._runners = partition, data, runners
         self._accounts = [Account(each) for _ in runners]
+
+    def resume(self, asked: Iterable[tuple[str, Loss]]) -> None:
+        """Take from the parts what questions of before may have lost, so that nothing is asked for it again.
+
+        Args:
+            asked: the label and the loss of each question that was ever begun, in their order.
+
+        """
+        for label, loss in asked:
+            self._accounts[self._partition.place(label)].spend(loss)
 
     def left(self, label: str) -> Loss:
         """Return the largest question about a part that still fits."""

@@ -55,16 +55,19 @@ class Partition:
         source, by = self.rows(dataset)
         return OpenPartition(dataset, source, by, tuple(self._parts.items()))
 
-    def query(self, partition: OpenPartition, label: str, ask: Callable[[Rows], Groups]) -> Query:
-        """Return what a question asks of the rows of one part.
 
-        Args:
-            partition: the parts, as ``open`` returned them.
-            label: which part.
-            ask: makes the query of its rows.
+def query_of_part(partition: OpenPartition, label: str, ask: Callable[[Rows], Groups]) -> Query:
+    """Return what a question asks of the rows of one part.
 
-        """
-        return ask(self._source.of(partition.rows(label))).build(partition.dataset)
+    Args:
+        partition: the parts.
+        label: which part.
+        ask: makes the query of its rows.
+
+    """
+    from dither.publish.queries.builder import Rows
+
+    return ask(Rows.of(partition.rows(label))).build(partition.dataset)
 
 
 class PartitionedGroups:

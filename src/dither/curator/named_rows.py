@@ -1,0 +1,88 @@
+"""Rows that are named from elsewhere: files below folders that the owner opened for it, and databases with a name.
+
+A schema from elsewhere says which rows it is about and never brings them. What it can name is decided where the rows
+are: a path leads nowhere but below the roots, also through links, and an address of a server is never taken from it.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from dither.data.files import schema_from
+from dither.data.importing.sources import FRAMES, is_csv, is_parquet
+from dither.data.schema import DataSet, Table
+from dither.errors import InvalidParameter
+
+_FILES: Final = "duckdb"
+
+
+@dataclass(frozen=True)
+class NamedRows:
+    """What a schema from elsewhere can name.
+
+    Args:
+        roots: folders below which files can be named.
+        databases: addresses of databases whose tables can be named, by the name that a schema gives as its engine.
+
+    """
+
+    roots: tuple[Path, ...] = ()
+    databases: Mapping[str, str] = field(default_factory=dict)
+
+    def declared(self, schema: Any) -> DataSet:
+        """Return the data set that a schema from elsewhere declares, with the rows that it names found.
+
+        Args:
+            schema: the content of a schema file, as plain data; sources are paths below the roots, or tables.
+
+        Raises:
+            InvalidSchema: it is none.
+            InvalidParameter: it names rows that cannot be named from elsewhere.
+
+        """
+        said = schema.get("engine", _FILES) if isinstance(schema, Mapping) else _FILES
+        if not isinstance(said, str) or said not in (_FILES, *self.databases):
+            known = " or ".join((_FILES, *self.databases))
+            raise InvalidParameter("schema.engine", said, f"{known}: databases are named in the settings of a service")
+        if said == _FILES:
+            _check_relative(schema)
+            # Nothing is opened here: sources are texts until they are found below.
+            dataset = schema_from(schema)
+            return replace(dataset, tables=tuple(self._found(table) for table in dataset.tables))
+        return replace(schema_from({**schema, "engine": _FILES}), engine=self.databases[said])
+
+    def _found(self, table: Table) -> Table:
+        for root in self.roots:
+            base = root.resolve()
+            path = base / table.source
+            files = sorted(glob.glob(str(path))) if glob.has_magic(table.source) else [str(path)]
+            real = [Path(file).resolve() for file in files]
+            if not real or not all(file.is_file() for file in real):
+                continue
+            if all(file.is_relative_to(base) and (is_csv(file) or is_parquet(file)) for file in real):
+                return replace(table, source=str(path) if glob.has_magic(table.source) else str(real[0]))
+        raise _refused(table.name, table.source)
+
+
+def _check_relative(schema: Any) -> None:
+    """Refuse sources that are no plain paths from a root, before anything is made of them."""
+    tables = schema.get("tables") if isinstance(schema, Mapping) else None
+    for name, table in tables.items() if isinstance(tables, Mapping) else ():
+        source = table.get("source") if isinstance(table, Mapping) else None
+        if isinstance(source, str) and not _is_relative(source):
+            raise _refused(str(name), source)
+
+
+def _is_relative(source: str) -> bool:
+    path = PurePosixPath(source)
+    is_plain = source.isprintable() and not any(sign in source for sign in ("\\", ":", "~", "$"))
+    return is_plain and source != FRAMES and not path.is_absolute() and ".." not in path.parts
+
+
+def _refused(table: str, source: str) -> InvalidParameter:
+    rule = "the path of a .csv or .parquet file below a root of the service, such as visits/2026.csv; none is there"
+    return InvalidParameter(f"schema.tables.{table[:64]}.source", source[:200], rule)

@@ -1,0 +1,156 @@
+"""What curators decide and auditors read through a connection, and the same as it is typed with ``--server``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dither.cli.app import app
+from dither.curator.ledger.terms import Allowance, Approval
+from dither.errors import AnalystUnknown, DataSetNotOpen, DitherError, InvalidParameter
+from dither.privacy import PureDP
+from dither.service.client import Connection, connect, connect_publicly
+from tests.service.conftest import Running
+
+COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
+
+
+@pytest.fixture
+def boss(running: Running) -> Connection:
+    return connect(running.url, running.token("boss", "curator", quota=None))
+
+
+def test_a_grant_is_given_read_and_ended(running: Running, boss: Connection) -> None:
+    running.people.add("ana", "analyst")
+    terms = {"most": PureDP("1/2"), "allowance": Allowance.of("1/5", 7), "approval": Approval(PureDP("1/4"), 2)}
+    given = boss.grant("ana", "clinic", PureDP(1), usual=PureDP("1/8"), **terms)
+    assert given in boss.grants("clinic")
+    assert (given.quota, given.grant.usual, given.grant.approval) == (PureDP(1), PureDP("1/8"), terms["approval"])
+    [kept] = running.people.grants("ana")
+    assert (kept.most, kept.allowance and kept.allowance.each) == (PureDP("1/2"), terms["allowance"].each)
+    boss.end_grant("ana", "clinic")
+    with pytest.raises(AnalystUnknown):
+        running.curator.session("clinic", analyst="ana").sql(COUNT, epsilon="0.1")
+
+
+def test_an_approval_is_asked_for_agreed_to_and_refused(running: Running, boss: Connection) -> None:
+    session = running.connect("asks", approval=Approval()).session("clinic")
+    jobs = [session.begin(session.offer.sql(COUNT, epsilon=epsilon)) for epsilon in ("0.1", "0.2")]
+    assert {job.progress(wait=30)["state"] for job in jobs} == {"waiting for approval"}
+    mine = [one for one in boss.questions(is_waiting=True) if one.analyst == "asks"]
+    small, large = sorted(mine, key=lambda one: one.loss.epsilon)
+    assert (small.loss, large.loss) == (PureDP("0.1"), PureDP("0.2"))
+    assert boss.approve(small.number).agreed == ("boss",)
+    declined = boss.decline(large.number, because="too much")
+    assert (declined.state, declined.because) == ("declined", "too much")
+    assert declined in boss.questions()
+    assert jobs[0].result() is not None
+    with pytest.raises(DitherError, match="too much"):
+        jobs[1].result()
+
+
+def test_stages_budgets_and_publications(running: Running, boss: Connection) -> None:
+    session = running.connect("published").session("clinic")
+    entry = session.sql(COUNT, epsilon="0.1").receipt
+    boss.set_stage("clinic", "paused", reason="a look")
+    with pytest.raises(DataSetNotOpen):
+        session.sql(COUNT, epsilon="0.3")
+    boss.set_stage("clinic", "open")
+    assert boss.raise_budget("hidden", epsilon=2, reason="more people agreed") == PureDP(2)
+    assert running.curator.ledger.balance("hidden").budget == PureDP(2)
+    with pytest.raises(InvalidParameter, match="reason"):
+        boss.raise_budget("hidden", epsilon=3, reason=" ")
+    # The answer of somebody else is published by its place.
+    shown = boss.publish("clinic", entry, title="Visits")
+    everybody = connect_publicly(running.url)
+    assert shown in everybody.published()
+    boss.withdraw("clinic", shown.answer, because="a mistake")
+    assert shown not in everybody.published()
+    last = [one for one in boss.entries() if one["record"]["kind"] == "withdraw"][-1]
+    assert last["record"]["because"] == "a mistake"
+
+
+def test_auditors_read_the_books_and_decide_nothing(running: Running) -> None:
+    auditor = connect(running.url, running.token("auditor", "auditor", quota=None))
+    entries = list(auditor.entries())
+    assert [one["number"] for one in entries] == [one.number for one in running.curator.ledger.entries()]
+    found = auditor.verify()
+    assert (found.is_intact, found.entries) == (True, len(entries))
+    assert {one.dataset for one in auditor.balances()} == {"clinic", "hidden"}
+    for decides in (
+        lambda: auditor.set_stage("clinic", "paused"),
+        lambda: auditor.add({"dataset": "x"}, epsilon=1),
+        lambda: auditor.grants("clinic"),
+        lambda: auditor.approve(1),
+    ):
+        with pytest.raises(DitherError):
+            decides()
+    assert running.curator.standing("clinic").stage == "open"
+
+
+def typed(token: str, running: Running, *words: str, code: int = 0) -> str:
+    environment = {"DITHER_TOKEN": token, "DITHER_HOME": "/nowhere", "COLUMNS": "200"}
+    found = CliRunner().invoke(app, [*words, "--server", running.url], env=environment)
+    if found.exception is not None and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    assert found.exit_code == code, found.output
+    return " ".join(found.output.split())
+
+
+def test_every_decision_is_typed_from_elsewhere(running: Running, tmp_path: Path) -> None:
+    boss, asker = running.token("types", "curator", quota=None), running.token("typed", "analyst", quota=None)
+    grant = ("people", "grant", "typed", "clinic", "--quota")
+    said = typed(boss, running, *grant, "1", "--allowance", "0.5 every 7 days", "--approval", "above 0.1")
+    assert "clinic for typed: epsilon = 1 in all; epsilon = 0.5 is left; 0.5 every 7 days" in said
+    # A new quota alone keeps the terms.
+    assert "epsilon = 1.5 in all" in (said := typed(boss, running, *grant, "1.5"))
+    assert "0.5 every 7 days; a release above epsilon = 0.1 needs an approval" in said
+    session = connect(running.url, asker).session("clinic")
+    job = session.begin(session.offer.sql(COUNT, epsilon="0.2"))
+    assert job.progress(wait=30)["state"] == "waiting for approval"
+    waiting = json.loads(typed(boss, running, "approvals", "list", "--waiting", "--json"))
+    number = str(next(one["number"] for one in waiting if one["analyst"] == "typed"))
+    with pytest.raises(InvalidParameter, match="whose token it is"):
+        typed(boss, running, "approvals", "approve", number, "--as", "typed")
+    assert "is approved" in typed(boss, running, "approvals", "approve", number)
+    entry = job.result().receipt
+    assert "is published" in typed(boss, running, "published", "add", entry, "--dataset", "clinic", "--title", "Wards")
+    assert "Wards" in typed("", running, "published", "list")
+    assert "shown no more" in typed(boss, running, "published", "withdraw", entry, "--dataset", "clinic")
+    with pytest.raises(InvalidParameter, match="--dataset"):
+        typed(boss, running, "published", "add", entry)
+    again = session.begin(session.offer.sql(COUNT, epsilon="0.25"))
+    number = str(again.progress(wait=30)["question"])
+    assert "is declined" in typed(boss, running, "approvals", "decline", number, "--because", "no")
+    assert "paused" in typed(boss, running, "datasets", "pause", "clinic", "--reason", "a look")
+    assert "is open" in typed(boss, running, "datasets", "open", "clinic")
+    raised = typed(boss, running, "datasets", "raise-budget", "hidden", "--budget", "4", "--reason", "agreed")
+    assert "hidden: epsilon = 4 in all" in raised
+    assert "may ask no more of clinic" in typed(boss, running, "people", "revoke", "typed", "clinic")
+    with pytest.raises(InvalidParameter, match="dataset"):
+        typed(boss, running, "people", "revoke", "typed")
+
+
+def test_the_books_are_read_from_elsewhere(running: Running, tmp_path: Path) -> None:
+    auditor, asker = running.token("reads", "auditor", quota=None), running.token("spends", quota="1/2")
+    assert "intact" in typed(auditor, running, "ledger", "verify")
+    shown = json.loads(typed(auditor, running, "ledger", "show", "--json"))
+    assert {one["dataset"] for one in shown} == {"clinic", "hidden"}
+    # Others are told what they may spend themselves.
+    [own] = json.loads(typed(asker, running, "ledger", "show", "--json"))
+    assert own["budget"] == PureDP("1/2").to_dict()
+    assert "fits into clinic" in typed(asker, running, "ledger", "show", "clinic", "--epsilon", "0.5")
+    assert "does not fit" in typed(asker, running, "ledger", "show", "clinic", "--epsilon", "0.6", code=1)
+    with pytest.raises(InvalidParameter, match="your own"):
+        typed(auditor, running, "ledger", "show", "--analyst", "spends")
+    out = tmp_path / "entries.jsonl"
+    typed(auditor, running, "ledger", "export", "-o", str(out))
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [one["hash"] for one in lines] == [one.hash for one in running.curator.ledger.entries()]
+    of_one = [json.loads(line) for line in CliRunner().invoke(
+        app, ["ledger", "export", "hidden", "--server", running.url], env={"DITHER_TOKEN": auditor}
+    ).output.splitlines()]  # fmt: skip
+    assert {one["record"]["dataset"] for one in of_one} == {"hidden"}

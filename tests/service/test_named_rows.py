@@ -1,0 +1,208 @@
+"""Rows are named from elsewhere and never sent: what can be named, by whom, and what is told of them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from dither.cli.app import app
+from dither.curator.folder import Curator
+from dither.curator.named_rows import NamedRows
+from dither.data.files import schema_from
+from dither.data.yaml_tree import from_plain, read, to_plain
+from dither.errors import DataSetRetired, DitherError, InvalidParameter, InvalidSchema
+from dither.privacy import PureDP
+from dither.service.client import Connection, connect
+from dither.service.settings import Settings, read_settings
+from tests.curator.conftest import ROWS, SCHEMA
+from tests.service.conftest import Running, serving
+from tools.security.payloads import paths
+
+DECLARED: dict[str, Any] = to_plain(read(SCHEMA))
+
+
+def named(source: str, name: str = "clinic") -> dict[str, Any]:
+    visits = {**DECLARED["tables"]["visits"], "source": source}
+    return {**DECLARED, "dataset": name, "tables": {"visits": visits}}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rooted")
+    for inner in ("root/2026", "other", "secret"):
+        (folder / inner).mkdir(parents=True)
+    (folder / "root" / "2026" / "visits.csv").write_text(ROWS)
+    (folder / "root" / "2026" / "other.csv").write_text(ROWS.replace("heart", "skin"))
+    (folder / "root" / "broken.csv").write_text(ROWS + "kanarienvogel,heart,1,2,3\n")
+    (folder / "root" / "notes.doc").write_text(ROWS)
+    (folder / "secret" / "visits.csv").write_text(ROWS)
+    (folder / "root" / "link.csv").symlink_to(folder / "secret" / "visits.csv")
+    (folder / "root" / "away").symlink_to(folder / "secret")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def service(folder: Path) -> Iterator[Running]:
+    with Curator.create(folder / "home", anchors=folder / "anchors") as curator:
+        roots = [str(folder / "root"), str(folder / "other")]
+        yield from serving(curator, Settings(port=0, timing="off", requests_per_second=10_000, roots=roots))
+
+
+@pytest.fixture(scope="module")
+def boss(service: Running) -> Connection:
+    return connect(service.url, service.token("boss", "curator", quota=None))
+
+
+def test_a_data_set_is_added_asked_given_other_rows_and_retired(
+    service: Running, boss: Connection, folder: Path
+) -> None:
+    added = boss.add(named("2026/visits.csv"), epsilon=1000, is_draft=True)
+    assert (added["dataset"], added["edition"], added["stage"]) == ("clinic", 1, "draft")
+    boss.set_stage("clinic", "open")
+    service.people.add("ana", "analyst")
+    boss.grant("ana", "clinic", PureDP(1000))
+    ana = service.people.new_token("ana")
+    session = connect(service.url, ana).session("clinic")
+    # Where the rows are is told to nobody.
+    assert str(folder) not in json.dumps(connect(service.url, ana)._transport.get("v1", "datasets", "clinic").json())
+    first = session.sql("SELECT COUNT(*) AS n FROM visits WHERE ward = 'heart'", epsilon=100)
+    assert abs(float(first.rows[0][0]) - 133) < 10
+    # Other rows keep name and budget, and what was spent stays spent.
+    assert boss.add(named("2026/other.csv"))["edition"] == 2
+    assert boss.add(named("2026/other.csv"))["edition"] == 2
+    with pytest.raises(InvalidParameter, match="which the data set has"):
+        boss.add(named("2026/other.csv"), epsilon=3)
+    with pytest.raises(InvalidParameter, match=r"schema\.unit"):
+        boss.add({**named("2026/other.csv"), "unit": "person replaced"})
+    session = connect(service.url, ana).session("clinic")
+    again = session.sql("SELECT COUNT(*) AS n FROM visits WHERE ward = 'heart'", epsilon=100)
+    assert abs(float(again.rows[0][0])) < 10
+    assert service.curator.ledger.balance("clinic").spent.pure == 200
+    with pytest.raises(InvalidParameter, match="reason"):
+        boss.set_stage("clinic", "retired")
+    boss.set_stage("clinic", "retired", reason="the study is over")
+    assert not list((folder / "home" / "data" / "clinic").glob("*.parquet"))
+    with pytest.raises(DataSetRetired):
+        boss.add(named("2026/other.csv"))
+    assert (folder / "root" / "2026" / "other.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *("/etc/passwd", "../secret/visits.csv", "2026/../../secret/visits.csv", "link.csv", "away/visits.csv"),
+        *("away/*.csv", "*.doc", "notes.doc", "2026", "absent.csv", "file:2026/visits.csv", "frames", "~/visits.csv"),
+        *("http://127.0.0.1/x.csv", "2026\\visits.csv", "2026/visits.csv\x00", "${HOME}/x.csv", "//host/share/x.csv"),
+        *paths(),
+    ],
+)
+def test_no_path_leads_beyond_the_roots(folder: Path, source: str) -> None:
+    reach = NamedRows((folder / "root", folder / "other"))
+    with pytest.raises(DitherError):
+        reach.declared(named(source))
+
+
+def test_patterns_and_the_second_root_are_found(folder: Path) -> None:
+    reach = NamedRows((folder / "root", folder / "other"))
+    (folder / "other" / "late.csv").write_text(ROWS)
+    [table] = reach.declared(named("late.csv")).tables
+    assert table.source == str((folder / "other" / "late.csv").resolve())
+    [table] = reach.declared(named("2026/*.csv")).tables
+    assert table.source.endswith("root/2026/*.csv")
+    with pytest.raises(DitherError):
+        NamedRows().declared(named("late.csv"))
+
+
+def test_why_rows_were_not_taken_is_told_beside_them_alone(boss: Connection, service: Running) -> None:
+    with pytest.raises(InvalidParameter, match="says why they cannot") as refused:
+        boss.add(named("broken.csv", "broken"), epsilon=1)
+    assert "kanarienvogel" not in str(refused.value)
+    assert "broken" not in service.curator.ledger.datasets()
+    assert "kanarienvogel" not in service.log.getvalue()
+
+
+def test_a_server_is_named_and_never_addressed() -> None:
+    reach = NamedRows(databases={"records": "postgresql://reader:${PASSWORD}@db/records"})
+    for engine in ("postgresql://x@127.0.0.1/y", "spark", "spark://x", "other", 3, None):
+        with pytest.raises(InvalidParameter, match=r"schema\.engine"):
+            reach.declared({**named("visits"), "engine": engine})
+    found = reach.declared({**named("public.visits"), "engine": "records"})
+    assert (found.engine, found.tables[0].source) == ("postgresql://reader:${PASSWORD}@db/records", "public.visits")
+
+
+def test_nodes_are_not_read_off_files_from_elsewhere(folder: Path) -> None:
+    """Declared nodes are told to everybody who may ask: a file that was named as theirs would be read aloud."""
+    (folder / "root" / "nodes.csv").write_text("name\nkanarienvogel\n")
+    (folder / "root" / "edges.csv").write_text("a,b\nx,y\n")
+    nodes = {"source": "nodes.csv", "public": True, "key": "name", "columns": {"name": "text"}}
+    edges = {
+        "source": "edges.csv",
+        "graph": {"ends": ["a", "b"], "nodes": "people"},
+        "columns": {"a": "text", "b": "text"},
+    }
+    schema = {"dataset": "friends", "unit": "edge", "tables": {"people": nodes, "edges": edges}}
+    with pytest.raises(InvalidSchema) as refused:
+        NamedRows((folder / "root",)).declared(schema)
+    assert "kanarienvogel" not in str(refused.value)
+
+
+@pytest.mark.parametrize("body", [None, 3, [], "x", {}, {"tables": 3}, {"tables": {"visits": 3}}, {"dataset": None}])
+def test_what_is_no_schema_is_refused(body: Any, folder: Path) -> None:
+    with pytest.raises((InvalidSchema, InvalidParameter)):
+        NamedRows((folder / "root",)).declared(body)
+
+
+def test_a_schema_as_texts_declares_the_same() -> None:
+    assert schema_from(to_plain(read(SCHEMA))) == schema_from(to_plain(from_plain(to_plain(read(SCHEMA)))))
+    with pytest.raises(InvalidSchema, match="decided by the curator"):
+        to_plain(read("dataset: ???\n"))
+
+
+def test_a_schema_is_added_as_it_is_typed(service: Running, folder: Path, tmp_path: Path) -> None:
+    environment = {"DITHER_TOKEN": service.token("typist", "curator", quota=None)}
+    (tmp_path / "typed.yaml").write_text(
+        SCHEMA.replace("dataset: clinic", "dataset: typed").replace("visits.csv", "typed.csv")
+    )
+    (folder / "root" / "typed.csv").write_text(ROWS.replace("skin", "heart"))
+    words = ["add", str(tmp_path / "typed.yaml"), "--server", service.url]
+    found = CliRunner().invoke(app, [*words, "--budget", "2", "--draft"], env=environment)
+    assert found.exit_code == 0, found.output
+    assert "typed: edition 1; epsilon = 2" in found.output
+    assert "datasets open typed" in found.output
+    for more in (["--in-place", "--budget", "2"], ["--allow-empty", "--budget", "2"]):
+        assert CliRunner().invoke(app, [*words, *more], env=environment).exit_code != 0
+    data = ["add", str(folder / "root" / "typed.csv"), "--budget", "2", "--server", service.url]
+    refused = CliRunner().invoke(app, data, env=environment)
+    assert isinstance(refused.exception, InvalidParameter)
+    assert "never sent" in str(refused.exception)
+
+
+def test_roots_and_databases_are_set_in_the_settings(folder: Path) -> None:
+    said = read_settings({"roots": [str(folder)], "databases": {"records": "postgresql://x@db/y"}}, {}, {})
+    assert said.to_dict()["databases"] == {"records": "postgresql://x@db/y"}
+    variables = {
+        "DITHER_SERVICE_ROOTS": os.pathsep.join([str(folder / "root"), str(folder / "other")]),
+        "DITHER_SERVICE_DATABASES": "records=postgresql://x:${SECRET}@db/y",
+    }
+    said = read_settings({}, {}, variables)
+    assert (len(said.roots), list(said.databases)) == (2, ["records"])
+    for wrong in (
+        {"roots": str(folder)},
+        {"roots": ["here"]},
+        {"roots": [str(folder / "absent")]},
+        {"roots": [3]},
+        {"databases": "x"},
+        {"databases": {"records": "postgresql://x:secret@db/y"}},
+        {"databases": {"records": "mysql://x@db/y"}},
+        {"databases": {"a b": "postgresql://x@db/y"}},
+        {"databases": {"records": 3}},
+    ):
+        with pytest.raises(InvalidParameter) as refused:
+            read_settings(wrong, {}, {})
+        assert "secret" not in str(refused.value)
