@@ -255,8 +255,8 @@ def test_a_session_and_its_offers_have_the_same_verbs() -> None:
     verbs = {name for name in vars(Offers) if not name.startswith("_")} - {"method", "has_made"}
     for name in verbs:
         assert callable(getattr(Session, name))
-        # A query with AUTO is several offers; a stream or a conversation is opened under a name and not released.
-        if name not in ("sql", "stream", "conversation"):
+        # A query with AUTO is several offers; streams, conversations and parts are opened under a name, not released.
+        if name not in ("sql", "stream", "conversation", "parts"):
             here, there = inspect.signature(getattr(Session, name)), inspect.signature(getattr(Offers, name))
             assert list(here.parameters) == list(there.parameters)
             assert f"Offer[{here.return_annotation}]" == there.return_annotation
