@@ -36,6 +36,7 @@ ELSEWHERE = {
     "Stream": "curator/streams/test_stream.py",
     "Talk": "cli/test_ask.py",
     "PartsInTurn": "curator/test_parts_in_turn.py",
+    "RemoteParts": "curator/test_parts_in_turn.py",
     "AnonymizedTable": "publish/microdata/test_tables_in_engines.py",
     "Agreement": "disguise/test_parties.py",
     "Anatomised": "disguise/test_buckets.py",
