@@ -48,6 +48,13 @@ def test_bodies_that_nobody_foresaw_are_refused_and_touch_nothing(fuzzed: fuzz.F
     assert tally.megabytes < 64
 
 
+def test_every_route_that_takes_a_body_is_given_bodies() -> None:
+    """All but one: who signs in at an issuer shows a token of it, which ``test_oidc`` changes in every way."""
+    assert {route.name for route in ROUTES if route.body is not None} - {name for name, _ in bodies_of.GOOD} == {
+        "login"
+    }
+
+
 def test_the_eye_sees(fuzzed: fuzz.Fuzz, tmp_path: Path) -> None:
     eye = fuzzed._eye
     eye.open()

@@ -8,8 +8,26 @@ import random
 from collections.abc import Iterator
 from typing import Any, Final
 
+from dither.curator.words import public_view, write_words
+from dither.data.files import loads
+from dither.data.yaml_tree import read, to_plain
+from dither.publish.queries.builder import table
+from dither.publish.queries.parts import query_of_part
 from tools.security.payloads import injections, paths
 
+SCHEMA: Final = """\
+dataset: clinic
+unit: person
+contribution: {rows: 2, groups: 2, rows per group: 2}
+tables:
+  visits:
+    source: visits.csv
+    privacy id: patient
+    columns:
+      patient: integer
+      ward: {kind: text, categories: [heart, skin]}
+      waited: {kind: real, bounds: [0, 100]}
+"""
 _ONE: Final[dict[str, Any]] = {"number": "1/10"}
 _LOSS: Final[dict[str, Any]] = {"kind": "pure", "epsilon": "1/10"}
 _TABLE: Final[dict[str, Any]] = {"table": "visits", "epsilon": _ONE}
@@ -17,6 +35,11 @@ _FIT: Final[dict[str, Any]] = {
     "estimator": {"estimator": "LogisticRegression", "parameters": {"epsilon": {"number": "1/10"}}}
 }
 _COUNT: Final = "SELECT ward, COUNT(*) AS n, AVG(waited) AS m FROM visits WHERE waited > 3 GROUP BY ward"
+_CLINIC: Final = public_view(loads(SCHEMA))
+_WARDS: Final = table("visits").partition("ward", {"heart": ["heart"], "skin": ["skin"]}).open(_CLINIC)
+_PART: Final = query_of_part(_WARDS, "heart", lambda rows: rows.count())
+#: What opens an account of parts.
+PARTS: Final[dict[str, Any]] = {**write_words({"partition": _WARDS}, _CLINIC), "epsilon": _ONE}
 GOOD: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("release", {"verb": "sql", "words": {"text": _COUNT, "epsilon": _ONE}}),
     ("release", {"verb": "sql", "words": {"text": _COUNT, "loss": {"loss": {"kind": "zcdp", "rho": "1/10"}}}}),
@@ -45,6 +68,11 @@ GOOD: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
         "converse",
         {"questions": ["ward = 'heart'", "SELECT COUNT(*) FROM visits WHERE ward = 'skin'"], "confidence": "0.9"},
     ),
+    ("open_stream", {"name": "ticks", "words": {"query": _COUNT, "epsilon": _ONE}}),
+    ("release_ticks", {"until": 3, "after": 0}),
+    ("open_parts", {"name": "more", "words": PARTS}),
+    ("ask_part", {"words": {"label": "heart", **write_words({"question": _PART}, _CLINIC), "epsilon": _ONE}}),
+    ("add", {"schema": {**to_plain(read(SCHEMA)), "dataset": "new"}, "budget": _LOSS, "draft": True}),
     (
         "grant",
         {

@@ -27,26 +27,14 @@ from typing import Any, Final
 
 import dither
 from dither.curator.folder import Curator
+from dither.curator.named_rows import NamedRows
 from dither.curator.people import Bearer, People
 from dither.errors import DitherError
 from dither.privacy import PureDP
 from dither.service.app import read_object
 from dither.service.desk import Desk, wanted_of
-from tools.security.bodies import GOOD, LOADING, changed, texts
+from tools.security.bodies import GOOD, LOADING, PARTS, SCHEMA, changed, texts
 
-SCHEMA: Final = """\
-dataset: clinic
-unit: person
-contribution: {rows: 2, groups: 2, rows per group: 2}
-tables:
-  visits:
-    source: visits.csv
-    privacy id: patient
-    columns:
-      patient: integer
-      ward: {kind: text, categories: [heart, skin]}
-      waited: {kind: real, bounds: [0, 100]}
-"""
 SECONDS: Final = 0.05
 MEGABYTES: Final = 64
 _WATCHED: Final = (
@@ -165,9 +153,12 @@ class Fuzz:
         # Those who decide do so about another data set: what becomes of it hinders nobody else.
         people.grant("ben", "other", PureDP(1))
         self._bearers = {name: _shown(people, name) for name in ("ana", "cleo")}
-        self._desk = Desk(self._curator)
+        (folder / "rows").mkdir()
+        (folder / "rows" / "visits.csv").write_text("patient,ward,waited\n")
+        self._desk = Desk(self._curator, named=NamedRows((folder / "rows",)))
         words = {"table": "visits", "columns": ["ward"], "epsilon": {"number": "1/10"}}
         self._desk.open_conversation(self._bearers["ana"], "clinic", {"name": "talk", "words": words})
+        self._desk.open_parts(self._bearers["ana"], "clinic", {"name": "wards", "words": PARTS})
         self._eye = Eye(folder)
         self.tally = Tally()
         for route, body in (*GOOD, *LOADING):
@@ -238,10 +229,17 @@ def _asked(desk: Desk, bearers: Mapping[str, Bearer], route: str, content: bytes
     match route:
         case "release":
             desk.looked_up(asking, wanted_of("clinic", body, None))
-        case "quote" | "room" | "open_conversation":
+        case "quote" | "room" | "open_conversation" | "open_stream" | "open_parts":
             getattr(desk, route)(asking, "clinic", body)
         case "converse":
             desk.converse(asking, "clinic", "talk", body)
+        case "release_ticks":
+            desk.release_ticks(asking, "clinic", "ticks", body)
+        case "ask_part":
+            # Planned and looked up, as for a release: nothing is drawn.
+            desk.stored_part(asking, "clinic", "wards", body, None)
+        case "add":
+            desk.named(body)
         case "answer_question":
             desk.answer_question(deciding, 1, body)
         case _:

@@ -27,7 +27,11 @@ from typing import Any, Final, TypeAlias
 
 from dither.curator.folder import Curator
 from dither.curator.people import People
+from dither.curator.words import public_view, write_words
+from dither.data.files import loads
 from dither.privacy import PureDP
+from dither.publish.queries.builder import table as rows_of
+from dither.publish.queries.parts import query_of_part
 from dither.service.app import Service
 from dither.service.desk import Desk
 from dither.service.logs import Log
@@ -193,6 +197,7 @@ def requests(name: str) -> Iterator[Asked]:
     for question in ("ward = 'heart'", "ward = 'nowhere'", "waited > 3"):
         yield "POST", f"{place}/conversations/talk/questions", {"questions": [question]}, _NONE
     yield "GET", f"{place}/conversations/talk", None, _NONE
+    yield from _about_parts(name)
     yield "POST", f"{place}/streams", {"name": "ticks", "words": {"query": _TEXTS[0], "epsilon": _EPSILON}}, _NONE
     yield "POST", f"{place}/published", {"release": "again", "title": "shown"}, _NONE
     yield "POST", f"{place}/grants", {"person": "ben", "quota": _LOSS}, _NONE
@@ -207,6 +212,19 @@ def requests(name: str) -> Iterator[Asked]:
     for stage in ("paused", "open", "closed"):
         yield "POST", f"{place}/stage", {"stage": stage, "reason": "tried"}, _NONE
         yield "POST", f"{place}/releases", BODIES[1], {"idempotency-key": stage}
+
+
+def _about_parts(name: str) -> Iterator[Asked]:
+    """Yield questions about parts of one data set: paid for, asked, asked again, and what is refused."""
+    place, dataset = f"/v1/datasets/{name}/parts", public_view(loads(SCHEMA.format(name=name)))
+    parts = rows_of("visits").partition("ward", {"heart": ["heart"], "skin": ["skin"]}).open(dataset)
+    opening = {**write_words({"partition": parts}, dataset), "epsilon": _EPSILON}
+    yield "POST", place, {"name": "wards", "words": opening}, _NONE
+    for label, epsilon in (("heart", "1/4"), ("heart", "1/4"), ("skin", "1/2"), ("heart", "1/2"), ("nowhere", "1/4")):
+        query = query_of_part(parts, "skin" if label == "skin" else "heart", lambda rows: rows.count())
+        words = {"label": label, **write_words({"question": query}, dataset), "epsilon": {"number": epsilon}}
+        yield "POST", f"{place}/wards/questions", {"words": words}, _NONE
+    yield "GET", f"{place}/wards", None, _NONE
 
 
 async def _compare(

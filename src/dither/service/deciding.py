@@ -14,6 +14,7 @@ from dither.curator.ledger import Receipt
 from dither.curator.ledger.terms import Allowance, Approval
 from dither.curator.named_rows import NamedRows
 from dither.curator.people import Bearer, Grant, People
+from dither.data.schema import DataSet
 from dither.errors import DataSetRetired, DitherError, InvalidParameter, NotFound
 from dither.privacy import Loss
 
@@ -40,21 +41,25 @@ class Deciding:
 
         Why rows were not taken is said by ``dither add`` beside them: it follows from the rows.
         """
-        check_fields(body, ("schema", "budget", "draft"))
-        is_draft = body.get("draft", False)
-        if not isinstance(is_draft, bool):
-            raise InvalidParameter("draft", type(is_draft).__name__, "true or false")
-        declared = self._named_rows.declared(body.get("schema"))
+        declared, budget = self.named(body)
         registered = self.curator.registered(declared.name)
-        budget = self._budget(registered, str(declared.unit), body.get("budget"))
         try:
-            self.curator.add(declared, budget=budget, is_draft=is_draft)
+            self.curator.add(declared, budget=budget, is_draft=body.get("draft", False))
         except DitherError:
             rule = "rows that can be imported: 'dither add' with this schema, where they are, says why they cannot"
             raise InvalidParameter("schema", declared.name, rule) from None
         standing = self.curator.standing(registered)
         said = {"dataset": self.curator.called(registered), "unit": str(declared.unit), "budget": budget.to_dict()}
         return {**said, "edition": standing.edition, "stage": standing.stage}
+
+    def named(self, body: Mapping[str, Any]) -> tuple[DataSet, Loss]:
+        """Return the data set that a body names, and its budget, from public facts and names of files alone."""
+        check_fields(body, ("schema", "budget", "draft"))
+        if not isinstance(body.get("draft", False), bool):
+            raise InvalidParameter("draft", type(body["draft"]).__name__, "true or false")
+        declared = self._named_rows.declared(body.get("schema"))
+        registered = self.curator.registered(declared.name)
+        return declared, self._budget(registered, str(declared.unit), body.get("budget"))
 
     def _budget(self, registered: str, unit: str, record: Any) -> Loss:
         """Return the budget of a data set: one that is there keeps its own, and its unit."""
