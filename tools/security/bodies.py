@@ -8,11 +8,15 @@ import random
 from collections.abc import Iterator
 from typing import Any, Final
 
+from dither.curator.offers import Offers, call_of
 from dither.curator.words import public_view, write_words
 from dither.data.files import loads
 from dither.data.yaml_tree import read, to_plain
+from dither.lift import cells_of
+from dither.mechanisms import Geometric
 from dither.publish.queries.builder import table
 from dither.publish.queries.parts import query_of_part
+from dither.publish.workloads import Workload
 from tools.security.payloads import injections, paths
 
 SCHEMA: Final = """\
@@ -28,6 +32,51 @@ tables:
       ward: {kind: text, categories: [heart, skin]}
       waited: {kind: real, bounds: [0, 100]}
 """
+#: Data sets of other kinds, for the verbs of graphs, places and families; nothing is drawn from them.
+OTHERS: Final = (
+    """\
+dataset: friends
+unit: edge
+tables:
+  friends:
+    source: friends.csv
+    graph: {ends: [one, other]}
+    columns:
+      one: {kind: text, categories: [a, b, c]}
+      other: {kind: text, categories: [a, b, c]}
+""",
+    """\
+dataset: city
+unit: person
+contribution: {rows: 3}
+tables:
+  points:
+    source: points.csv
+    privacy id: who
+    places:
+      at: [lat, lon]
+      box: [50.0, 10.0, 50.1, 10.1]
+      trip: trip
+      time: when
+      trips per person: 1
+      points per trip: 3
+    columns: {who: {kind: integer}, trip: {kind: integer}, when: {kind: integer}, lat: {kind: real}, lon: {kind: real}}
+""",
+    """\
+dataset: homes
+unit: person
+contribution: {rows: 4}
+tables:
+  homes:
+    source: homes.csv
+    privacy id: home
+    columns: {home: {kind: integer}, rooms: {kind: integer, bounds: [1, 3]}}
+  people:
+    source: people.csv
+    privacy id: home
+    columns: {home: {kind: integer}, age: {kind: integer, bounds: [0, 3]}}
+""",
+)
 _ONE: Final[dict[str, Any]] = {"number": "1/10"}
 _LOSS: Final[dict[str, Any]] = {"kind": "pure", "epsilon": "1/10"}
 _TABLE: Final[dict[str, Any]] = {"table": "visits", "epsilon": _ONE}
@@ -40,7 +89,7 @@ _WARDS: Final = table("visits").partition("ward", {"heart": ["heart"], "skin": [
 _PART: Final = query_of_part(_WARDS, "heart", lambda rows: rows.count())
 #: What opens an account of parts.
 PARTS: Final[dict[str, Any]] = {**write_words({"partition": _WARDS}, _CLINIC), "epsilon": _ONE}
-GOOD: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
+_BY_HAND: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("release", {"verb": "sql", "words": {"text": _COUNT, "epsilon": _ONE}}),
     ("release", {"verb": "sql", "words": {"text": _COUNT, "loss": {"loss": {"kind": "zcdp", "rho": "1/10"}}}}),
     ("release", {"verb": "bounds", "words": {**_TABLE, "column": "waited"}}),
@@ -89,7 +138,43 @@ GOOD: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("answer_question", {"decision": "decline", "because": "a reason"}),
     ("publish", {"release": "17", "title": "a title"}),
 )
-LOADING: Final = (("release", {"verb": "fit", "words": {"estimator": {"estimator": "x", "parameters": {}}}}),)
+
+
+def _offered() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield a body for each verb that no body above has, as a client writes it."""
+    clinic, friends, city, homes = (Offers(public_view(loads(text))) for text in (SCHEMA, *OTHERS))
+    cells = cells_of(clinic.dataset, "visits", "ward")
+    parts = table("visits").partition("ward", {"a": ["heart"]}).ask(a=lambda rows: rows.count("n"))
+    for offers, offer in (
+        (clinic, clinic.ask(table("visits").group("ward").count("n"), epsilon="1/10")),
+        (clinic, clinic.ask_parts(parts, epsilon="1/10")),
+        (clinic, clinic.ask_kept("visits", {"ward": ["heart"]}, epsilon="1/10")),
+        (clinic, clinic.workload("visits", "waited", Workload.prefixes(4), 4, epsilon="1/10")),
+        (clinic, clinic.synthesize("visits", ["ward"], epsilon="1/10", method="independent")),
+        (clinic, clinic.method(Geometric(shape=cells.shape, scale=10 * cells.sensitivity.l1), cells)),
+        (friends, friends.graph_answer("edges", epsilon="1/10")),
+        (friends, friends.graph_synthesis(epsilon="1/10", method="top-edges")),
+        (city, city.place_counts("heatmap", epsilon="1/10", cell=5000)),
+        (city, city.place_journeys(epsilon="1/10", grid=2)),
+        (city, city.place_stops(2, epsilon="1/10")),
+        (homes, homes.synthesize_families("homes", "people", epsilon="1/10")),
+    ):
+        call = call_of(offers, offer)
+        told = {name: value for name, value in call.words.items() if value is not None}
+        body = {"verb": call.verb, "words": write_words(told, offers.dataset)}
+        yield f"release:{offers.dataset.name}", json.loads(json.dumps(body))
+
+
+#: Bodies that are answered, with the name of the route that each is for, and of the data set where it is another.
+GOOD: Final[tuple[tuple[str, dict[str, Any]], ...]] = (*_BY_HAND, *_offered())
+#: Bodies that name what is looked for among all mechanisms and estimators, whose modules are loaded for it.
+LOADING: Final = (
+    ("release", {"verb": "fit", "words": {"estimator": {"estimator": "x", "parameters": {}}}}),
+    ("release", {"verb": "method", "words": {"method": {"spec": {"mechanism": "x", "version": 1, "parameters": {}}}}}),
+)
+#: Stands where a payload will.
+_MARK: Final = "stands here"
+_MARKED: Final = json.dumps(_MARK).encode()
 _ODD: Final[tuple[Any, ...]] = (
     *(None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63), 2**64, 10**400, "", "\x00", [], {}, [[]], {"": 0}),
     *({"number": "1e999"}, {"number": "1/0"}, {"real": "nan"}, {"date": "0000-00-00"}, {"map": [[1, 2], [1, 2]]}),
@@ -113,14 +198,23 @@ _BYTES: Final = (
 )
 
 
-def texts() -> Iterator[tuple[str, bytes]]:
-    """Yield each good body with each of its texts replaced by each injection and each path."""
-    payloads = (*injections(), *paths())
+def texts(start: int = 0, step: int = 1) -> Iterator[tuple[str, bytes]]:
+    """Yield each good body with each of its texts replaced by each injection and each path.
+
+    Args:
+        start: how many are left out before the first.
+        step: one in so many is made, and the others are not.
+
+    """
+    payloads = [json.dumps(payload).encode() for payload in (*injections(), *paths())]
+    left = start
     for route, body in GOOD:
         for place in _places(body):
             if isinstance(_at(body, place), str):
-                for payload in payloads:
-                    yield route, json.dumps(_with(body, place, payload)).encode()
+                around = json.dumps(_with(body, place, _MARK)).encode()
+                for payload in payloads[left::step]:
+                    yield route, around.replace(_MARKED, payload, 1)
+                left = (left - len(payloads)) % step if left < len(payloads) else left - len(payloads)
 
 
 def changed(seed: int) -> Iterator[tuple[str, bytes]]:

@@ -29,11 +29,12 @@ import dither
 from dither.curator.folder import Curator
 from dither.curator.named_rows import NamedRows
 from dither.curator.people import Bearer, People
+from dither.data.files import loads
 from dither.errors import DitherError
 from dither.privacy import PureDP
 from dither.service.app import read_object
 from dither.service.desk import Desk, wanted_of
-from tools.security.bodies import GOOD, LOADING, PARTS, SCHEMA, changed, texts
+from tools.security.bodies import GOOD, LOADING, OTHERS, PARTS, SCHEMA, changed, texts
 
 SECONDS: Final = 0.05
 MEGABYTES: Final = 64
@@ -145,11 +146,16 @@ class Fuzz:
         (folder / "other.yaml").write_text(SCHEMA.replace("clinic", "other").replace("visits.csv", "other.csv"))
         self._curator = Curator.create(folder / "home", anchors=folder / "anchors")
         people = People(self._curator)
-        for name in ("clinic", "other"):
+        names = ["clinic", "other"]
+        for text in OTHERS:
+            names.append(_made(folder, text))
+        for name in names:
             self._curator.add(folder / f"{name}.yaml", epsilon=1)
         for name, role in (("ana", "analyst"), ("ben", "analyst"), ("cleo", "curator")):
             people.add(name, role)
-        people.grant("ana", "clinic", PureDP(1))
+        for name in names:
+            if name != "other":
+                people.grant("ana", name, PureDP(1))
         # Those who decide do so about another data set: what becomes of it hinders nobody else.
         people.grant("ben", "other", PureDP(1))
         self._bearers = {name: _shown(people, name) for name in ("ana", "cleo")}
@@ -217,6 +223,15 @@ class Fuzz:
             self._eye.shut()
 
 
+def _made(folder: Path, text: str) -> str:
+    """Write a schema with files that have no rows, and return the name of the data set."""
+    dataset = loads(text)
+    (folder / f"{dataset.name}.yaml").write_text(text)
+    for one in dataset.tables:
+        (folder / one.source).write_text(",".join(column.name for column in one.columns) + "\n")
+    return dataset.name
+
+
 def _shown(people: People, name: str) -> Bearer:
     found = people.authenticate(people.new_token(name))
     if found is None:
@@ -226,9 +241,10 @@ def _shown(people: People, name: str) -> Bearer:
 
 def _asked(desk: Desk, bearers: Mapping[str, Bearer], route: str, content: bytes) -> None:
     body, asking, deciding = read_object(content), bearers["ana"], bearers["cleo"]
-    match route:
+    name, _, dataset = route.partition(":")
+    match name:
         case "release":
-            desk.looked_up(asking, wanted_of("clinic", body, None))
+            desk.looked_up(asking, wanted_of(dataset or "clinic", body, None))
         case "quote" | "room" | "open_conversation" | "open_stream" | "open_parts":
             getattr(desk, route)(asking, "clinic", body)
         case "converse":
@@ -251,15 +267,15 @@ def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def _run(seed: int, bodies: int, seconds: float, *, with_texts: bool) -> Tally:
-    """Fuzz in this process, for so long at most."""
+def _run(seed: int, bodies: int, seconds: float, place: int, places: int) -> Tally:
+    """Fuzz in this process, one of several that share the known texts, for so long at most."""
     until = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as name:
         fuzz = Fuzz(Path(name))
 
         def made() -> Iterator[tuple[str, bytes]]:
-            known = texts() if with_texts else iter(())
-            for count, found in enumerate(itertools.chain(known, itertools.islice(changed(seed), bodies)), 1):
+            known = texts(place, places)
+            for count, found in enumerate(itertools.islice(itertools.chain(known, changed(seed)), bodies), 1):
                 if time.monotonic() > until:
                     return
                 if count % 100_000 == 0:
@@ -275,7 +291,9 @@ def _run(seed: int, bodies: int, seconds: float, *, with_texts: bool) -> Tally:
 def main() -> None:
     """Make bodies, and say what was found; exit 1 if anything was touched or raised, or took too much."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bodies", type=int, default=1_000_000, help="how many are changed at random")
+    parser.add_argument(
+        "--bodies", type=int, default=1_000_000, help="how many: each known text, then changes at random"
+    )
     parser.add_argument("--minutes", type=float, default=15, help="stop after this, however many there were")
     parser.add_argument("--seed", type=int, default=time.time_ns(), help="of the changes, to repeat a run")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="how many work at once")
@@ -283,11 +301,13 @@ def main() -> None:
     begun, count = time.monotonic(), asked.processes
     with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
         shares = [
-            pool.submit(_run, asked.seed + place, -(-asked.bodies // count), 60 * asked.minutes, with_texts=place == 0)
+            pool.submit(_run, asked.seed + place, -(-asked.bodies // count), 60 * asked.minutes, place, count)
             for place in range(count)
         ]
         tallies = [share.result() for share in shares]
     failures = [failure for tally in tallies for failure in tally.failures]
+    if (tried := sum(tally.bodies for tally in tallies)) < asked.bodies:
+        failures.append(f"only {tried} bodies of {asked.bodies} in {asked.minutes:g} minutes")
     slowest = max(tallies, key=lambda tally: tally.slowest)
     print(
         f"{sum(tally.bodies for tally in tallies)} bodies (seed {asked.seed}, {count} processes, "

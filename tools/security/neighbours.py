@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -228,11 +228,11 @@ def _about_parts(name: str) -> Iterator[Asked]:
 
 
 async def _compare(
-    tables: int, one: Side, other: Side, until: float, *, says: bool
+    tables: int, one: Side, other: Side, until: float, asked: Callable[[], bool], *, says: bool
 ) -> tuple[int, Counter[int], list[str]]:
     count, found, statuses = 0, [], Counter[int]()
     for number in range(tables):
-        for words in requests(f"table{number}"):
+        for words in filter(lambda _: asked(), requests(f"table{number}")):
             first, second = await one.ask(*words), await other.ask(*words)
             count += 1
             statuses[first.status] += 1
@@ -241,7 +241,7 @@ async def _compare(
         if says and (number + 1) % 20 == 0:
             print(f"  {number + 1} pairs, {count} answers, {len(found)} differ", flush=True)
         if time.monotonic() > until:
-            print(f"  stopped by its time after {number + 1} pairs")
+            found.append(f"stopped by its time after {number + 1} pairs of {tables}")
             break
     # Walked once, when all is there: each walk takes as long as the chain is.
     for path in _AT_THE_END:
@@ -255,7 +255,7 @@ async def _compare(
 
 
 def run(
-    tables: int, seed: int, seconds: float = math.inf, *, says: bool = False
+    tables: int, seed: int, seconds: float = math.inf, *, share: float = 1.0, says: bool = False
 ) -> tuple[int, Counter[int], list[str]]:
     """Return how many answers were compared, how often each status was told, and what tells neighbours apart.
 
@@ -263,6 +263,7 @@ def run(
         tables: how many pairs.
         seed: of the tables.
         seconds: after which no further pair is begun.
+        share: of the requests, drawn anew for each pair.
         says: whether to print how far it has come.
 
     """
@@ -274,7 +275,9 @@ def run(
         for folder in folders:
             folder.mkdir()
         sides = [Side(folder, [pair[place] for pair in pairs]) for place, folder in enumerate(folders)]
-        count, statuses, found = asyncio.run(_compare(tables, sides[0], sides[1], until, says=says))
+        count, statuses, found = asyncio.run(
+            _compare(tables, sides[0], sides[1], until, lambda: dice.random() < share, says=says)
+        )
         for side in sides:
             if "kanarienvogel" in side.log.getvalue():
                 found.append("a cell stands in the log")

@@ -1,13 +1,13 @@
-"""``python -m tools.security.schema``: schemathesis over the OpenAPI text of a service, where it is installed.
+"""``python -m tools.security.schema``: schemathesis over the OpenAPI text of a service.
 
-It is a program of its own, with many parts: install it into an environment of its own, and name it with ``--program``.
+It is a program of its own, with many parts: it is installed into an environment of its own, unless one is named with
+``--program``.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,6 +16,13 @@ from typing import Any
 
 from dither.service.client import Connection, connect
 from tools.faults.served import COUNT, Served, made
+from tools.rivals.environments import environment
+
+
+def _installed(folder: Path) -> str | None:
+    """Return where the program is, installed if need be; None where it cannot be."""
+    python = environment(folder, modules="schemathesis", packages=["schemathesis"])
+    return None if python is None else str(python.with_name("schemathesis").absolute())
 
 
 def _named(client: Connection) -> dict[str, Any]:
@@ -33,13 +40,14 @@ def _named(client: Connection) -> dict[str, Any]:
 def main() -> None:
     """Let it try every operation; exit 1 if the service fails at anything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--program", default="schemathesis", help="where it is")
-    parser.add_argument("--examples", type=int, default=50, help="of each operation")
+    parser.add_argument("--program", help="where it is; installed otherwise")
+    parser.add_argument("--rivals", type=Path, default=Path(".venv-rivals"), help="where environments are made")
+    parser.add_argument("--examples", type=int, default=200, help="of each operation")
     asked = parser.parse_args()
-    program = shutil.which(asked.program)
+    program = asked.program or _installed(asked.rivals / "schemathesis")
     if program is None:
-        print("schemathesis is not installed: skipped")
-        return
+        print("schemathesis is not installed, and cannot be: nothing was tried")
+        sys.exit(1)
     with tempfile.TemporaryDirectory() as name:
         token = made(Path(name), "50")
         served = Served(Path(name))

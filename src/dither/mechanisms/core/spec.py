@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dither.errors import InvalidParameter, NotSerialisable, UnknownMechanism
+from dither.errors import DitherError, InvalidParameter, NotSerialisable, UnknownMechanism
 from dither.exact import exact
 from dither.mechanisms.core.mechanism import Mechanism
 from dither.mechanisms.core.public import PublicArray
@@ -141,9 +141,20 @@ def _decode(value: Any, depth: int) -> Any:
             return _unit(value["unit"])
         if len(keys) == 1 and keys <= _codecs.keys():
             (tag,) = keys
-            return _codecs[tag].read(value[tag])
+            return _read(tag, value[tag])
         return _mechanism(value, depth)
     raise InvalidParameter("spec", value, "plain JSON data without floats")
+
+
+def _read(tag: str, record: Any) -> Any:
+    """Return what a codec reads; whatever it stumbles over in a record from elsewhere is one refusal."""
+    try:
+        return _codecs[tag].read(record)
+    except DitherError:
+        raise
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
+        pass
+    raise InvalidParameter(tag, type(record).__name__, "a record as it was written")
 
 
 def _number(value: Any) -> Fraction:
