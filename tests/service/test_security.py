@@ -16,7 +16,8 @@ from starlette.responses import Response
 
 from dither.curator.ledger.people import PeopleBooks
 from dither.curator.people import Role, Scope
-from dither.service.app import DEEPEST, Service, read_object
+from dither.service.app import Service
+from dither.service.body import DEEPEST, MOST, read_object
 from dither.service.logs import Log
 from dither.service.routes import ROUTES
 from dither.service.settings import Settings
@@ -146,6 +147,7 @@ def test_an_unknown_token_and_a_wrong_one_cost_the_same_work(running: Running, m
     [
         b'{"a": ' + b"[" * DEEPEST + b"]" * DEEPEST + b"}",
         b'{"a": ' + b"9" * 10**6 + b"}",
+        b'{"a": [' + b"[]," * MOST + b"[]]}",
         b'{"a": "\\ud800"' + b"{" * 300,
     ],
 )

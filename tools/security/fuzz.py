@@ -32,7 +32,7 @@ from dither.curator.people import Bearer, People
 from dither.data.files import loads
 from dither.errors import DitherError
 from dither.privacy import PureDP
-from dither.service.app import read_object
+from dither.service.body import read_object
 from dither.service.desk import Desk, wanted_of
 from tools.security.bodies import GOOD, LOADING, OTHERS, PARTS, SCHEMA, changed, texts
 

@@ -188,7 +188,7 @@ def attacked(found: Times) -> Found:
 
 def _noise(pairs: list[tuple[float, float]]) -> np.ndarray:
     values = np.array([value for _, value in pairs])
-    return values - np.median(values)
+    return np.subtract(values, np.median(values))
 
 
 def told_apart(small: np.ndarray, large: np.ndarray) -> float:

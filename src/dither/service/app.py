@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -25,7 +24,8 @@ from starlette.routing import Route as Path
 import dither
 from dither.curator.ledger import Receipt
 from dither.curator.people import Bearer
-from dither.errors import DitherError, InvalidParameter
+from dither.errors import DitherError
+from dither.service.body import read_object
 from dither.service.deciding import NotYours
 from dither.service.desk import Desk
 from dither.service.forms import JSON, Form, etag, split, wanted_form, written
@@ -60,7 +60,6 @@ from dither.service.talking import Talking
 
 LARGEST_BODY: Final = 2**20
 LONGEST_HEADERS: Final = 2**14
-DEEPEST: Final = 200
 _DOORS: Final = 2
 _READERS: Final = 4
 _HEADERS: Final = {
@@ -389,57 +388,6 @@ async def _read_body(request: Request) -> bytes:
             raise Refused(Problem(413, "TooLarge", f"a body of at most {LARGEST_BODY} bytes"))
         parts.append(part)
     return b"".join(parts)
-
-
-def read_object(content: bytes) -> dict[str, Any]:
-    """Return the object that a body is, or refuse it; nothing in it is called, imported or opened."""
-    if _nests(content):
-        raise InvalidParameter("body", "a deep tree", f"one object in JSON, at most {DEEPEST} levels deep")
-    try:
-        # One encoding, and no half characters: what no text can hold is not taken up, nor told back.
-        text = content.decode("utf-8")
-        body = json.loads(text, object_pairs_hook=_pairs, parse_float=_no_float, parse_constant=_no_float)
-        if "\\" in text:
-            json.dumps(body, ensure_ascii=False).encode()
-    except DitherError:
-        raise
-    except (ValueError, RecursionError):
-        raise InvalidParameter("body", "something else", "one object in JSON, in UTF-8") from None
-    if not isinstance(body, dict):
-        raise InvalidParameter("body", type(body).__name__, "one object in JSON")
-    return body
-
-
-def _nests(content: bytes) -> bool:
-    """Whether there may be more levels than anybody needs: brackets in texts count, where there are very many."""
-    if content.count(b"[") + content.count(b"{") <= DEEPEST:
-        return False
-    depth, is_text, is_quoted = 0, False, False
-    for sign in content:
-        if is_quoted:
-            is_quoted = False
-        elif is_text:
-            is_quoted, is_text = sign == 0x5C, sign != 0x22
-        elif sign == 0x22:
-            is_text = True
-        elif sign in b"[{":
-            depth += 1
-            if depth > DEEPEST:
-                return True
-        elif sign in b"]}":
-            depth -= 1
-    return False
-
-
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise InvalidParameter("body", "a repeated key", "JSON in which every key of an object occurs once")
-    return found
-
-
-def _no_float(text: str) -> NoReturn:
-    raise InvalidParameter("body", text[:40], 'without numbers that have a fraction: write {"number": "1/10"}')
 
 
 def _after(request: Request) -> int:
