@@ -206,6 +206,8 @@ def requests(name: str) -> Iterator[Asked]:
         if route.method == "GET" and route.name not in _ALONE:
             for entry in ("1", "4", "again", "again.csv", "9999") if "{entry}" in route.path else ("",):
                 yield "GET", route.path.format_map(_Named(dataset=name, entry=entry)), None, _NONE
+    yield "POST", "/v1/approvals/1", {"decision": "approve"}, _NONE
+    yield "DELETE", f"{place}/jobs/x", None, _NONE
     yield "DELETE", f"{place}/published/again", None, _NONE
     yield "DELETE", f"{place}/grants/ben", None, _NONE
     yield "DELETE", f"{place}/streams/ticks", None, _NONE
