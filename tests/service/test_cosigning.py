@@ -237,8 +237,11 @@ def test_bits_ledgers_and_proofs_in_short(tmp_path: Path) -> None:
     changed, shown = receipts.flips(2, 150), receipts.ledgers(12)
     assert (changed.passed, shown.passed) == ([], [])
     assert (changed.tried > 200, shown.tried) == (True, 24)
-    _, _, most = receipts.proofs(5000, tmp_path)
-    assert most < 2048
+    timed = receipts.proofs(5000, tmp_path, count=10)
+    assert timed.entries > 5000
+    assert len(timed.waited) == len(timed.worked) == 10
+    assert (timed.proof < 2048, timed.receipt < 3 * 2048) == (True, True)
+    assert "on a processor" in str(timed)
 
 
 def test_a_cosigned_head_is_checked_by_who_has_both_keys(running: Running, home: Path) -> None:
