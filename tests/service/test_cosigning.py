@@ -36,6 +36,7 @@ from dither.service.starting import in_use
 from dither.service.witness import Cosigner, visit
 from tests.service.conftest import Running
 from tools import receipts
+from tools.security.__main__ import PARTS
 
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
 
@@ -242,6 +243,11 @@ def test_bits_ledgers_and_proofs_in_short(tmp_path: Path) -> None:
     assert len(timed.waited) == len(timed.worked) == 10
     assert (timed.proof < 2048, timed.receipt < 3 * 2048) == (True, True)
     assert "on a processor" in str(timed)
+
+
+def test_receipts_are_attacked_with_all_else_within_45_minutes() -> None:
+    assert sum(minutes for _, _, minutes in PARTS) <= 45
+    assert [command[2:4] for _, command, _ in PARTS if "tools.receipts" in command] == [("--receipts", "40")]
 
 
 def test_a_cosigned_head_is_checked_by_who_has_both_keys(running: Running, home: Path) -> None:

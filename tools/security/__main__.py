@@ -11,10 +11,11 @@ from typing import Final
 #: What is run, for how many minutes at most; the sum is what all of it may take.
 PARTS: Final[tuple[tuple[str, tuple[str, ...], float], ...]] = (
     ("who gets in, and what is told", ("-m", "pytest", "-q", "tests/service"), 5),
-    ("neighbours", ("-m", "tools.security.neighbours", "--tables", "200", "--minutes", "6"), 7),
-    ("bodies", ("-m", "tools.security.fuzz", "--bodies", "1000000", "--minutes", "6"), 7),
+    ("neighbours", ("-m", "tools.security.neighbours", "--tables", "200", "--minutes", "5"), 6),
+    ("bodies", ("-m", "tools.security.fuzz", "--bodies", "1000000", "--minutes", "5"), 6),
     ("slow clients", ("-m", "tools.security.slow"), 3),
     ("the OpenAPI text", ("-m", "tools.security.schema"), 4),
+    ("receipts and ledgers", ("-m", "tools.receipts", "--receipts", "40", "--entries", "100000"), 2),
     ("time", ("-m", "tools.security.timing", "--answers", "10000"), 19),
 )
 
