@@ -233,7 +233,10 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither receipt verify receipt.json --key curator.pub --answer answer.json",
         ),
         "receipt key": ("dither receipt key -o curator.pub",),
-        "receipt checkpoint": ("dither receipt checkpoint",),
+        "receipt checkpoint": (
+            "dither receipt checkpoint",
+            "dither receipt checkpoint --server https://dither.example -o head.txt",
+        ),
         "receipt cosigned": ("dither receipt cosigned head.txt --key curator.pub --witness observer.pub",),
         "receipt new-key": ("dither receipt new-key", "dither receipt new-key --lost"),
         "receipt export-key": ("dither receipt export-key curator.sealed",),

@@ -55,9 +55,9 @@ def show(
 def key(out: Out = None, force: Force = False, home: Home = None, server: Server = None) -> None:
     """Print the key with which receipts of this folder are checked.
 
-    Of a service it is the key that was seen first, and the program refuses another.
+    Of a service, without a token, it is the key that was seen first, and the program refuses another.
     """
-    asked = connection()
+    asked = connection(is_public=True)
     if asked is not None:
         with asked:
             text = f"{asked.key()}\n"
@@ -123,10 +123,18 @@ def _refuse_served(curator: Curator) -> None:
         raise InvalidParameter("folder", str(curator.folder), "not served meanwhile: stop the service first")
 
 
-def checkpoint(out: Out = None, force: Force = False, home: Home = None) -> None:
-    """Print the signed head of the ledger."""
-    with Curator.open(home) as curator:
-        text = Log(curator.ledger, curator.folder).checkpoint()
+def checkpoint(out: Out = None, force: Force = False, home: Home = None, server: Server = None) -> None:
+    """Print the signed head of the ledger.
+
+    Of a service, without a token: it is checked with the key that was seen first there.
+    """
+    asked = connection(is_public=True)
+    if asked is not None:
+        with asked:
+            text = asked.checkpoint()
+    else:
+        with Curator.open(home) as curator:
+            text = Log(curator.ledger, curator.folder).checkpoint()
     _put(text, out, force=force)
 
 
