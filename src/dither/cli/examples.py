@@ -66,6 +66,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "approvals decline": ('dither approvals decline 12 --because "ask for whole weeks"',),
         "published list": ("dither published list",),
         "published add": ('dither published add 12 --title "Visits by ward"',),
+        "published state": ("dither published state clinic", "dither published state clinic -o stated.json"),
         "published withdraw": ('dither published withdraw 12 --because "its title was wrong"',),
         "datasets rename": ("dither datasets rename clinic clinic_2024",),
         "datasets retire": ('dither datasets retire clinic --reason "the study is over"',),

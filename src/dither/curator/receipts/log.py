@@ -120,10 +120,12 @@ class Log:
         """Return the receipt of a publication, for everybody: it says neither who asked nor in which words.
 
         Args:
-            number: of the publication's entry, from 1.
+            number: of the publication's entry, from 1, or of one that states sums anew.
 
         """
         entry = self._ledger.entry(number)
+        if entry is not None and entry.kind == "state":
+            return self._sound(lambda head: self._receipt(3, {"stated": entry}, head))
         if entry is None or entry.kind != "publish":
             raise NotFound(f"entry {number} is no publication")
         if "answer" not in entry.record["stated"]:
