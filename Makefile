@@ -80,7 +80,7 @@ faults: $(VENV)/.installed  ## kill what holds a ledger, streams, conversations 
 	$(BIN)/python -m tools.faults.service --workers 2 --how restart
 	$(BIN)/python -m tools.faults.service --workers 2 --how clock --kills 14
 
-security: $(VENV)/.installed  ## attack a service: tokens, bodies, neighbours, slow clients, time; within 45 minutes
+security: $(VENV)/.installed  ## attack a service: tokens, bodies, neighbours, slow clients, receipts, time; within 45 minutes
 	$(BIN)/python -m tools.security
 
 bench: $(VENV)/.installed  ## speed of noise, queries and the ledger, beside others in environments of their own

@@ -61,6 +61,14 @@ def test_a_grant_an_approval_a_publication_and_a_pause_as_they_are_typed(home: P
     typed("published", "add", "first", "--title", "Visits")
     [shown] = json.loads(typed("published", "list", "--json").output)
     assert (shown["title"], shown["dataset"]) == ("Visits", "clinic")
+    assert "/v1/published/" in typed("published", "state", "clinic").output
+    typed("published", "state", "clinic", "-o", str(home / "stated.json"))
+    typed("receipt", "key", "-o", str(home / "curator.pub"))
+    checked = ("receipt", "verify", str(home / "stated.json"), "--key", str(home / "curator.pub"))
+    assert "proved: epsilon = 0.2 was spent of the budget of clinic, epsilon = 2," in typed(*checked).output
+    told_json = json.loads(typed(*checked, "--json").output)
+    assert (told_json["budget"]["epsilon"], told_json["spent"]["epsilon"], told_json["releases"]) == ("2", "1/5", 1)
+    assert CliRunner().invoke(app, [*checked, "--answer", str(home / "stated.json")]).exit_code == 1
     typed("published", "withdraw", "first", "--because", "a mistake")
     assert json.loads(typed("published", "list", "--json").output) == []
     typed("datasets", "pause", "clinic", "--reason", "a complaint")

@@ -66,6 +66,18 @@ def test_every_leaf_and_every_earlier_tree_is_proved_and_nothing_else(size: int)
             assert not tree.is_consistent(earlier, first, size, root, path[:place] + path[place + 1 :])
 
 
+@pytest.mark.parametrize("size", range(18))
+def test_a_tree_grows_from_any_edge_by_any_number_of_leaves(size: int) -> None:
+    leaves = [bytes([number]) for number in range(18)]
+    nodes = nodes_over(leaves)
+    for more in range(19 - size):
+        edge = tree.Edge(nodes, size)
+        assert edge.root == slow_root(leaves[:size])
+        for level, (index, hashes) in enumerate(edge.add([tree.leaf_hash(one) for one in leaves[size : size + more]])):
+            assert hashes == [nodes(level, index + place) for place in range(len(hashes))]
+        assert (edge.size, edge.root) == (size + more, slow_root(leaves[: size + more]))
+
+
 @pytest.fixture
 def receipt(curator: Curator) -> tuple[Curator, Log, dict[str, Any], bytes]:
     with curator.session("clinic", analyst="ana") as session:
@@ -155,7 +167,7 @@ def test_files_of_another_ledger_are_made_anew(receipt: tuple[Curator, Log, dict
     curator, log, _, _ = receipt
     wanted = log.checkpoint()
     folder = curator.folder / "receipts"
-    (folder / "size").write_text("3 " + "0" * 64 + "\n")
+    (folder / "heads").write_text("3 " + "0" * 64 + "\n")
     (folder / "level-00").write_bytes(b"x" * 320)
     assert Log(curator.ledger, curator.folder).checkpoint() == wanted
     assert (folder / "key").stat().st_mode & 0o777 == 0o600

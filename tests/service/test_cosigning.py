@@ -36,6 +36,7 @@ from dither.service.starting import in_use
 from dither.service.witness import Cosigner, visit
 from tests.service.conftest import Running
 from tools import receipts
+from tools.security.__main__ import PARTS
 
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
 
@@ -237,8 +238,16 @@ def test_bits_ledgers_and_proofs_in_short(tmp_path: Path) -> None:
     changed, shown = receipts.flips(2, 150), receipts.ledgers(12)
     assert (changed.passed, shown.passed) == ([], [])
     assert (changed.tried > 200, shown.tried) == (True, 24)
-    _, _, most = receipts.proofs(5000, tmp_path)
-    assert most < 2048
+    timed = receipts.proofs(5000, tmp_path, count=10)
+    assert timed.entries > 5000
+    assert len(timed.waited) == len(timed.worked) == 10
+    assert (timed.proof < 2048, timed.receipt < 3 * 2048) == (True, True)
+    assert "on a processor" in str(timed)
+
+
+def test_receipts_are_attacked_with_all_else_within_45_minutes() -> None:
+    assert sum(minutes for _, _, minutes in PARTS) <= 45
+    assert [command[2:4] for _, command, _ in PARTS if "tools.receipts" in command] == [("--receipts", "40")]
 
 
 def test_a_cosigned_head_is_checked_by_who_has_both_keys(running: Running, home: Path) -> None:

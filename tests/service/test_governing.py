@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dither.curator.ledger.terms import Allowance
-from dither.curator.receipts import read_receipt, verify_receipt
+from dither.curator.receipts import read_receipt, verify_receipt, verify_statement
 from dither.errors import AllowanceExceeded, AnalystUnknown, BudgetExceeded, DataSetNotOpen, InvalidParameter
 from dither.privacy import PureDP
 from dither.service.forms import wanted_form
@@ -148,6 +148,12 @@ def test_everybody_sees_what_is_published_and_nothing_else(running: Running) -> 
     receipt = ask(running, "GET", f"/v1/published/{entry}/receipt", None, {})[2].decode()
     proved = verify_receipt(read_receipt(receipt), running.service.desk.receipts.public_key, content)
     assert (proved.entry, proved.loss, proved.dataset) == (entry, PureDP("0.1"), "clinic")
+    assert (proved.budget, proved.spent is not None) == (running.curator.ledger.balance("clinic").budget, True)
+    number = running.curator.state("clinic")
+    stated = read_receipt(ask(running, "GET", f"/v1/published/{number}/receipt", None, {})[2].decode())
+    sums = verify_statement(stated, running.service.desk.receipts.public_key)
+    assert (sums.spent, sums.entry) == (running.curator.ledger.balance("clinic").spent, number)
+    assert said(running, "GET", "/v1/published", None, {})[1]["published"][-1]["stated"] == number
     # Who asked, in which words and under which key is nobody's business.
     mine = running.service.desk.receipts.receipt(entry)
     secret = [json.loads(mine["debit"]["entry"])[name] for name in ("analyst", "key", "digest", "description")]

@@ -11,10 +11,11 @@ from typing import Final
 #: What is run, for how many minutes at most; the sum is what all of it may take.
 PARTS: Final[tuple[tuple[str, tuple[str, ...], float], ...]] = (
     ("who gets in, and what is told", ("-m", "pytest", "-q", "tests/service"), 4),
-    ("neighbours", ("-m", "tools.security.neighbours", "--tables", "200", "--minutes", "7"), 8),
-    ("bodies", ("-m", "tools.security.fuzz", "--bodies", "1000000", "--minutes", "9"), 10),
+    ("neighbours", ("-m", "tools.security.neighbours", "--tables", "200", "--minutes", "7.5"), 8),
+    ("bodies", ("-m", "tools.security.fuzz", "--bodies", "1000000", "--minutes", "9"), 9.5),
     ("slow clients", ("-m", "tools.security.slow"), 2),
-    ("the OpenAPI text", ("-m", "tools.security.schema"), 3),
+    ("the OpenAPI text", ("-m", "tools.security.schema"), 2.5),
+    ("receipts and ledgers", ("-m", "tools.receipts", "--receipts", "40", "--entries", "100000"), 2),
     ("time", ("-m", "tools.security.timing", "--answers", "10000"), 17),
 )
 

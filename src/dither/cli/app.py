@@ -239,6 +239,10 @@ PUBLISHED: Final = MappingProxyType(
         "withdraw": Verb(
             "govern:withdraw", "Show a published answer no more; it was released, and nothing is given back."
         ),
+        "state": Verb(
+            "receipts:state",
+            "State anew the budget of a data set and what is spent of it, for everybody; with -o, write the receipt.",
+        ),
     }
 )
 TOKEN: Final = MappingProxyType(

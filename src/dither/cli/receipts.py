@@ -11,23 +11,28 @@ import typer
 from dither.cli.console import print_json, say
 from dither.cli.elsewhere import connection, named_elsewhere
 from dither.cli.exits import ANSWER_IS_NO
-from dither.cli.options import Force, Home, Json, Out, Server
+from dither.cli.options import DataSetName, Force, Home, Json, Out, Server
 from dither.cli.outputs import Output, check_outputs, keep_files, write_whole
 from dither.curator.folder import Curator
 from dither.curator.receipts import (
     FOLDER,
     Log,
     PublicKey,
+    Stated,
+    Verified,
     WitnessKey,
     begin_anew,
     cosigned_at,
+    is_statement,
     read_checkpoint,
     read_receipt,
     receipt_text,
     take_key,
     verify_receipt,
+    verify_statement,
 )
 from dither.errors import InvalidParameter
+from dither.privacy import Loss
 
 Key = Annotated[Path, typer.Option("--key", help="A file with the curator's key, as 'dither receipt key' writes it.")]
 
@@ -55,9 +60,9 @@ def show(
 def key(out: Out = None, force: Force = False, home: Home = None, server: Server = None) -> None:
     """Print the key with which receipts of this folder are checked.
 
-    Of a service it is the key that was seen first, and the program refuses another.
+    Of a service, without a token, it is the key that was seen first, and the program refuses another.
     """
-    asked = connection()
+    asked = connection(is_public=True)
     if asked is not None:
         with asked:
             text = f"{asked.key()}\n"
@@ -123,10 +128,18 @@ def _refuse_served(curator: Curator) -> None:
         raise InvalidParameter("folder", str(curator.folder), "not served meanwhile: stop the service first")
 
 
-def checkpoint(out: Out = None, force: Force = False, home: Home = None) -> None:
-    """Print the signed head of the ledger."""
-    with Curator.open(home) as curator:
-        text = Log(curator.ledger, curator.folder).checkpoint()
+def checkpoint(out: Out = None, force: Force = False, home: Home = None, server: Server = None) -> None:
+    """Print the signed head of the ledger.
+
+    Of a service, without a token: it is checked with the key that was seen first there.
+    """
+    asked = connection(is_public=True)
+    if asked is not None:
+        with asked:
+            text = asked.checkpoint()
+    else:
+        with Curator.open(home) as curator:
+            text = Log(curator.ledger, curator.folder).checkpoint()
     _put(text, out, force=force)
 
 
@@ -141,7 +154,7 @@ def verify(
     content = _read("receipt", receipt)
     given = None if answer is None else _read("answer", answer)
     try:
-        found = verify_receipt(read_receipt(content.decode("utf-8", "replace")), public, given)
+        found = _proved(read_receipt(content.decode("utf-8", "replace")), public, given)
     except InvalidParameter as problem:
         if as_json:
             print_json({"is_proved": False, "reason": str(problem)})
@@ -149,9 +162,34 @@ def verify(
             say(f"NOT PROVED: {problem}")
         raise typer.Exit(ANSWER_IS_NO) from None
     if as_json:
-        print_json({"is_proved": True, **vars(found), "loss": found.loss.to_dict()})
+        plain = {name: one.to_dict() if isinstance(one, Loss) else one for name, one in vars(found).items()}
+        print_json({"is_proved": True, **plain})
     else:
         say(f"proved: {found}")
+
+
+def _proved(receipt: Any, key: PublicKey, answer: bytes | None) -> Verified | Stated:
+    """Return what a receipt of any form proves."""
+    if not is_statement(receipt):
+        return verify_receipt(receipt, key, answer)
+    if answer is not None:
+        raise InvalidParameter("answer", "given", "left out with a statement, which is about none")
+    return verify_statement(receipt, key)
+
+
+def state(dataset: DataSetName, out: Out = None, force: Force = False, home: Home = None) -> None:
+    """State anew the budget of a data set and what is spent of it, for everybody; with -o, write the receipt.
+
+    Something of the data set must be published: each publication states both as they were then.
+    """
+    with Curator.open(home) as curator:
+        number = curator.state(dataset)
+        text = receipt_text(Log(curator.ledger, curator.folder).published_receipt(number))
+    say(f"entry {number} states the budget of {dataset} and what is spent of it")
+    if out is None:
+        say(f"a service shows its receipt at /v1/published/{number}/receipt")
+    else:
+        _put(text, out, force=force)
 
 
 def cosigned(

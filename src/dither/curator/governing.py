@@ -30,6 +30,7 @@ class Published:
         time: when it was published.
         by: who decided it.
         entry: the number of the entry that says so, which also states the budget and what was spent by then.
+        stated: the number of the latest entry that states anew the budget and what is spent, if there is one.
 
     """
 
@@ -39,6 +40,7 @@ class Published:
     time: str
     by: str
     entry: int
+    stated: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -47,7 +49,7 @@ class Published:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Published:
         """Return what ``to_dict`` wrote; what else the record says is left alone."""
-        return cls(**{field.name: record[field.name] for field in fields(cls)})
+        return cls(**{field.name: record[field.name] for field in fields(cls) if field.name in record})
 
 
 @dataclass(frozen=True)
@@ -224,11 +226,48 @@ class GoverningVerbs:
             dataset: what it is called; None for all.
 
         """
-        records = self.books.published(None if dataset is None else self._known(dataset))
+        records, stated = (
+            self.books.published(None if dataset is None else self._known(dataset)),
+            self.books.statements(),
+        )
         return tuple(
-            Published(self.called(one["dataset"]), one["about"], one["title"], one["time"], one["by"], one["seq"])
+            Published(
+                dataset=self.called(one["dataset"]),
+                answer=one["about"],
+                title=one["title"],
+                time=one["time"],
+                by=one["by"],
+                entry=one["seq"],
+                stated=max(stated.get(one["dataset"], ()), default=None),
+            )
             for one in records
         )
+
+    def state(self, dataset: str, *, by: str = OWNER) -> int:
+        """State anew the budget of a data set and what is spent of it, for everybody; return the entry's number.
+
+        Its receipt proves both as they are now. A publication states them as they were when it was published.
+
+        Args:
+            dataset: what it is called; something of it is published.
+            by: who decided it.
+
+        """
+        return self.books.state(self._known(dataset), by=by)
+
+    def published_entry(self, number: int) -> int:
+        """Return the entry of which everybody may have the receipt, by the number of a published answer or its own.
+
+        Args:
+            number: of the entry of an answer that is published, or of one that states sums anew.
+
+        """
+        if any(number in numbers for numbers in self.books.statements().values()):
+            return number
+        for record in self.books.published():
+            if record["about"] == number:
+                return int(record["seq"])
+        raise NotFound(f"no published answer has the number {number}")
 
     def published_answer(self, number: int) -> Receipt:
         """Return an answer that everybody may see, by the number of its entry."""

@@ -35,6 +35,7 @@ _ACTS: Final = {
     "cancel": "a question is taken back",
     "publish": "an answer is published",
     "withdraw": "an answer is withdrawn",
+    "state": "budget and what is spent of it are stated",
 }
 #: What becomes of a release, by the kind of a later entry.
 _OUTCOMES: Final = {"answer": "answered", "seal": "failed", "draw": "drawn, not answered", "renew": "begun again"}

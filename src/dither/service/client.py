@@ -8,7 +8,6 @@ comes back.
 from __future__ import annotations
 
 import functools
-import json
 import os
 import warnings
 from collections.abc import Callable, Mapping
@@ -21,7 +20,7 @@ from dither.curator.ledger import Account, Balance, Receipt
 from dither.curator.ledger.interface import checked_name
 from dither.curator.offers import call_of
 from dither.curator.price import Room
-from dither.curator.receipts import PublicKey, read_receipt, successor, verify_receipt
+from dither.curator.receipts import PublicKey, read_checkpoint, read_receipt, successor, verify_receipt
 from dither.curator.session import Session
 from dither.curator.words import write_words
 from dither.data import wire
@@ -41,7 +40,7 @@ from dither.publish.queries import QueryResult
 from dither.publish.queries.adaptive_parts import OpenPartition
 from dither.publish.queries.parts import Partition
 from dither.service.deciding_elsewhere import DecidingElsewhere, read_balance
-from dither.service.kept import configuration, kept_token
+from dither.service.kept import configuration, first_key, kept_token, keys_file
 from dither.service.problems import error_of
 from dither.service.talks import RemoteParts, RemoteStream, RemoteTalk
 from dither.service.transport import Reply, Transport
@@ -367,26 +366,23 @@ class Connection(DecidingElsewhere, Closing):
 
     def key(self) -> PublicKey:
         """Return the key of the service: the first that was seen at this address, kept in the user's configuration."""
-        shown = self._transport.get("v1", "key").content.decode().strip()
-        path = configuration() / "keys.json"
-        try:
-            known = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            known = {}
-        known = known if isinstance(known, dict) else {}
-        kept = known.get(self._transport.url)
-        if kept is None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps({**known, self._transport.url: shown}, indent=1), encoding="utf-8")
-        elif kept != shown and self._is_successor(str(kept), shown):
-            path.write_text(json.dumps({**known, self._transport.url: shown}, indent=1), encoding="utf-8")
-            warnings.warn(
-                KeyChanged(f"{self._transport.url} signs with a new key, as the old one has signed"), stacklevel=2
-            )
-        elif kept != shown:
-            rule = f"the one that was seen first at {self._transport.url}; if it was changed on purpose, edit {path}"
-            raise InvalidParameter("key", shown, rule)
-        return PublicKey.read(shown)
+        # Read before it is kept: what is no key at all would be the first for ever.
+        shown = PublicKey.read(self._transport.get("v1", "key").content.decode("utf-8", "replace"))
+        url = self._transport.url
+        kept = first_key(url, str(shown))
+        if kept != str(shown) and self._is_successor(kept, str(shown)):
+            kept = first_key(url, str(shown), instead_of=kept)
+            warnings.warn(KeyChanged(f"{url} signs with a new key, as the old one has signed"), stacklevel=2)
+        if kept != str(shown):
+            rule = f"the one that was seen first at {url}; if it was changed on purpose, edit {keys_file()}"
+            raise InvalidParameter("key", str(shown), rule)
+        return shown
+
+    def checkpoint(self) -> str:
+        """Return the signed head of the ledger, checked with the first key that this service has shown."""
+        note = self._transport.get("v1", "checkpoint").content.decode("utf-8", "replace")
+        read_checkpoint(note, self.key())
+        return note
 
     def _is_successor(self, kept: str, shown: str) -> bool:
         """Whether the key that was seen first has signed the one that is shown."""

@@ -169,9 +169,7 @@ class Deciding:
 
     def published_answer(self, number: str) -> Receipt:
         """Return an answer that everybody may see."""
-        if not (number.isascii() and number.isdecimal() and len(number) < 19):
-            raise NotFound(f"no published answer has the number {number[:20]!r}")
-        return self.curator.published_answer(int(number))
+        return self.curator.published_answer(published_number(number))
 
     def _registered(self, name: str) -> str:
         """Return the name that a data set is registered with; one that is absent is told as one that is not theirs."""
@@ -184,6 +182,13 @@ class Deciding:
         balance = self.curator.ledger.balance(grant.dataset, grant.person)
         said = {"person": grant.person, "dataset": self.curator.called(grant.dataset)}
         return {**said, "quota": balance.budget.to_dict(), "left": balance.left.to_dict(), **terms_record(grant)}
+
+
+def published_number(text: str) -> int:
+    """Return the number of a published answer that a text is."""
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise NotFound(f"no published answer has the number {text[:20]!r}")
+    return int(text)
 
 
 def terms_record(grant: Grant) -> dict[str, Any]:

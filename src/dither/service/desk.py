@@ -48,6 +48,7 @@ from dither.service.deciding import (
     check_fields,
     check_most,
     paged,
+    published_number,
     read_loss,
     terms_record,
 )
@@ -337,9 +338,8 @@ class Desk(Deciding, GoingOn):
         return receipt_text(self.receipts.receipt(self.answer(bearer, name, entry).entry)).encode()
 
     def published_receipt(self, number: str) -> bytes:
-        """Return the receipt of an answer that everybody may see, as one text."""
-        answer = self.published_answer(number).entry
-        shown = next(one.entry for one in self.curator.published() if one.answer == answer)
+        """Return the receipt of an answer that everybody may see, or of a statement of sums, as one text."""
+        shown = self.curator.published_entry(published_number(number))
         return receipt_text(self.receipts.published_receipt(shown)).encode()
 
     def ready(self) -> bool:

@@ -381,6 +381,11 @@ def test_publishing_shows_withdrawing_hides_and_neither_gives_anything_back(home
         ledger.withdraw("visits", entry, by="ben")
     ledger.publish("visits", entry, by="ben")
     assert len(ledger.published("visits")) == 1
+    # Another process follows a statement, and reads it from every kind of ledger.
+    with home.open() as other:
+        stated = ledger.state("visits", by="ben")
+        assert other.statements() == {"visits": [stated]}
+        assert other.balance("visits").releases == 1
     assert ledger.balance("visits").spent.pure == PureDP("0.1").pure
     assert ledger.verify().is_intact
 
@@ -463,6 +468,10 @@ def _set(record, *path_and_value) -> None:
         ("publish", lambda r: r["stated"].pop("loss"), "states another answer"),
         ("publish", lambda r: _set(r, "about", 1), "about no answer"),
         ("publish", lambda r: _set(r, "about", None), "about no answer"),
+        ("publish", lambda r: _set(r, "kind", "withdraw"), "nothing of its data set is published"),
+        ("state", lambda r: _set(r, "stated", "releases", 0), "states other sums"),
+        ("state", lambda r: _set(r, "stated", "spent", "epsilon", "0"), "states other sums"),
+        ("state", lambda r: _set(r, "stated", "answer", "0" * 64), "states other sums"),
         ("register", lambda r: _set(r, "budget", "returned", "5"), "says more than its figures"),
         ("stage", lambda r: _set(r, "stage", "draft"), "does not follow"),
     ],
@@ -476,6 +485,7 @@ def test_verify_finds_entries_that_the_rules_do_not_allow(file_home, kind, chang
     # Without an answer: nothing of it can be published.
     ledger.reserve(Account("visits", OWNER), "unanswered", "d", PureDP("0.1"))
     ledger.publish("visits", receipt.entry, by="ben")
+    ledger.state("visits", by="ben")
     ledger.set_stage("visits", "paused")
     assert ledger.verify().is_intact
     ledger.close()

@@ -368,6 +368,16 @@ class Books(PeopleBooks):
                 yield _entry(self._where, *line)
             lines = self._lines(dataset, lines[-1][0])
 
+    def entry(self, number: int) -> Entry | None:
+        """Return one line by its number, if there is such."""
+        row = self._glance("SELECT seq, record, hash FROM entries WHERE seq = ?", number)
+        return None if row is None else _entry(self._where, *row)
+
+    def first_entry(self, dataset: str) -> Entry | None:
+        """Return the oldest line about a data set, if there is one."""
+        row = self._glance("SELECT seq, record, hash FROM entries WHERE dataset = ? ORDER BY seq LIMIT 1", dataset)
+        return None if row is None else _entry(self._where, *row)
+
     def debit_of(self, answered: int) -> int | None:
         """Return the number of the debit for which an answer was given, by the number of the answer's entry."""
         statement = "SELECT reserved FROM requests WHERE answered = ?"

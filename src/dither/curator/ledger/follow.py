@@ -26,7 +26,7 @@ from dither.errors import DitherError, LedgerCorrupted
 
 #: Entries that change no account, by a part of their text: quotation marks within names and keys are escaped.
 _HARMLESS = tuple(
-    f'"kind":"{kind}","seq":' for kind in ("answer", "draw", "renew", "seal", *ASKING, "publish", "withdraw")
+    f'"kind":"{kind}","seq":' for kind in ("answer", "draw", "renew", "seal", *ASKING, "publish", "withdraw", "state")
 )
 _NOTHING = Purse(None, ZERO, 0)
 

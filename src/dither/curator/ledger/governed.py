@@ -185,6 +185,36 @@ class GovernedBooks(OwnersBooks):
 
         return self._change("withdraw", work)
 
+    def state(self, dataset: str, *, by: str) -> int:
+        """State anew the budget of a data set of which something is published, and what is spent of it by now.
+
+        Returns the number of the entry that says so.
+
+        Args:
+            dataset: the registered name.
+            by: who decided it.
+
+        """
+        checked_name("by", by)
+
+        def work(page: Page) -> int:
+            unit, purse = page.dataset(dataset)
+            if not _published(page, dataset):
+                raise NotFound(f"no answer about {dataset} is published")
+            return page.decide("state", (dataset, ""), "", about="", by=by, stated=stated_of(unit, purse))
+
+        return self._change("state", work)
+
+    def statements(self) -> dict[str, list[int]]:
+        """Return the numbers of the entries that state sums anew, by data set, of those with something published."""
+
+        def work(page: Page) -> dict[str, list[int]]:
+            shown = {record["dataset"] for record in _published(page, None)}
+            found = [one for one in page.all_decisions(None, ("state",)) if one["dataset"] in shown]
+            return {name: [one["seq"] for one in found if one["dataset"] == name] for name in shown}
+
+        return self._look(work)
+
     def published(self, dataset: str | None = None) -> tuple[dict[str, Any], ...]:
         """Return the entries of all publications that stand, from the oldest.
 
@@ -192,16 +222,7 @@ class GovernedBooks(OwnersBooks):
             dataset: the registered name; None for all.
 
         """
-
-        def work(page: Page) -> tuple[dict[str, Any], ...]:
-            found: dict[tuple[str, int], dict[str, Any]] = {}
-            for record in page.all_decisions(dataset, ("publish", "withdraw")):
-                found.pop((record["dataset"], record["about"]), None)
-                if record["kind"] == "publish":
-                    found[record["dataset"], record["about"]] = record
-            return tuple(found.values())
-
-        return self._look(work)
+        return self._look(lambda page: _published(page, dataset))
 
     # Requests that are waited for elsewhere.
 
@@ -339,7 +360,7 @@ def _cancel_question(page: Page, job: JobRow) -> None:
 
 
 def stated_of(unit: str, purse: Purse) -> dict[str, Any]:
-    """Return what a publication states of its data set."""
+    """Return what is stated of a data set: by a publication, and anew by a statement."""
     return {"budget": purse.terms, "spent": purse.spent.to_dict(), "releases": purse.releases, "unit": unit}
 
 
@@ -355,6 +376,16 @@ def _answered(page: Page, dataset: str, answer: int) -> dict[str, Any] | None:
     found = {"answer": checked_answer(page, account, key, known)[3], "loss": known.charge.to_dict()}
     edition = page.linked(known.reserved)[0].get("edition")
     return found if edition is None else {**found, "edition": edition}
+
+
+def _published(page: Page, dataset: str | None) -> tuple[dict[str, Any], ...]:
+    """Return the entries of all publications that stand, of one data set or of all."""
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for record in page.all_decisions(dataset, ("publish", "withdraw")):
+        found.pop((record["dataset"], record["about"]), None)
+        if record["kind"] == "publish":
+            found[record["dataset"], record["about"]] = record
+    return tuple(found.values())
 
 
 def _is_published(page: Page, dataset: str, answer: int) -> bool:

@@ -41,7 +41,7 @@ from dither.errors import DitherError
 
 _KINDS = (
     *("register", "raise", "quota", "revoke", "close", "rename", "retire", "edition", "stage"),
-    *(*ASKING, "publish", "withdraw"),
+    *(*ASKING, "publish", "withdraw", "state"),
     *("reserve", "renew", "draw", "seal", "answer", "return", "restore"),
 )
 #: Without a search for blanks around the text: there are none in a canonical one.
@@ -51,7 +51,7 @@ _MOST_PROBLEMS = 20
 
 
 #: Entries after which every limit is what it was.
-_UNDER_ONE_LIMIT = frozenset({"reserve", "renew", "draw", "seal", "answer", *ASKING, "publish", "withdraw"})
+_UNDER_ONE_LIMIT = frozenset({"reserve", "renew", "draw", "seal", "answer", *ASKING, "publish", "withdraw", "state"})
 
 
 class _Debit(NamedTuple):
@@ -246,6 +246,11 @@ class Replay:
 
     def _withdraw(self, record: dict[str, Any]) -> None:
         self._dataset(record)
+        self._governed.take(record)
+
+    def _state(self, record: dict[str, Any]) -> None:
+        unit, purse = self._dataset(record)
+        _demand(record["stated"] == stated_of(unit, purse), "it states other sums than those of its time")
         self._governed.take(record)
 
     def _reserve(self, record: dict[str, Any]) -> None:

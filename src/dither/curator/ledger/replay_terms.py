@@ -103,7 +103,7 @@ class Governed:
             self._latest = later(self._latest, record["time"])
 
     def take(self, record: Mapping[str, Any], mine: Purse | None = None, edition: int = 1) -> None:
-        """Take a question, an approval or a publication into account, if the rules allow it.
+        """Take a question, an approval, a publication or a statement into account, if the rules allow it.
 
         Args:
             record: the entry.
@@ -129,6 +129,9 @@ class Governed:
         self._latest = later(self._latest, record["time"])
         place = dataset, record["about"]
         self.rows.add((record["seq"], dataset, kind, "", str(record["about"])))
+        if kind == "state":
+            demand(any(whose == dataset for whose, _ in self._published), "nothing of its data set is published")
+            return
         is_new = kind == "publish"
         demand((place in self._published) != is_new, "it is published already" if is_new else "it was not published")
         (self._published.add if is_new else self._published.remove)(place)

@@ -10,7 +10,15 @@ from dither.curator.receipts.checkpoint import Checkpoint, PublicKey, read_check
 from dither.curator.receipts.cosigning import WitnessKey, cosigned, cosigned_at
 from dither.curator.receipts.keyring import begin_anew, take_key
 from dither.curator.receipts.log import FOLDER, Log
-from dither.curator.receipts.receipt import Verified, read_receipt, receipt_text, verify_receipt
+from dither.curator.receipts.receipt import (
+    Stated,
+    Verified,
+    is_statement,
+    read_receipt,
+    receipt_text,
+    verify_receipt,
+    verify_statement,
+)
 from dither.curator.receipts.succession import successor
 
 __all__ = [
@@ -18,15 +26,18 @@ __all__ = [
     "Checkpoint",
     "Log",
     "PublicKey",
+    "Stated",
     "Verified",
     "WitnessKey",
     "begin_anew",
     "cosigned",
     "cosigned_at",
+    "is_statement",
     "read_checkpoint",
     "read_receipt",
     "receipt_text",
     "successor",
     "take_key",
     "verify_receipt",
+    "verify_statement",
 ]

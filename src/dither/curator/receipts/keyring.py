@@ -21,6 +21,7 @@ from typing import Any, Final
 from dither.curator.keys import SigningKey, new_secret, sealed, unsealed
 from dither.curator.ledger.governed import GovernedBooks
 from dither.curator.receipts.checkpoint import PublicKey
+from dither.curator.receipts.heads import HEADS
 from dither.curator.receipts.succession import key_change, successor
 from dither.errors import DitherError, InvalidParameter
 
@@ -49,7 +50,9 @@ class Keyring:
         known = books.signing()
         if known is not None and not (folder / "key").exists():
             raise InvalidParameter("key", "none", _FIX.format(known=known[0]))
-        self.key = SigningKey.kept(folder / "key")
+        with alone(folder):
+            # Whoever comes while it is made would read half of it.
+            self.key = SigningKey.kept(folder / "key")
         # The salts stay those of the first key, and with them the tree.
         first = folder / "first-key"
         self.salting = _salting(SigningKey.kept(first).secret if first.exists() else self.key.secret)
@@ -151,7 +154,7 @@ def take_key(books: GovernedBooks, folder: Path, content: bytes, code: str) -> P
     folder.mkdir(mode=0o700, exist_ok=True)
     with alone(folder):
         # The tree's files may have other salts: they are made again.
-        for name in ("size", "next-key", *(path.name for path in folder.glob("level-*"))):
+        for name in (HEADS, "next-key", *(path.name for path in folder.glob("level-*"))):
             (folder / name).unlink(missing_ok=True)
         _write(folder / "first-key", first)
         _write(folder / "changes", "".join(json.dumps(note) + "\n" for note in inside["changes"]).encode())
@@ -172,7 +175,7 @@ def begin_anew(books: GovernedBooks, folder: Path) -> PublicKey:
         raise InvalidParameter("key", "none", "lost: nothing has signed this ledger yet")
     folder.mkdir(mode=0o700, exist_ok=True)
     with alone(folder):
-        for path in (*folder.glob("level-*"), *folder.glob("*key"), folder / "size", folder / "changes"):
+        for path in (*folder.glob("level-*"), *folder.glob("*key"), folder / HEADS, folder / "changes"):
             path.unlink(missing_ok=True)
         key = SigningKey.kept(folder / "key")
         public = PublicKey(f"dither/{books.id}", key.public)

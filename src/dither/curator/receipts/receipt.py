@@ -7,6 +7,9 @@ computed as it should be, nor that no other ledger was shown to others: a witnes
 A published answer has a receipt of another form, for everybody: the entry of its publication, which states loss, unit,
 digest and sums, and neither who asked, nor in which words, nor under which key. Whoever holds the first form can prove
 those: both name the same entry of the same ledger.
+
+Budget and spent of a published data set are stated by each publication, as they were then, and by entries of their own
+whenever the curator states them anew; the receipt of such an entry is a third form.
 """
 
 from __future__ import annotations
@@ -16,7 +19,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dither.curator.ledger.admission import limit_of
 from dither.curator.ledger.amounts import Amount
+from dither.curator.ledger.chain import canonical
+from dither.curator.ledger.returns import kept_of
 from dither.curator.receipts.checkpoint import Checkpoint, PublicKey, read_checkpoint
 from dither.curator.receipts.log import digest_of, salted_leaf
 from dither.curator.receipts.tree import is_included
@@ -25,6 +31,7 @@ from dither.privacy import Loss
 
 _FIELDS: Final = {"receipt", "answer", "debit", "registered", "checkpoint"}
 _PUBLIC: Final = {"receipt", "published", "checkpoint"}
+_STATED: Final = {"receipt", "stated", "checkpoint"}
 _PROOF: Final = {"entry", "salt", "index", "path"}
 _LONGEST_PATH: Final = 64
 
@@ -45,6 +52,8 @@ class Verified:
         entry: the number of the answer's entry.
         time: when it was stored, or published.
         size: how many entries the ledger had when it was signed.
+        budget: of the data set when it was published; None where the receipt is not that of a publication.
+        spent: of that budget by then, less what came back; likewise.
 
     """
 
@@ -59,13 +68,48 @@ class Verified:
     entry: int
     time: str
     size: int
+    budget: Loss | None = None
+    spent: Loss | None = None
 
     def __str__(self) -> str:
         whose, done = (f" to {self.analyst}", "stored") if self.analyst else ("", "published")
         rows = "" if self.edition is None else f" (edition {self.edition})"
+        sums = "" if self.budget is None else f", when {self.spent} was spent of the budget of {self.budget}"
         return (
             f"{self.loss} was debited{whose} for an answer about {self.dataset}{rows}, for {self.unit}: entry "
-            f"{self.entry} of {self.size}, {done} at {self.time}"
+            f"{self.entry} of {self.size}, {done} at {self.time}{sums}"
+        )
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What a statement has proved: how much was spent of a budget when it was made.
+
+    Args:
+        dataset: the name that it is registered with.
+        budget: what all releases together may lose.
+        spent: of it, less what came back.
+        releases: how many were debited.
+        unit: whom the budget protects, in words.
+        entry: the number of the statement's entry.
+        time: when it was stated.
+        size: how many entries the ledger had when it was signed.
+
+    """
+
+    dataset: str
+    budget: Loss
+    spent: Loss
+    releases: int
+    unit: str
+    entry: int
+    time: str
+    size: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.spent} was spent of the budget of {self.dataset}, {self.budget}, in {self.releases} releases, for "
+            f"{self.unit}: entry {self.entry} of {self.size}, stated at {self.time}"
         )
 
 
@@ -134,6 +178,48 @@ def verify_receipt(receipt: Any, key: PublicKey, answer: bytes | None = None) ->
     )
 
 
+def verify_statement(receipt: Any, key: PublicKey) -> Stated:
+    """Return what the receipt of a statement proves.
+
+    Args:
+        receipt: as it was written, read as JSON.
+        key: the curator's.
+
+    Raises:
+        InvalidParameter: it proves nothing: the message says which part does not hold.
+
+    """
+    if not is_statement(receipt):
+        raise InvalidParameter("receipt", type(receipt).__name__, f"an object of {', '.join(sorted(_STATED))}")
+    head = read_checkpoint(receipt["checkpoint"], key)
+    record = _proved("stated", receipt["stated"], head)
+    if record.get("kind") != "state":
+        raise InvalidParameter("stated", str(record.get("kind")), "an entry that states a budget and what is spent")
+    stated = record["stated"]
+    budget, spent = _sums(stated)
+    return Stated(
+        dataset=record["dataset"],
+        budget=budget,
+        spent=spent,
+        releases=stated["releases"],
+        unit=stated["unit"],
+        entry=record["seq"],
+        time=record["time"],
+        size=head.size,
+    )
+
+
+def is_statement(receipt: Any) -> bool:
+    """Whether a receipt is one that ``verify_statement`` checks."""
+    return isinstance(receipt, Mapping) and set(receipt) == _STATED and _is_version(receipt["receipt"], 3)
+
+
+def _sums(stated: Mapping[str, Any]) -> tuple[Loss, Loss]:
+    """Return a budget and what is spent of it, as an entry states them in the ledger's units."""
+    limit = canonical(stated["budget"])
+    return limit_of(limit), kept_of(limit, Amount.from_dict(stated["spent"])).loss()
+
+
 def _verify_public(receipt: Mapping[str, Any], key: PublicKey, answer: bytes | None) -> Verified:
     """Return what the receipt of a published answer proves."""
     head = read_checkpoint(receipt["checkpoint"], key)
@@ -142,6 +228,7 @@ def _verify_public(receipt: Mapping[str, Any], key: PublicKey, answer: bytes | N
     if published.get("kind") != "publish" or not isinstance(stated, dict) or "answer" not in stated:
         raise InvalidParameter("published", str(published.get("kind")), "a publication that states its answer")
     _compare(answer, stated["answer"])
+    budget, spent = _sums(stated)
     return Verified(
         dataset=published["dataset"],
         analyst="",
@@ -154,6 +241,8 @@ def _verify_public(receipt: Mapping[str, Any], key: PublicKey, answer: bytes | N
         entry=published["about"],
         time=published["time"],
         size=head.size,
+        budget=budget,
+        spent=spent,
     )
 
 

@@ -25,6 +25,43 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 Nodes = Callable[[int, int], bytes]
 
 
+class Edge:
+    """The right edge of a growing tree: the hashes of the whole subtrees of which it consists.
+
+    Args:
+        nodes: gives hashes of whole subtrees.
+        size: how many leaves the tree has.
+
+    """
+
+    def __init__(self, nodes: Nodes, size: int) -> None:
+        self.size = size
+        levels = (level for level in range(size.bit_length()) if size >> level & 1)
+        self._hashes = {level: nodes(level, (size >> level) - 1) for level in levels}
+
+    @property
+    def root(self) -> bytes:
+        """The hash of the tree."""
+        found: bytes | None = None
+        for level in sorted(self._hashes):
+            found = self._hashes[level] if found is None else node_hash(self._hashes[level], found)
+        return EMPTY if found is None else found
+
+    def add(self, leaves: Sequence[bytes]) -> list[tuple[int, list[bytes]]]:
+        """Add leaves by their hashes; return, by level, the first index and the hashes of what they complete."""
+        index, hashes, level, completed = self.size, list(leaves), 0, []
+        self.size += len(hashes)
+        while hashes:
+            completed.append((index, hashes))
+            if index & 1:
+                index, hashes = index - 1, [self._hashes.pop(level), *hashes]
+            if len(hashes) & 1:
+                self._hashes[level] = hashes[-1]
+            hashes = [node_hash(*hashes[place : place + 2]) for place in range(0, len(hashes) - 1, 2)]
+            index, level = index >> 1, level + 1
+        return completed
+
+
 def root_of(nodes: Nodes, size: int) -> bytes:
     """Return the hash of the first leaves of a tree.
 
