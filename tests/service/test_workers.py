@@ -23,6 +23,7 @@ from dither.privacy import PureDP
 from dither.service import starting
 from dither.service.client import connect
 from dither.service.settings import Settings
+from dither.service.sign_in import SECONDS, Link, SharedLink
 from dither.service.starting import check_start, in_use
 from dither.service.workers import _Member
 from tests.service.conftest import Running
@@ -83,7 +84,35 @@ def test_a_worker_that_is_killed_is_replaced_and_the_link_works_once(served: tup
     while killed in running.workers() or len(running.workers()) < 2:
         assert running.seconds_to_answer() < 60
     assert sorted(fetched(running.link) for _ in range(4)) == [200, 410, 410, 410]
-    assert not (folder / "home" / "link").exists()
+    assert not list((folder / "home").glob("link*"))
+
+
+def test_each_link_is_used_up_by_itself_whoever_else_serves_the_folder(running: Running, tmp_path: Path) -> None:
+    first = SharedLink.made(tmp_path)
+    # A worker of the first service, and then another one, after a second service has begun.
+    assert Link(running.people, first).token(first.code) is not None
+    second = SharedLink.made(tmp_path)
+    assert Link(running.people, first).token(first.code) is None
+    assert second.mark.stat().st_mode & 0o777 == 0o600
+    assert second.code not in second.mark.name
+    # The first service stops, and the link of the second works on: once.
+    assert not first.spend()
+    tokens = [Link(running.people, second).token(second.code) for _ in range(3)]
+    assert [token is None for token in tokens] == [False, True, True]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_mark_of_a_link_stays_longer_than_it(running: Running, tmp_path: Path) -> None:
+    late, kept, left = (SharedLink.made(tmp_path) for _ in range(3))
+    assert Link(running.people, late, clock=lambda: late.ends + 1).token(late.code) is None
+    kept.expire(kept.ends)
+    assert kept.mark.exists()
+    kept.expire(kept.ends + 1)
+    # Of a service that was killed: whoever starts next removes it.
+    long_ago = left.mark.stat().st_mtime - SECONDS - 1
+    os.utime(left.mark, (long_ago, long_ago))
+    new = SharedLink.made(tmp_path)
+    assert list(tmp_path.iterdir()) == [new.mark]
 
 
 @pytest.mark.parametrize("takes_requests", [True, False])
