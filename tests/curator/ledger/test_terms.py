@@ -9,6 +9,7 @@ import pytest
 
 from dither.curator.ledger import OWNER, Account
 from dither.curator.ledger.governed import JobRow
+from dither.curator.ledger.page import Page
 from dither.curator.ledger.terms import Allowance, Approval, Terms
 from dither.errors import (
     AllowanceExceeded,
@@ -82,6 +83,31 @@ def test_no_clock_passes_a_quota_and_none_that_is_set_back_unlocks_anything(home
         spend(ledger, "over", "0.2")
     spend(ledger, "rest", "0.1")
     assert ledger.verify().is_intact
+
+
+@pytest.mark.parametrize("behind", [10 * 365 * DAY, -1e30], ids=["ten years behind", "no time at all"])
+def test_an_allowance_that_is_granted_by_a_wrong_clock_begins_at_the_time_of_the_ledger(home, behind) -> None:
+    ledger, clock = begin(home)
+    clock.now -= behind
+    ledger.set_quota("visits", "ana", PureDP(1), terms=Terms(allowance=Allowance.of("0.1", 7)))
+    spend(ledger, "now", "0.1")
+    clock.now = START
+    with pytest.raises(AllowanceExceeded, match="more from 2026-01-08"):
+        spend(ledger, "all of it", "0.9")
+    clock.now += 7 * DAY
+    spend(ledger, "a week later")
+    assert ledger.verify().is_intact
+
+
+def test_an_allowance_of_before_began_by_the_clock_and_one_of_now_does_not(file_home, monkeypatch) -> None:
+    ledger, clock = begin(file_home)
+    clock.now -= 10 * DAY
+    monkeypatch.setattr(Page, "latest", property(lambda page: page.now))
+    ledger.set_quota("visits", "ana", PureDP(1), terms=Terms(allowance=Allowance.of("0.1", 7)))
+    assert "an allowance begins at another time" in ledger.verify().problems[0]
+    ledger.close()
+    # As it was written before: without the time of the ledger.
+    assert _rewritten(file_home, "quota", lambda record: record.pop("at")) == ()
 
 
 @pytest.mark.parametrize(
@@ -447,6 +473,8 @@ def _set(record, *path_and_value) -> None:
         ("quota", lambda r: _set(r, "quota", "returned", "5"), "something else came back"),
         ("quota", lambda r: _set(r, "quota", "ended", True), "has ended"),
         ("quota", lambda r: _set(r, "quota", "allowance", "since", "2025-01-01T00:00:00+00:00"), "another time"),
+        ("quota", lambda r: (_set(r, "quota", "allowance", "since", PAST), _set(r, "at", PAST)), "than the ledger had"),
+        ("quota", lambda r: (_set(r, "quota", "allowance", "since", FAR), _set(r, "at", FAR)), "than the ledger had"),
         ("quota", lambda r: _set(r, "quota", "most", {"kind": "pure", "epsilon": "1/100"}), "more than its grant"),
         ("quota", lambda r: _set(r, "quota", "allowance", "each", "1/1000"), "than the allowance"),
         ("approve", lambda r: _set(r, "by", "ana"), "whoever asks agreed"),

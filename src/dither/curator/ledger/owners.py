@@ -98,9 +98,11 @@ class OwnersBooks(TransactedLedger):
             if not standing_of(purse.limit).is_closed:
                 _enter_terms(page, "close", dataset, unit, purse, closed(purse.terms))
             mine = page.analyst(account)
-            granted = _granted(terms, mine, page.now)
+            granted = _granted(terms, mine, page.latest)
             record = with_terms(successor(mine.limit, mine.spent, quota), granted)
-            page.enter("quota", dataset=dataset, analyst=analyst, quota=record)
+            is_begun = granted.allowance not in (None, terms_of(mine.limit).allowance)
+            at = {"at": page.latest} if is_begun else {}
+            page.enter("quota", dataset=dataset, analyst=analyst, quota=record, **at)
             page.keep_analyst(account, Purse(canonical(record), mine.spent, mine.releases))
 
         self._change("quota", work)
@@ -193,10 +195,11 @@ def enter_end(page: Page, account: Account) -> bool:
     return True
 
 
-def _granted(terms: Terms | None, mine: Purse, now: str) -> Terms:
+def _granted(terms: Terms | None, mine: Purse, latest: str) -> Terms:
     """Return on what terms a quota is granted: those of before where none are given.
 
-    An allowance that stays the same goes on; another one begins now.
+    An allowance that stays the same goes on; another one begins at the latest time of the ledger, which no clock sets
+    back: the time that a clock was behind by is not allowed for once it is right again.
     """
     before = terms_of(mine.limit)
     granted = replace(before if terms is None else terms, is_ended=False)
@@ -208,7 +211,7 @@ def _granted(terms: Terms | None, mine: Purse, now: str) -> Terms:
         return granted
     if earlier is not None and (earlier.each, earlier.days) == (allowance.each, allowance.days):
         return replace(granted, allowance=earlier)
-    return replace(granted, allowance=allowance.begun(now, kept_of(mine.limit, mine.spent)))
+    return replace(granted, allowance=allowance.begun(latest, kept_of(mine.limit, mine.spent)))
 
 
 def limit_as_loss(purse: Purse) -> Loss:

@@ -212,7 +212,7 @@ class Replay:
         account = Account(record["dataset"], record["analyst"])
         mine = self.analysts.get(account, Purse(None, ZERO, 0))
         quota = _limit(record["quota"])
-        self._governed.check_quota(mine, quota, record["time"])
+        self._governed.check_quota(mine, quota, record)
         self.analysts[account] = Purse(quota, mine.spent, mine.releases)
 
     def _revoke(self, record: dict[str, Any]) -> None:
