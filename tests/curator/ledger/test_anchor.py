@@ -127,6 +127,13 @@ def test_going_on_with_a_backup_gives_nothing_back(file_home) -> None:
             ledger.register("born later", budget=PureDP(5), unit="row")
         (entry,) = (entry for entry in ledger.entries() if entry.kind == "restore")
         assert entry.record["reason"] == "disk failure, ana and ben agreed"
+        # The entry that raised the budget is lost; that it is larger is told with the reason of the restore.
+        [larger] = ledger.raises("visits")
+        assert (larger["from"]["epsilon"], larger["to"]["epsilon"]) == ("1", "3")
+        assert larger["reason"] == entry.record["reason"]
+        assert ledger.raises("born later") == ()
+        answer = next(one.number for one in ledger.entries() if one.kind == "answer")
+        ledger.publish("visits", answer, by="ana")
         assert ledger.verify().is_intact
         ledger.reserve(ANA, "after", "d", PureDP("0.01"))
     with file_home.open() as ledger:

@@ -411,6 +411,29 @@ def test_publishing_shows_withdrawing_hides_and_neither_gives_anything_back(home
     assert ledger.verify().is_intact
 
 
+def test_a_publication_states_every_raise_of_the_budget_before_it(home) -> None:
+    ledger, clock = begin(home)
+    ledger.register("other", budget=PureDP(1), unit="row")
+    ledger.raise_budget("other", PureDP(2), reason="not about visits")
+    entries = [spend(ledger, key).entry for key in ("first", "second")]
+    ledger.publish("visits", entries[0], by="ben")
+    for budget, reason in ((3, 'a "second","kind":"raise","reason": study'), (4, "a third")):
+        clock.now += DAY
+        ledger.raise_budget("visits", PureDP(budget), reason=reason)
+    ledger.publish("visits", entries[1], by="ben")
+    stated = [record["stated"]["raises"] for record in ledger.published()]
+    assert stated[0] == []
+    assert [(one["from"]["epsilon"], one["to"]["epsilon"], one["time"][:10]) for one in stated[1]] == [
+        ("2", "3", "2026-01-02"),
+        ("3", "4", "2026-01-03"),
+    ]
+    assert [one["reason"] for one in stated[1]] == ['a "second","kind":"raise","reason": study', "a third"]
+    assert list(ledger.raises("visits")) == stated[1]
+    balance = ledger.balance("visits")
+    assert ledger.spent("visits") == (balance.budget, balance.spent)
+    assert ledger.verify().is_intact
+
+
 def test_an_analyst_has_no_more_than_64_questions_waiting(file_home, monkeypatch) -> None:
     monkeypatch.setattr("dither.curator.ledger.orders.MOST_WAITING", 2)
     ledger, _ = begin(file_home, Terms(approval=Approval()))
@@ -486,6 +509,8 @@ def _set(record, *path_and_value) -> None:
         ("approve", lambda r: _set(r, "digest", "another"), "about another request"),
         ("ask", lambda r: _set(r, "charge", "epsilon", "1"), "without the approval"),
         ("publish", lambda r: _set(r, "stated", "releases", 0), "states other sums"),
+        ("publish", lambda r: _set(r, "stated", "raises", []), "other raises"),
+        ("publish", lambda r: _set(r, "stated", "raises", 0, "reason", "none of yours"), "other raises"),
         ("publish", lambda r: _set(r, "stated", "answer", "0" * 64), "states another answer"),
         ("publish", lambda r: _set(r, "stated", "loss", "epsilon", "1"), "states another answer"),
         ("publish", lambda r: r["stated"].pop("loss"), "states another answer"),
@@ -503,11 +528,20 @@ def test_verify_finds_entries_that_the_rules_do_not_allow(file_home, kind, chang
     receipt = spend(ledger, "k", digest="d")
     # Without an answer: nothing of it can be published.
     ledger.reserve(Account("visits", OWNER), "unanswered", "d", PureDP("0.1"))
+    ledger.raise_budget("visits", PureDP(3), reason="a second study")
     ledger.publish("visits", receipt.entry, by="ben")
     ledger.set_stage("visits", "paused")
     assert ledger.verify().is_intact
     ledger.close()
     assert any(found in problem for problem in _rewritten(file_home, kind, change))
+
+
+def test_publications_of_before_state_no_raises_and_are_right(file_home) -> None:
+    ledger, _ = begin(file_home)
+    ledger.raise_budget("visits", PureDP(3), reason="a second study")
+    ledger.publish("visits", spend(ledger, "k").entry, by="ben")
+    ledger.close()
+    assert _rewritten(file_home, "publish", lambda record: record["stated"].pop("raises")) == ()
 
 
 @pytest.mark.parametrize(

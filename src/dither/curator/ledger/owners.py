@@ -15,6 +15,7 @@ from dither.curator.ledger.amounts import ZERO, checked_limit, is_no_less
 from dither.curator.ledger.chain import canonical
 from dither.curator.ledger.interface import Account, checked_name, checked_text
 from dither.curator.ledger.page import Page, Purse
+from dither.curator.ledger.raises import raises_of
 from dither.curator.ledger.returns import kept_of
 from dither.curator.ledger.standing import (
     OPEN,
@@ -38,6 +39,8 @@ class OwnersBooks(TransactedLedger):
 
     #: How data sets stood when so much was decided.
     _stood: tuple[int, dict[str, Standing]] | None = None
+    #: And how their budgets had been raised.
+    _raised: tuple[int, dict[str, tuple[dict[str, Any], ...]]] | None = None
 
     def register(self, dataset: str, *, budget: Loss, unit: str, stage: str = OPEN) -> None:
         """Open the account of a data set, or find it open with the same budget and unit."""
@@ -83,6 +86,24 @@ class OwnersBooks(TransactedLedger):
             page.keep_dataset(dataset, unit, Purse(canonical(record), purse.spent, purse.releases))
 
         self._change("raise", work)
+
+    def spent(self, dataset: str) -> tuple[Loss, Loss]:
+        """Return the budget of a data set, and what is spent of it: what ``balance`` says of both, sooner."""
+
+        def work(page: Page) -> tuple[Loss, Loss]:
+            _, purse = page.dataset(dataset)
+            return limit_as_loss(purse), purse.kept.loss()
+
+        return self._look_closely(work)
+
+    def raises(self, dataset: str) -> tuple[dict[str, Any], ...]:
+        """Return when the budget of a data set was raised, from what, to what and why, from the first."""
+        seen, known = self.changes(), self._raised
+        if known is None or known[0] != seen:
+            known = self._raised = seen, {}
+        if dataset not in known[1]:
+            known[1][dataset] = tuple(self._look(lambda page: raises_of(page, dataset)))
+        return known[1][dataset]
 
     def set_quota(self, dataset: str, analyst: str, quota: Loss, *, terms: Terms | None = None) -> None:
         """Limit what one analyst may spend of a data set's budget; from the first quota on, others spend nothing."""

@@ -11,6 +11,7 @@ from dither.curator.ledger.approvals import ASKING, Question, later, take
 from dither.curator.ledger.chain import canonical
 from dither.curator.ledger.orders import paced
 from dither.curator.ledger.page import Purse
+from dither.curator.ledger.raises import raised
 from dither.curator.ledger.standing import beside
 from dither.curator.ledger.terms import NOTHING, terms_of, with_terms
 
@@ -39,6 +40,8 @@ class Governed:
         self.rows: set[tuple[Any, ...]] = set()
         self._questions: dict[int, Question] = {}
         self._published: set[tuple[str, int]] = set()
+        #: By data set, how its budget was raised so far.
+        self.raises: dict[str, list[dict[str, Any]]] = {}
         #: The latest time of any entry.
         self._ever = ""
         #: The latest time since the first question: what has expired by then has expired for ever.
@@ -93,6 +96,18 @@ class Governed:
             fits = counted.usual.holds((pace.spent + charge).loss()) or counted.admits(charge.loss())
             demand(fits, "more was debited than the allowance of its time")
         demand(not terms.needs_approval(charge) or is_approved, "it was debited without the approval that it needs")
+
+    def raised(self, dataset: str, record: Mapping[str, Any], before: str | None, after: str | None) -> None:
+        """Take into account that an entry gave a data set a budget.
+
+        Args:
+            dataset: which.
+            record: the entry.
+            before: the text of the budget before it; None for none.
+            after: and after it.
+
+        """
+        self.raises.setdefault(dataset, []).extend(raised(record, before, after))
 
     def see(self, record: Mapping[str, Any]) -> None:
         """Take the time of any entry into account: no clock that is set back brings back what has expired.

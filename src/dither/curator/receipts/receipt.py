@@ -45,6 +45,7 @@ class Verified:
         entry: the number of the answer's entry.
         time: when it was stored, or published.
         size: how many entries the ledger had when it was signed.
+        raises: how the budget was raised before an answer was published: time, from, to and reason of each.
 
     """
 
@@ -59,13 +60,14 @@ class Verified:
     entry: int
     time: str
     size: int
+    raises: tuple[Mapping[str, Any], ...] = ()
 
     def __str__(self) -> str:
         whose, done = (f" to {self.analyst}", "stored") if self.analyst else ("", "published")
         rows = "" if self.edition is None else f" (edition {self.edition})"
         return (
             f"{self.loss} was debited{whose} for an answer about {self.dataset}{rows}, for {self.unit}: entry "
-            f"{self.entry} of {self.size}, {done} at {self.time}"
+            f"{self.entry} of {self.size}, {done} at {self.time}" + "".join(map(_raised, self.raises))
         )
 
 
@@ -154,7 +156,13 @@ def _verify_public(receipt: Mapping[str, Any], key: PublicKey, answer: bytes | N
         entry=published["about"],
         time=published["time"],
         size=head.size,
+        raises=tuple(stated.get("raises", ())),
     )
+
+
+def _raised(record: Mapping[str, Any]) -> str:
+    before, after = (Loss.from_dict(record[name]) for name in ("from", "to"))
+    return f"; before, its budget was raised from {before} to {after} at {record['time']}: {record['reason']}"
 
 
 def _compare(answer: bytes | None, digest: str) -> None:
