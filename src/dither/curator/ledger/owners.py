@@ -122,7 +122,7 @@ class OwnersBooks(TransactedLedger):
             granted = _granted(terms, mine, page.latest)
             record = with_terms(successor(mine.limit, mine.spent, quota), granted)
             is_begun = granted.allowance not in (None, terms_of(mine.limit).allowance)
-            at = {"at": page.latest} if is_begun else {}
+            at: dict[str, Any] = {"at": page.latest} if is_begun else {}
             page.enter("quota", dataset=dataset, analyst=analyst, quota=record, **at)
             page.keep_analyst(account, Purse(canonical(record), mine.spent, mine.releases))
 
