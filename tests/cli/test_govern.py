@@ -69,6 +69,10 @@ def test_a_grant_an_approval_a_publication_and_a_pause_as_they_are_typed(home: P
     told_json = json.loads(typed(*checked, "--json").output)
     assert (told_json["budget"]["epsilon"], told_json["spent"]["epsilon"], told_json["releases"]) == ("2", "1/5", 1)
     assert CliRunner().invoke(app, [*checked, "--answer", str(home / "stated.json")]).exit_code == 1
+    typed("datasets", "raise-budget", "clinic", "--epsilon", "3", "--reason", "a second study")
+    listed = " ".join(typed("published", "list").output.split())
+    assert "the budget of clinic was raised from epsilon = 2 to epsilon = 3 on" in listed
+    assert listed.endswith(": a second study")
     typed("published", "withdraw", "first", "--because", "a mistake")
     assert json.loads(typed("published", "list", "--json").output) == []
     typed("datasets", "pause", "clinic", "--reason", "a complaint")

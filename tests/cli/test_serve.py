@@ -45,6 +45,26 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.parametrize("way", ["oidc issuer", "oidc_issuer", "variable", "option"])
+def test_the_issuer_of_a_subject_is_found_wherever_the_service_finds_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    place, words = "https://login.example", ["people", "add", "ana", "--role", "analyst", "--subject", "s-1"]
+    assert "issuer must be given" in str(CliRunner().invoke(app, words).exception)
+    if way == "variable":
+        monkeypatch.setenv("DITHER_SERVICE_OIDC_ISSUER", place)
+    elif way == "option":
+        words += ["--issuer", place]
+    else:
+        settings = home / "home" / "dither.yaml"
+        settings.write_text(f"{settings.read_text()}service: {{{way}: '{place}'}}\n")
+    assert "declared" in run(*words)
+    with Curator.open(home / "home") as curator:
+        found = People(curator).identified(place, "s-1")
+    assert found is not None
+    assert found.name == "ana"
+
+
 def test_people_and_tokens_are_declared_listed_and_ended(home: Path) -> None:
     assert "declared as analyst" in run("people", "add", "ana", "--role", "analyst")
     assert "epsilon = 0.5 is left" in run("people", "grant", "ana", "clinic", "--quota", "0.5", "--most", "0.1")

@@ -172,6 +172,35 @@ def test_everybody_sees_what_is_published_and_nothing_else(running: Running) -> 
     assert session.sql(COUNT, epsilon="0.1").to_json() == found.to_json()
 
 
+def test_everybody_is_told_how_a_budget_was_raised(running: Running) -> None:
+    boss, held = curator(running), "/v1/datasets/hidden"
+    elsewhere = running.connect("raised")
+    running.people.grant("raised", "hidden", PureDP("1/5"))
+    session = elsewhere.session("hidden")
+    entry = int(session.sql(COUNT, epsilon="0.1").receipt.split(":")[1])
+    before, earlier = running.curator.ledger.balance("hidden").budget, len(running.curator.books.raises("hidden"))
+    larger = PureDP((before.pure or 0) + 1).to_dict()
+    body = {"budget": larger, "reason": "a second study"}
+    assert said(running, "POST", f"{held}/budget", body, boss)[0] == 200
+    _, shown = said(running, "POST", f"{held}/published", {"release": entry}, boss)
+    assert shown["raises"][-1].items() >= {"from": before.to_dict(), "to": larger}.items()
+    assert (len(shown["raises"]), shown["raises"][-1]["reason"]) == (earlier + 1, "a second study (boss)")
+    # The list tells the figures of now; the receipt proves those of the moment when it was published.
+    session.sql(COUNT, epsilon="0.1", key="later")
+    spent = running.curator.ledger.balance("hidden").spent.to_dict()
+    [listed] = [
+        one for one in said(running, "GET", "/v1/published", None, {})[1]["published"] if one["answer"] == entry
+    ]
+    assert (listed["budget"], listed["spent"], listed["raises"]) == (larger, spent, shown["raises"])
+    assert shown["spent"] != spent
+    receipt = ask(running, "GET", f"/v1/published/{entry}/receipt", None, {})[2].decode()
+    proved = verify_receipt(read_receipt(receipt), running.service.desk.receipts.public_key)
+    assert list(proved.raises) == shown["raises"]
+    assert f"its budget was raised from {before} to" in str(proved)
+    assert running.curator.ledger.verify().is_intact
+    assert said(running, "DELETE", f"{held}/published/{entry}", None, boss)[0] == 200
+
+
 def test_an_answer_has_four_forms_and_a_tag_for_each(running: Running) -> None:
     token = running.token("forms")
     client = Transport(running.url, token)

@@ -7,6 +7,7 @@ import json
 import os
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlsplit
@@ -16,6 +17,10 @@ from typer.testing import CliRunner
 
 pytest.importorskip("uvicorn", reason="the extra 'service' is not installed")
 
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
+
 from dither.cli.app import app
 from dither.curator.folder import Curator
 from dither.errors import InvalidParameter
@@ -23,6 +28,7 @@ from dither.privacy import PureDP
 from dither.service import starting
 from dither.service.client import connect
 from dither.service.settings import Settings
+from dither.service.sign_in import SECONDS, Link, SharedLink
 from dither.service.starting import check_start, in_use
 from dither.service.workers import _Member
 from tests.service.conftest import Running
@@ -83,7 +89,35 @@ def test_a_worker_that_is_killed_is_replaced_and_the_link_works_once(served: tup
     while killed in running.workers() or len(running.workers()) < 2:
         assert running.seconds_to_answer() < 60
     assert sorted(fetched(running.link) for _ in range(4)) == [200, 410, 410, 410]
-    assert not (folder / "home" / "link").exists()
+    assert not list((folder / "home").glob("link*"))
+
+
+def test_each_link_is_used_up_by_itself_whoever_else_serves_the_folder(running: Running, tmp_path: Path) -> None:
+    first = SharedLink.made(tmp_path)
+    # A worker of the first service, and then another one, after a second service has begun.
+    assert Link(running.people, first).token(first.code) is not None
+    second = SharedLink.made(tmp_path)
+    assert Link(running.people, first).token(first.code) is None
+    assert second.mark.stat().st_mode & 0o777 == 0o600
+    assert second.code not in second.mark.name
+    # The first service stops, and the link of the second works on: once.
+    assert not first.spend()
+    tokens = [Link(running.people, second).token(second.code) for _ in range(3)]
+    assert [token is None for token in tokens] == [False, True, True]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_mark_of_a_link_stays_longer_than_it(running: Running, tmp_path: Path) -> None:
+    late, kept, left = (SharedLink.made(tmp_path) for _ in range(3))
+    assert Link(running.people, late, clock=lambda: late.ends + 1).token(late.code) is None
+    kept.expire(kept.ends)
+    assert kept.mark.exists()
+    kept.expire(kept.ends + 1)
+    # Of a service that was killed: whoever starts next removes it.
+    long_ago = left.mark.stat().st_mtime - SECONDS - 1
+    os.utime(left.mark, (long_ago, long_ago))
+    new = SharedLink.made(tmp_path)
+    assert list(tmp_path.iterdir()) == [new.mark]
 
 
 @pytest.mark.parametrize("takes_requests", [True, False])
@@ -129,6 +163,71 @@ def test_settings_are_printed_or_refused_by_check(running: Running, monkeypatch:
     assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 1
 
 
+SECRETLESS = """service:
+  address: https://dither.example
+  oidc issuer: https://login.example
+  oidc client: dither
+  oidc secret: HERE/nowhere
+"""
+#: What stands in dither.yaml beside its version, and what must be said of it: the setting, and a word of the fix.
+WRONG = {
+    "service: 5": ("service", "settings by name"),
+    "service:": ("service", "left out"),
+    "servce: {port: 1}": ("servce", "write 'service'"),
+    "ledger: 5": ("ledger", "such as ledger.db"),
+    "service: {prot: 1}": ("prot", "write 'port'"),
+    "service: {certificate: HERE/nowhere, key: HERE/key}": ("certificate", "put it there"),
+    "service: {certificate: HERE/certificate, key: HERE/nowhere}": ("key", "put it there"),
+    "service: {certificate: HERE, key: HERE/key}": ("certificate", "put it there"),
+    "service: {certificate: HERE/certificate, key: HERE/open}": ("key", "chmod 600"),
+    "service: {certificate: HERE/certificate, key: HERE/other}": ("certificate", "belongs to it"),
+    "service: {certificate: HERE/certificate, key: HERE/locked}": ("certificate", "without a password"),
+    "service: {host: no-such-host.invalid, proxy: nginx}": ("host", "such as 127.0.0.1"),
+    "service: {host: 192.0.2.1, proxy: nginx}": ("host", "such as 127.0.0.1"),
+    SECRETLESS: ("oidc_secret", "leave the setting out"),
+}
+
+
+def tls_files(folder: Path) -> None:
+    """Write a certificate and its key, the key for others to read, under a password, and another one."""
+    key, other = (ed25519.Ed25519PrivateKey.generate() for _ in range(2))
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "dither.example")])
+    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    begun = datetime(2026, 1, 1, tzinfo=UTC)
+    made = made.serial_number(1).not_valid_before(begun).not_valid_after(begun + timedelta(days=1))
+    (folder / "certificate").write_bytes(made.sign(key, None).public_bytes(Encoding.PEM))
+    locked = BestAvailableEncryption(b"password")
+    for file, secret, how in (
+        ("key", key, NoEncryption()),
+        ("open", key, NoEncryption()),
+        ("other", other, NoEncryption()),
+        ("locked", key, locked),
+    ):
+        (folder / file).write_bytes(secret.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, how))
+        (folder / file).chmod(0o644 if file == "open" else 0o600)
+
+
+def test_check_says_no_to_every_setting_that_no_service_could_start_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("DITHER_ANCHORS", str(tmp_path / "anchors"))
+    Curator.create(home).close()
+    tls_files(tmp_path)
+    words = ["serve", "--check", "--json", "--home", str(home)]
+
+    def said(text: str) -> tuple[int, str]:
+        (home / "dither.yaml").write_text(f"version: 1\n{text.replace('HERE', str(tmp_path))}\n")
+        found = CliRunner().invoke(app, words, catch_exceptions=False)
+        return found.exit_code, " ".join(found.stdout.split())
+
+    for text, (setting, fix) in WRONG.items():
+        code, told = said(text)
+        assert (code, '"exit_code": 1' in told, setting in told, fix in told) == (1, True, True, True), told
+    code, told = said("service: {host: localhost, certificate: HERE/certificate, key: HERE/key}")
+    assert code == 0, told
+
+
 def test_a_folder_is_served_by_one_version_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with in_use(tmp_path), in_use(tmp_path):
         monkeypatch.setattr(starting, "dither", SimpleNamespace(__version__="another"))
@@ -145,8 +244,8 @@ def test_a_service_does_not_start_with_what_others_can_read(
     folder = running.curator.folder
     check_start(running.curator)
     certificate, key = tmp_path / "certificate", tmp_path / "key"
-    certificate.touch()
-    key.touch(mode=0o644)
+    tls_files(tmp_path)
+    key.chmod(0o644)
     tls = Settings(certificate=str(certificate), key=str(key))
     with pytest.raises(InvalidParameter, match="chmod 600"):
         check_start(running.curator, tls)
@@ -164,7 +263,7 @@ def test_a_service_does_not_start_with_what_others_can_read(
         check_start(running.curator)
     folder.chmod(0o700)
     monkeypatch.setattr(starting, "sys", SimpleNamespace(modules={"dither.testing": None}))
-    with pytest.raises(InvalidParameter, match="foreseen"):
+    with pytest.raises(InvalidParameter, match="foreseen: start in a process that does not import it"):
         check_start(running.curator)
 
 

@@ -113,10 +113,15 @@ def published(home: Home = None, server: Server = None, as_json: Json = False) -
     if as_json:
         print_json([one.to_dict() for one in found])
         return
-    table = new_table("answer", "data set", "title", "since (UTC)", "by")
+    table = new_table("answer", "data set", "title", "since (UTC)", "by", "spent now")
     for one in found:
-        table.add_row(str(one.answer), one.dataset, escape(one.title), one.time[:19].replace("T", " "), escape(one.by))
+        spent = "" if one.spent is None else f"{one.spent} of {one.budget}"
+        since = one.time[:19].replace("T", " ")
+        table.add_row(str(one.answer), one.dataset, escape(one.title), since, escape(one.by), spent)
     print_table(table, or_list=True)
+    for name, raises in {one.dataset: one.raises for one in found}.items():
+        for each in raises:
+            say(f"the budget of {name} was {each}")
 
 
 def publish(

@@ -15,6 +15,7 @@ from dither.curator.ledger.terms import Allowance, Approval
 from dither.curator.people import USUAL_DAYS, Grant, People, Scope
 from dither.errors import InvalidParameter
 from dither.privacy import Loss, stated_loss
+from dither.service.settings import stated_settings
 
 #: What is typed to lift a limit.
 _NONE: Final = "none"
@@ -34,8 +35,9 @@ def add(
 ) -> None:
     """Declare a person: analyst, auditor or curator."""
     with Curator.open(home) as curator:
-        place = issuer or curator.settings.service.get("oidc issuer")
-        if subject is not None and not isinstance(place, str):
+        # Read as the service reads it: from the file in any spelling, and from variables.
+        place = issuer or stated_settings(curator.settings.service, {}).get("oidc_issuer")
+        if subject is not None and (not place or not isinstance(place, str)):
             raise InvalidParameter("issuer", place, "given, or named as 'oidc issuer' in the settings of the service")
         declared = People(curator).add(person, role)
         if subject is not None:

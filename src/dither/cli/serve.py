@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -33,17 +33,12 @@ def serve(
     """Let people with tokens ask over HTTP, on the budgets and quotas of this folder."""
     from dither.service.settings import read_settings
 
-    folder = demo_folder() if demo else home
+    folder, given = demo_folder() if demo else home, {"host": host, "port": port, "workers": workers}
+    if check:
+        _check(folder, given, as_json=as_json)
+        return
     with Curator.open(folder) as curator:
-        try:
-            settings = read_settings(curator.settings.service, {"host": host, "port": port, "workers": workers})
-        except InvalidParameter as problem:
-            if not check:
-                raise
-            _refuse(problem, as_json=as_json)
-        if check:
-            _show(settings.to_dict(), as_json=as_json)
-            return
+        settings = read_settings(curator.settings.service, given)
         try:
             from dither.service.server import serve as run
         except ModuleNotFoundError:
@@ -88,13 +83,23 @@ def make_demo(folder: Path) -> None:
         curator.add(schema, epsilon=_BUDGET)
 
 
-def _refuse(problem: InvalidParameter, *, as_json: bool) -> NoReturn:
-    """Say what is wrong with the settings: the answer to whether a service could start is no."""
-    if as_json:
-        print_json(record_of(problem))
-    else:
-        say(words_of_failure(problem))
-    raise typer.Exit(ANSWER_IS_NO)
+def _check(folder: Path | None, given: dict[str, Any], *, as_json: bool) -> None:
+    """Print the settings in force, or what is wrong with them: then no service could start, and the answer is no."""
+    from dither.service.settings import read_settings
+    from dither.service.starting import check_settings
+
+    try:
+        with Curator.open(folder) as curator:
+            settings = read_settings(curator.settings.service, given)
+        check_settings(settings)
+    except (InvalidParameter, MissingExtra) as problem:
+        if as_json:
+            record = record_of(problem)
+            print_json({"error": record["error"] | {"exit_code": ANSWER_IS_NO}})
+        else:
+            say(words_of_failure(problem))
+        raise typer.Exit(ANSWER_IS_NO) from None
+    _show(settings.to_dict(), as_json=as_json)
 
 
 def _show(settings: dict[str, Any], *, as_json: bool) -> None:

@@ -16,6 +16,7 @@ them.
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -409,11 +410,19 @@ def _read_settings(path: Path) -> Settings:
         record = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError):
         raise InvalidParameter("settings", str(path), "readable YAML") from None
-    known = {"version", "ledger", "allow idealised", "service"}
-    if not isinstance(record, dict) or set(record) - known or record.get("version") != _VERSION:
+    known = ("version", "ledger", "allow idealised", "service")
+    if not isinstance(record, dict) or record.get("version") != _VERSION:
         raise InvalidParameter("settings", record, f"version {_VERSION} with {', '.join(sorted(known))}")
+    for name in sorted(str(name) for name in record if name not in known):
+        near = difflib.get_close_matches(name, known, 1)
+        fix = f"remove it, or write {near[0]!r}" if near else "remove it"
+        raise InvalidParameter("settings", name, f"made of {', '.join(known)}: {fix}")
     ledger, allowed = record.get("ledger", Settings.ledger), record.get("allow idealised", False)
     service = record.get("service", {})
-    if not isinstance(ledger, str) or not isinstance(allowed, bool) or not isinstance(service, dict):
-        raise InvalidParameter("settings", record, "a ledger's place, true or false, and a mapping")
+    if not isinstance(ledger, str):
+        raise InvalidParameter("settings.ledger", ledger, "the place of a ledger, such as ledger.db")
+    if not isinstance(allowed, bool):
+        raise InvalidParameter("settings.allow idealised", allowed, "true or false")
+    if not isinstance(service, dict):
+        raise InvalidParameter("settings.service", service, "settings by name, such as 'port: 8077', or left out")
     return Settings(ledger, allowed, service)

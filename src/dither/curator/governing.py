@@ -20,6 +20,37 @@ from dither.privacy import Loss
 
 
 @dataclass(frozen=True)
+class Raise:
+    """A budget that was made larger.
+
+    Args:
+        time: when.
+        before: the budget that it was.
+        after: the budget that it became.
+        reason: why, as whoever decided it said for everybody.
+
+    """
+
+    time: str
+    before: Loss
+    after: Loss
+    reason: str
+
+    def __str__(self) -> str:
+        return f"raised from {self.before} to {self.after} on {self.time[:10]}: {self.reason}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, as the entry of a publication has it."""
+        return {"time": self.time, "from": self.before.to_dict(), "to": self.after.to_dict(), "reason": self.reason}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Raise:
+        """Return what ``to_dict`` wrote."""
+        before, after = Loss.from_dict(record["from"]), Loss.from_dict(record["to"])
+        return cls(str(record["time"]), before, after, str(record["reason"]))
+
+
+@dataclass(frozen=True)
 class Published:
     """An answer that everybody may see.
 
@@ -31,6 +62,9 @@ class Published:
         by: who decided it.
         entry: the number of the entry that says so, which also states the budget and what was spent by then.
         stated: the number of the latest entry that states anew the budget and what is spent, if there is one.
+        budget: of its data set, now; None where a service of before does not say it.
+        spent: of that, now; likewise.
+        raises: how the budget came to be what it is.
 
     """
 
@@ -41,15 +75,23 @@ class Published:
     by: str
     entry: int
     stated: int | None = None
+    budget: Loss | None = None
+    spent: Loss | None = None
+    raises: tuple[Raise, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
-        return dict(vars(self))
+        figures = {"budget": self.budget and self.budget.to_dict(), "spent": self.spent and self.spent.to_dict()}
+        return {**vars(self), **figures, "raises": [one.to_dict() for one in self.raises]}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Published:
         """Return what ``to_dict`` wrote; what else the record says is left alone."""
-        return cls(**{field.name: record[field.name] for field in fields(cls) if field.name in record})
+        said = {name: record[name] for name in ("dataset", "answer", "title", "time", "by", "entry")}
+        losses = (record.get(name) for name in ("budget", "spent"))
+        budget, spent = (None if loss is None else Loss.from_dict(loss) for loss in losses)
+        raises = tuple(Raise.from_dict(one) for one in record.get("raises", ()))
+        return cls(**said, stated=record.get("stated"), budget=budget, spent=spent, raises=raises)
 
 
 @dataclass(frozen=True)
@@ -226,19 +268,14 @@ class GoverningVerbs:
             dataset: what it is called; None for all.
 
         """
-        records, stated = (
-            self.books.published(None if dataset is None else self._known(dataset)),
-            self.books.statements(),
-        )
+        records = self.books.published(None if dataset is None else self._known(dataset))
+        now = {name: self._stated(name) for name in {str(one["dataset"]) for one in records}}
+        stated = self.books.statements() if records else {}
         return tuple(
             Published(
-                dataset=self.called(one["dataset"]),
-                answer=one["about"],
-                title=one["title"],
-                time=one["time"],
-                by=one["by"],
-                entry=one["seq"],
-                stated=max(stated.get(one["dataset"], ()), default=None),
+                *(self.called(one["dataset"]), one["about"], one["title"], one["time"], one["by"], one["seq"]),
+                max(stated.get(one["dataset"], ()), default=None),
+                *now[one["dataset"]],
             )
             for one in records
         )
@@ -276,6 +313,11 @@ class GoverningVerbs:
                 found = self.ledger.find_answers(str(number), record["dataset"])
                 return next(one for one in found if one.entry == number)
         raise NotFound(f"no published answer has the number {number}")
+
+    def _stated(self, registered: str) -> tuple[Loss, Loss, tuple[Raise, ...]]:
+        """Return what everybody is told of a data set with its published answers: budget, what is spent, raises."""
+        raises = tuple(Raise.from_dict(one) for one in self.books.raises(registered))
+        return *self.books.spent(registered), raises
 
     @abstractmethod
     def answer(self, name: str, *, dataset: str | None = None) -> Answered:

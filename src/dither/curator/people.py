@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -22,6 +21,7 @@ from dither.curator.ledger import OWNER
 from dither.curator.ledger.interface import checked_name
 from dither.curator.ledger.people import GrantRow, PeopleBooks, TokenRow
 from dither.curator.ledger.terms import Allowance, Approval, Terms, terms_of
+from dither.curator.look_alikes import looks_like
 from dither.errors import InvalidParameter, NotFound
 from dither.privacy import Loss
 
@@ -32,8 +32,6 @@ PREFIX: Final = "dither"
 USUAL_DAYS: Final = 90
 _LONGEST_DAYS: Final = 3660
 _NOBODY: Final = "0" * 64
-#: Signs of other scripts that are drawn like Latin ones.
-_LOOK_ALIKES: Final = str.maketrans("аеоорсухіјԁɡαοрсυνιτκ0", "aeoopcyxijdgaopcuvitko")
 
 
 class Role(Enum):
@@ -340,17 +338,10 @@ def checked_person(name: Any) -> str:
 looks like it, got 'Curat0r'
     """
     checked_name("name", name)
-    if skeleton(name) == skeleton(OWNER):
+    if looks_like(name, OWNER):
         rule = f"another than {OWNER!r}, the owner of the rows, in any spelling that looks like it"
         raise InvalidParameter("name", name, rule)
     return str(name)
-
-
-def skeleton(name: str) -> str:
-    """Return what a name looks like: without case, width, marks, spaces and the script it is written in."""
-    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
-    bare = "".join(sign for sign in plain if unicodedata.category(sign)[0] in "LN")
-    return bare.translate(_LOOK_ALIKES)
 
 
 def _digest(secret: str) -> str:

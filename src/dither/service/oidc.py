@@ -84,7 +84,8 @@ class Issuer:
             try:
                 secret = Path(settings.oidc_secret).read_text(encoding="utf-8").strip()
             except (OSError, ValueError):
-                raise InvalidParameter("oidc_secret", settings.oidc_secret, "a file that can be read") from None
+                rule = "a file that can be read: put the client's secret there, or leave the setting out"
+                raise InvalidParameter("oidc_secret", settings.oidc_secret, rule) from None
         return cls(settings.oidc_issuer, settings.oidc_client, secret)
 
     def endpoint(self, name: str) -> str:

@@ -1,7 +1,7 @@
 """Errors as HTTP tells them, and back: one type for each class of ``errors``, so that a client raises what was raised.
 
-Before a debit an error says what it says here. After it one fixed text is told, whatever happened: why a release failed
-may follow from private rows.
+Before a debit an error says what it says here, and what it carries travels with it. After a debit one fixed text is
+told, whatever happened: why a release failed may follow from private rows.
 """
 
 from __future__ import annotations
@@ -10,40 +10,80 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dither import errors
 from dither.errors import DitherError
+from dither.privacy import Loss
 
 MEDIA_TYPE: Final = "application/problem+json"
 _FIXED: Final = "something failed; what was debited stays debited, and asking again with the same key finds out"
 _CLOSED: Final = "the rows cannot be opened as they are declared; the curator can see why"
-#: By class, the most special first: status, and what is told in place of the error's own words, if anything.
-_STATUSES: Final[tuple[tuple[type[DitherError], int, str | None], ...]] = (
-    (errors.InvalidParameter, 400, None),
-    (errors.IncompatibleDistance, 400, None),
-    (errors.NotSerialisable, 400, None),
-    (errors.UnknownMechanism, 400, None),
-    (errors.BudgetExceeded, 409, None),
-    (errors.KeyReused, 409, None),
-    (errors.NotApproved, 409, None),
-    (errors.StreamUnavailable, 409, None),
-    (errors.DataSetNotOpen, 409, None),
-    (errors.RequestCancelled, 409, None),
-    (errors.RequestUnderWay, 409, None),
-    (errors.RequestSealed, 410, None),
-    (errors.DataSetRetired, 410, None),
-    (errors.Unanswerable, 422, None),
-    (errors.NoGuarantee, 422, None),
-    (errors.NotFound, 404, None),
-    (errors.ReleaseFailed, 500, None),
-    (errors.EngineUnavailable, 503, _CLOSED),
-    (errors.LedgerUnavailable, 503, "the ledger cannot be written; nothing more is spent"),
-    (errors.LedgerCorrupted, 503, "the ledger cannot be written; nothing more is spent"),
-    (errors.MissingExtra, 501, None),
+_BOOKS: Final = "the ledger cannot be written; nothing more is spent"
+
+
+class _Told(NamedTuple):
+    """How an error and those derived from it are told."""
+
+    kind: type[DitherError]
+    status: int
+    #: What is told in place of the error's own words, and of all that it carries; None for those words.
+    said: str | None = None
+
+
+#: The most special first. What is not here, or derived from what is, tells nobody outside anything: handles, plans and
+#: random bits are the service's own, and what becomes of them may follow from rows.
+_TOLD: Final = (
+    _Told(errors.InvalidParameter, 400),
+    _Told(errors.IncompatibleDistance, 400),
+    _Told(errors.NotSerialisable, 400),
+    _Told(errors.UnknownMechanism, 400),
+    _Told(errors.NotFound, 404),
+    _Told(errors.BudgetExceeded, 409),
+    _Told(errors.AnalystUnknown, 409),
+    _Told(errors.KeyReused, 409),
+    _Told(errors.NotApproved, 409),
+    _Told(errors.StreamUnavailable, 409),
+    _Told(errors.DataSetNotOpen, 409),
+    _Told(errors.RequestCancelled, 409),
+    _Told(errors.RequestUnderWay, 409),
+    _Told(errors.RequestSealed, 410),
+    _Told(errors.DataSetRetired, 410),
+    _Told(errors.Unanswerable, 422),
+    _Told(errors.NoGuarantee, 422),
+    # After the debit, and so in one text.
+    _Told(errors.EngineFailure, 500, _FIXED),
+    _Told(errors.MissingExtra, 501),
+    _Told(errors.EngineUnavailable, 503, _CLOSED),
+    _Told(errors.LedgerUnavailable, 503, _BOOKS),
+    _Told(errors.LedgerCorrupted, 503, _BOOKS),
 )
-#: What an error carries beside its words, where that is a text or a number.
-_CARRIED: Final = ("parameter", "rule", "key", "analyst", "dataset", "entry", "because", "stage", "more_from")
+#: What errors carry beside their words, and those derived from them as well. What was offered to an InvalidParameter
+#: stands in its words, and is whatever somebody gave.
+_CARRIED: Final[Mapping[type[DitherError], tuple[str, ...]]] = MappingProxyType(
+    {
+        errors.InvalidParameter: ("parameter", "rule"),
+        errors.LossNotStated: ("left",),
+        errors.IncompatibleDistance: ("parameter", "expected", "found"),
+        errors.BudgetExceeded: ("requested", "spent", "budget"),
+        errors.QuotaExceeded: ("analyst",),
+        errors.AllowanceExceeded: ("more_from",),
+        errors.ApprovalPending: ("dataset", "entry"),
+        errors.ApprovalDeclined: ("dataset", "entry", "because"),
+        errors.AnalystUnknown: ("analyst", "dataset"),
+        errors.DataSetNotOpen: ("dataset", "stage"),
+        errors.DataSetRetired: ("dataset",),
+        errors.RequestCancelled: ("key",),
+        errors.KeyReused: ("key",),
+        errors.RequestSealed: ("key", "attempts"),
+        errors.RequestUnderWay: ("key", "seconds"),
+        errors.LedgerUnavailable: ("place", "reason"),
+        errors.LedgerCorrupted: ("place", "reason"),
+        errors.StreamUnavailable: ("stream", "reason"),
+        errors.Unanswerable: ("reason", "instead"),
+        errors.MissingExtra: ("extra",),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -95,18 +135,19 @@ def problem_of(error: BaseException) -> Problem:
     >>> problem_of(errors.NotFound("no such")).to_dict()["type"]
     '/problems/not-found'
     """
-    for kind, status, said in _STATUSES:
+    for kind, status, said in _TOLD:
         if isinstance(error, kind):
-            notes = getattr(error, "__notes__", ())
-            detail = said or "; ".join([str(error), *notes])
-            carried = {name: getattr(error, name, None) for name in _CARRIED} if said is None else {}
-            fields = {name: value for name, value in carried.items() if isinstance(value, str | int)}
+            if said is not None:
+                return Problem(status, type(error).__name__, said)
+            detail = "; ".join([str(error), *getattr(error, "__notes__", ())])
+            carried = {name: getattr(error, name, None) for name in _carried_by(type(error))}
+            fields = {name: _written(value) for name, value in carried.items() if value is not None}
             return Problem(status, type(error).__name__, detail, fields)
     return FAILED
 
 
 def error_of(record: Mapping[str, Any]) -> DitherError:
-    """Return the error that a problem tells of, of the class that was raised.
+    """Return the error that a problem tells of: of the class that was raised, with what it carried, or None for that.
 
     Args:
         record: what ``Problem.to_dict`` wrote.
@@ -115,15 +156,34 @@ def error_of(record: Mapping[str, Any]) -> DitherError:
     kind = _KINDS.get(str(record.get("title")), DitherError)
     made = kind.__new__(kind)
     Exception.__init__(made, str(record.get("detail", "the service says no more")))
-    for name in _CARRIED:
-        if name in record:
-            setattr(made, name, record[name])
+    for name in _carried_by(kind):
+        setattr(made, name, _read(name, record.get(name)))
     if isinstance(made, errors.InvalidParameter):
         made.offender = None
-        made.parameter, made.rule = str(record.get("parameter", "")), str(record.get("rule", ""))
-    if isinstance(made, errors.LossNotStated):
-        made.left = None
+        made.parameter, made.rule = made.parameter or "", made.rule or ""
     return made
+
+
+def _carried_by(kind: type[DitherError]) -> tuple[str, ...]:
+    """Return what errors of a class carry."""
+    return tuple(name for base, names in _CARRIED.items() if issubclass(kind, base) for name in names)
+
+
+def _written(value: Any) -> Any:
+    """Return what an error carries as plain data: losses by their figures, other numbers with a fraction as texts."""
+    if isinstance(value, Loss):
+        return value.to_dict()
+    return value if isinstance(value, str | int) else str(value)
+
+
+def _read(name: str, value: Any) -> Any:
+    """Return what ``_written`` wrote, as an error here would carry it; what makes no sense stays as it is."""
+    try:
+        if isinstance(value, dict):
+            return Loss.from_dict(value)
+        return float(value) if name == "seconds" and value is not None else value
+    except (DitherError, ValueError, TypeError, KeyError):
+        return value
 
 
 def _dashed(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import ipaddress
 import os
 from collections.abc import Mapping, Sequence
@@ -129,12 +130,36 @@ class Settings:
 def read_settings(
     section: Mapping[str, Any], given: Mapping[str, Any], environment: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Return the settings of a folder's service.
+    """Return the settings of a folder's service, refusing those that are not known or not right.
+
+    Args:
+        section: as for ``stated_settings``.
+        given: likewise.
+        environment: likewise.
+
+    """
+    said = stated_settings(section, given, environment)
+    fields = [field.name for field in dataclasses.fields(Settings)]
+    unknown = sorted(set(said) - set(fields))
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], fields, 1)
+        fix = f"remove it, or write {near[0]!r}" if near else "remove it"
+        raise InvalidParameter(_SECTION, unknown[0], f"made of {', '.join(fields)}: {fix}")
+    return Settings(**said)
+
+
+def stated_settings(
+    section: Mapping[str, Any], given: Mapping[str, Any], environment: Mapping[str, str] = os.environ
+) -> dict[str, Any]:
+    """Return what is said of a folder's service, by name, whether it makes sense or not.
 
     Args:
         section: what ``dither.yaml`` says under ``service``.
         given: what was typed, by name; None where nothing was.
         environment: variables; ``DITHER_SERVICE_PORT`` stands above ``port`` of the file.
+
+    >>> stated_settings({"oidc issuer": "a", "port": 1}, {}, {"DITHER_SERVICE_PORT": "2"})
+    {'oidc_issuer': 'a', 'port': 2}
 
     """
     said: dict[str, Any] = {str(name).replace(" ", "_"): value for name, value in section.items()}
@@ -148,11 +173,7 @@ def read_settings(
                 said[name] = [root for root in text.split(os.pathsep) if root]
             elif name == "databases":
                 said[name] = {one.partition("=")[0]: one.partition("=")[2] for one in text.split()}
-    said |= {name: value for name, value in given.items() if value is not None}
-    unknown = sorted(set(said) - set(fields))
-    if unknown:
-        raise InvalidParameter(_SECTION, unknown[0], f"made of {', '.join(fields)}")
-    return Settings(**said)
+    return said | {name: value for name, value in given.items() if value is not None}
 
 
 def is_safe_address(place: str) -> bool:

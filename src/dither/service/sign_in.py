@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
+import hashlib
 import hmac
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -18,6 +21,8 @@ from dither.pages.page import code, page, paragraph
 
 SECONDS: Final = 600
 _DAYS: Final = 1
+#: How the marks of links begin that several processes know.
+_MARK: Final = "link-"
 
 
 class Link:
@@ -47,14 +52,13 @@ class Link:
 
         """
         with self._guard:
-            if (
-                self.code is None
-                or self._clock() > self._ends
-                or not hmac.compare_digest(code.encode(), self.code.encode())
-            ):
+            if self.code is None or not hmac.compare_digest(code.encode(), self.code.encode()):
                 return None
             self.code = None
-        if self._shared is not None and not self._shared.spend():
+            is_over = self._clock() > self._ends
+        # Used up in every process, whether it still worked or not.
+        is_first = self._shared is None or self._shared.spend()
+        if is_over or not is_first:
             return None
         self._people.add(self.person, Role.CURATOR)
         return self._people.new_token(self.person, days=_DAYS)
@@ -67,7 +71,7 @@ class SharedLink:
     Args:
         code: as it stands in the link.
         ends: until when it works, by the clock that all processes of a machine share.
-        mark: a file that goes when the link is used.
+        mark: a file of its own, which goes when the link is used or its time is over.
 
     """
 
@@ -83,9 +87,12 @@ class SharedLink:
             folder: where its mark is kept.
 
         """
-        mark = folder / "link"
-        mark.touch(mode=0o600)
-        return cls(new_secret(), time.monotonic() + SECONDS, mark)
+        _sweep(folder)
+        code = new_secret()
+        mark = folder / f"{_MARK}{hashlib.sha256(code.encode()).hexdigest()[:32]}"
+        # Nobody else's, and not there before: other services of the folder have marks of their own.
+        os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        return cls(code, time.monotonic() + SECONDS, mark)
 
     def spend(self) -> bool:
         """Use the link up; return whether nobody had."""
@@ -94,6 +101,16 @@ class SharedLink:
         except FileNotFoundError:
             return False
         return True
+
+    def expire(self, now: float) -> None:
+        """Remove the mark where the link's time is over.
+
+        Args:
+            now: by the clock that all processes of a machine share.
+
+        """
+        if now > self.ends:
+            self.spend()
 
 
 def link_page(token: str) -> str:
@@ -104,6 +121,14 @@ def link_page(token: str) -> str:
         paragraph(code(token)),
         paragraph("Programs read it from the variable ", code("DITHER_TOKEN"), "."),
     )
+
+
+def _sweep(folder: Path) -> None:
+    """Remove marks of links that are over: those of services that were killed and could not."""
+    for mark in folder.glob(f"{_MARK}*"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - mark.stat().st_mtime > SECONDS:
+                mark.unlink()
 
 
 def _host() -> str:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import fcntl
 import os
+import socket
+import ssl
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import dither
 from dither.curator.folder import Curator
 from dither.curator.receipts import Log
 from dither.errors import InvalidParameter, LedgerUnavailable
+from dither.service.oidc import Issuer
 from dither.service.settings import Settings
 
 _SERVING: Final = "serving"
@@ -29,18 +32,34 @@ def check_start(curator: Curator, settings: Settings | None = None) -> None:
     """
     loaded = [name for name in sys.modules if name == "dither.testing" or name.startswith("dither.testing.")]
     if loaded:
-        raise InvalidParameter("modules", loaded[0], "none of dither.testing, whose noise can be foreseen")
+        rule = "none of dither.testing, whose noise can be foreseen: start in a process that does not import it"
+        raise InvalidParameter("modules", loaded[0], rule)
     mode = os.stat(curator.folder).st_mode
     if mode & 0o077:
         rule = f"readable by its owner alone: chmod 700 {curator.folder}"
         raise InvalidParameter("folder", oct(mode & 0o777), rule)
     # Opened whole: a ledger behind its anchor, or of another version, is refused by itself.
     if not curator.ledger.is_durable:
-        raise LedgerUnavailable(curator.ledger.place, "a service needs one that outlives it")
+        fix = "name a file or a database as 'ledger' in dither.yaml"
+        raise LedgerUnavailable(curator.ledger.place, f"a service needs one that outlives it: {fix}")
     # Refuses a key that others can read.
     Log(curator.ledger, curator.folder)
-    if settings is not None and settings.certificate:
+    if settings is not None:
+        check_settings(settings)
+
+
+def check_settings(settings: Settings) -> None:
+    """Refuse settings that name what this machine does not have; each refusal names the setting and the fix.
+
+    Args:
+        settings: how a folder would be served.
+
+    """
+    _check_host(settings)
+    if settings.certificate:
         _check_tls(settings)
+    # Refuses a secret that cannot be read, and an issuer without the extra that checks its tokens.
+    Issuer.of(settings)
 
 
 @contextmanager
@@ -89,9 +108,37 @@ def is_served(folder: Path) -> bool:
     return False
 
 
+def _check_host(settings: Settings) -> None:
+    rule = "an address or a name of this machine, such as 127.0.0.1 (this machine alone) or 0.0.0.0 (all networks)"
+    try:
+        # At any port: whether the one that is wanted is free is found out by whoever starts.
+        found = socket.getaddrinfo(settings.host, 0, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        found = []
+    if not any(_is_here(family, address) for family, _, _, _, address in found):
+        raise InvalidParameter("host", settings.host, rule)
+
+
+def _is_here(family: int, address: Any) -> bool:
+    """Whether this machine can listen at an address."""
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as tried:
+            tried.bind(address)
+    except OSError:
+        return False
+    return True
+
+
 def _check_tls(settings: Settings) -> None:
     for name, place in (("certificate", settings.certificate), ("key", settings.key)):
-        if not os.access(place, os.R_OK):
-            raise InvalidParameter(name, place, "a file that can be read")
+        if not os.path.isfile(place) or not os.access(place, os.R_OK):
+            fix = f"put it there, or name another in 'certificate' and 'key': {place}"
+            raise InvalidParameter(name, place, f"a file that can be read; {fix}")
     if os.stat(settings.key).st_mode & 0o077:
         raise InvalidParameter("key", settings.key, f"readable by its owner alone: chmod 600 {settings.key}")
+    try:
+        # No password is asked for: nobody is there to type it.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(settings.certificate, settings.key, lambda: "")
+    except (OSError, ValueError):
+        rule = "a certificate in PEM, with 'key' naming the key that belongs to it, in PEM and without a password"
+        raise InvalidParameter("certificate", settings.certificate, rule) from None

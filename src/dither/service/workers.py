@@ -68,6 +68,7 @@ class Workers:
             self._curator.close()
             self._ready(self._socket.getsockname()[1], link)
             while not self._stopping.wait(_LOOK_SECONDS):
+                self._shared.expire(time.monotonic())
                 for member in self._members:
                     member.look_after()
         finally:

@@ -53,7 +53,7 @@ def test_every_earlier_state_is_refused(file_home) -> None:
         copies.append(backup(file_home))
     for number, copy in enumerate(copies[:-1]):
         shutil.copy(copy, file_home.path)
-        with pytest.raises(LedgerBehindAnchor, match=rf"ends at entry {3 + 2 * number}, .* entry 101"):
+        with pytest.raises(LedgerBehindAnchor, match=rf"ends at entry {3 + 2 * number}, .* entry 101; put .*accept_"):
             file_home.open()
     shutil.copy(copies[-1], file_home.path)
     with file_home.open() as ledger:
@@ -127,6 +127,13 @@ def test_going_on_with_a_backup_gives_nothing_back(file_home) -> None:
             ledger.register("born later", budget=PureDP(5), unit="row")
         (entry,) = (entry for entry in ledger.entries() if entry.kind == "restore")
         assert entry.record["reason"] == "disk failure, ana and ben agreed"
+        # The entry that raised the budget is lost; that it is larger is told with the reason of the restore.
+        [larger] = ledger.raises("visits")
+        assert (larger["from"]["epsilon"], larger["to"]["epsilon"]) == ("1", "3")
+        assert larger["reason"] == entry.record["reason"]
+        assert ledger.raises("born later") == ()
+        answer = next(one.number for one in ledger.entries() if one.kind == "answer")
+        ledger.publish("visits", answer, by="ana")
         assert ledger.verify().is_intact
         ledger.reserve(ANA, "after", "d", PureDP("0.01"))
     with file_home.open() as ledger:

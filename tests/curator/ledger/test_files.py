@@ -22,7 +22,7 @@ from dither.curator.ledger import Account, open_ledger, schema
 from dither.curator.ledger import sqlite as sqlite_module
 from dither.curator.ledger.readers import Readers
 from dither.curator.ledger.sqlite import SqliteLedger
-from dither.curator.ledger.terms import Terms
+from dither.curator.ledger.terms import Allowance, Terms
 from dither.errors import (
     AnalystUnknown,
     DitherError,
@@ -116,7 +116,7 @@ READ_ONLY = """
 import os, sys
 from dither.curator.ledger import open_ledger
 from dither.curator.ledger.sqlite import SqliteLedger
-from dither.curator.ledger.terms import Terms
+from dither.curator.ledger.terms import Allowance, Terms
 from dither.errors import LedgerUnavailable
 os.setgroups([])
 os.setgid(65534)
@@ -145,7 +145,7 @@ import resource, signal, sys
 from pathlib import Path
 from dither.curator.ledger import Account
 from dither.curator.ledger.sqlite import SqliteLedger
-from dither.curator.ledger.terms import Terms
+from dither.curator.ledger.terms import Allowance, Terms
 from dither.errors import LedgerUnavailable
 from dither.privacy import PureDP
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -331,6 +331,20 @@ def test_a_ledger_of_the_fifth_version_opens_with_its_grants(file_home) -> None:
         ledger.keep_grant("ana", "visits")
         assert ledger.grants("ana")[0].most is None
         assert ledger.end_grant("ana", "visits")
+        assert ledger.verify().is_intact
+
+
+def test_a_ledger_of_the_fifth_version_knows_its_latest_time(file_home) -> None:
+    """Its head did not keep it: no clock that is behind when it is opened first sets it back."""
+    connection = sqlite3.connect(file_home.path)
+    connection.executescript((Path(__file__).parent / "version_5.sql").read_text(encoding="utf-8"))
+    times = [json.loads(row[0])["time"] for row in connection.execute("SELECT record FROM entries")]
+    connection.close()
+    with file_home.open(clock=lambda: 0.0) as ledger:
+        ledger.set_quota("visits", "ana", PureDP(1), terms=Terms(allowance=Allowance.of("0.1", 7)))
+        begun = ledger.terms("visits", "ana").allowance
+        assert begun is not None
+        assert begun.since == max(times)
         assert ledger.verify().is_intact
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from dither.curator.ledger import OWNER, Account
 from dither.curator.ledger.governed import JobRow
+from dither.curator.ledger.page import Page
 from dither.curator.ledger.terms import Allowance, Approval, Terms
 from dither.errors import (
     AllowanceExceeded,
@@ -82,6 +83,31 @@ def test_no_clock_passes_a_quota_and_none_that_is_set_back_unlocks_anything(home
         spend(ledger, "over", "0.2")
     spend(ledger, "rest", "0.1")
     assert ledger.verify().is_intact
+
+
+@pytest.mark.parametrize("behind", [10 * 365 * DAY, -1e30], ids=["ten years behind", "no time at all"])
+def test_an_allowance_that_is_granted_by_a_wrong_clock_begins_at_the_time_of_the_ledger(home, behind) -> None:
+    ledger, clock = begin(home)
+    clock.now -= behind
+    ledger.set_quota("visits", "ana", PureDP(1), terms=Terms(allowance=Allowance.of("0.1", 7)))
+    spend(ledger, "now", "0.1")
+    clock.now = START
+    with pytest.raises(AllowanceExceeded, match="more from 2026-01-08"):
+        spend(ledger, "all of it", "0.9")
+    clock.now += 7 * DAY
+    spend(ledger, "a week later")
+    assert ledger.verify().is_intact
+
+
+def test_an_allowance_of_before_began_by_the_clock_and_one_of_now_does_not(file_home, monkeypatch) -> None:
+    ledger, clock = begin(file_home)
+    clock.now -= 10 * DAY
+    monkeypatch.setattr(Page, "latest", property(lambda page: page.now))
+    ledger.set_quota("visits", "ana", PureDP(1), terms=Terms(allowance=Allowance.of("0.1", 7)))
+    assert "an allowance begins at another time" in ledger.verify().problems[0]
+    ledger.close()
+    # As it was written before: without the time of the ledger.
+    assert _rewritten(file_home, "quota", lambda record: record.pop("at")) == ()
 
 
 @pytest.mark.parametrize(
@@ -390,6 +416,29 @@ def test_publishing_shows_withdrawing_hides_and_neither_gives_anything_back(home
     assert ledger.verify().is_intact
 
 
+def test_a_publication_states_every_raise_of_the_budget_before_it(home) -> None:
+    ledger, clock = begin(home)
+    ledger.register("other", budget=PureDP(1), unit="row")
+    ledger.raise_budget("other", PureDP(2), reason="not about visits")
+    entries = [spend(ledger, key).entry for key in ("first", "second")]
+    ledger.publish("visits", entries[0], by="ben")
+    for budget, reason in ((3, 'a "second","kind":"raise","reason": study'), (4, "a third")):
+        clock.now += DAY
+        ledger.raise_budget("visits", PureDP(budget), reason=reason)
+    ledger.publish("visits", entries[1], by="ben")
+    stated = [record["stated"]["raises"] for record in ledger.published()]
+    assert stated[0] == []
+    assert [(one["from"]["epsilon"], one["to"]["epsilon"], one["time"][:10]) for one in stated[1]] == [
+        ("2", "3", "2026-01-02"),
+        ("3", "4", "2026-01-03"),
+    ]
+    assert [one["reason"] for one in stated[1]] == ['a "second","kind":"raise","reason": study', "a third"]
+    assert list(ledger.raises("visits")) == stated[1]
+    balance = ledger.balance("visits")
+    assert ledger.spent("visits") == (balance.budget, balance.spent)
+    assert ledger.verify().is_intact
+
+
 def test_an_analyst_has_no_more_than_64_questions_waiting(file_home, monkeypatch) -> None:
     monkeypatch.setattr("dither.curator.ledger.orders.MOST_WAITING", 2)
     ledger, _ = begin(file_home, Terms(approval=Approval()))
@@ -452,6 +501,8 @@ def _set(record, *path_and_value) -> None:
         ("quota", lambda r: _set(r, "quota", "returned", "5"), "something else came back"),
         ("quota", lambda r: _set(r, "quota", "ended", True), "has ended"),
         ("quota", lambda r: _set(r, "quota", "allowance", "since", "2025-01-01T00:00:00+00:00"), "another time"),
+        ("quota", lambda r: (_set(r, "quota", "allowance", "since", PAST), _set(r, "at", PAST)), "than the ledger had"),
+        ("quota", lambda r: (_set(r, "quota", "allowance", "since", FAR), _set(r, "at", FAR)), "than the ledger had"),
         ("quota", lambda r: _set(r, "quota", "most", {"kind": "pure", "epsilon": "1/100"}), "more than its grant"),
         ("quota", lambda r: _set(r, "quota", "allowance", "each", "1/1000"), "than the allowance"),
         ("approve", lambda r: _set(r, "by", "ana"), "whoever asks agreed"),
@@ -463,6 +514,8 @@ def _set(record, *path_and_value) -> None:
         ("approve", lambda r: _set(r, "digest", "another"), "about another request"),
         ("ask", lambda r: _set(r, "charge", "epsilon", "1"), "without the approval"),
         ("publish", lambda r: _set(r, "stated", "releases", 0), "states other sums"),
+        ("publish", lambda r: _set(r, "stated", "raises", []), "other raises"),
+        ("publish", lambda r: _set(r, "stated", "raises", 0, "reason", "none of yours"), "other raises"),
         ("publish", lambda r: _set(r, "stated", "answer", "0" * 64), "states another answer"),
         ("publish", lambda r: _set(r, "stated", "loss", "epsilon", "1"), "states another answer"),
         ("publish", lambda r: r["stated"].pop("loss"), "states another answer"),
@@ -484,12 +537,21 @@ def test_verify_finds_entries_that_the_rules_do_not_allow(file_home, kind, chang
     receipt = spend(ledger, "k", digest="d")
     # Without an answer: nothing of it can be published.
     ledger.reserve(Account("visits", OWNER), "unanswered", "d", PureDP("0.1"))
+    ledger.raise_budget("visits", PureDP(3), reason="a second study")
     ledger.publish("visits", receipt.entry, by="ben")
     ledger.state("visits", by="ben")
     ledger.set_stage("visits", "paused")
     assert ledger.verify().is_intact
     ledger.close()
     assert any(found in problem for problem in _rewritten(file_home, kind, change))
+
+
+def test_publications_of_before_state_no_raises_and_are_right(file_home) -> None:
+    ledger, _ = begin(file_home)
+    ledger.raise_budget("visits", PureDP(3), reason="a second study")
+    ledger.publish("visits", spend(ledger, "k").entry, by="ben")
+    ledger.close()
+    assert _rewritten(file_home, "publish", lambda record: record["stated"].pop("raises")) == ()
 
 
 @pytest.mark.parametrize(

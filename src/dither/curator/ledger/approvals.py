@@ -11,6 +11,7 @@ same.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -133,6 +134,18 @@ def later(first: str, second: str) -> str:
     if one is None or (other is not None and other > one):
         return second
     return first
+
+
+def latest_of(texts: Iterable[str]) -> str:
+    """Return the latest time that entries carry, by their texts; nothing where none tells one."""
+    latest = ""
+    for text in texts:
+        try:
+            latest = later(latest, str(json.loads(text).get("time", "")))
+        except (ValueError, AttributeError):
+            # Not an entry: ``verify`` complains of it.
+            continue
+    return latest
 
 
 def _is_over(begun: str, now: str) -> bool:

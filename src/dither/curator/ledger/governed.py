@@ -16,6 +16,7 @@ from dither.curator.ledger.evidence import checked_answer
 from dither.curator.ledger.interface import Account, checked_name, checked_text
 from dither.curator.ledger.owners import OwnersBooks
 from dither.curator.ledger.page import Page, Purse, moment
+from dither.curator.ledger.raises import raises_of
 from dither.curator.ledger.standing import standing_of
 from dither.curator.ledger.terms import moment_of, terms_of
 from dither.errors import InvalidParameter, NotFound
@@ -141,7 +142,9 @@ class GovernedBooks(OwnersBooks):
     # Publications.
 
     def publish(self, dataset: str, answer: int, *, by: str, title: str = "") -> int:
-        """Let everybody see an answer, and state digest, loss and what was spent by then; return the entry's number.
+        """Let everybody see an answer; return the entry's number.
+
+        The entry states digest and loss, the budget and what was spent of it by then, and every raise of the budget.
 
         Args:
             dataset: the registered name.
@@ -160,7 +163,7 @@ class GovernedBooks(OwnersBooks):
                 raise NotFound(f"entry {answer} is no answer about {dataset}")
             if _is_published(page, dataset, answer):
                 raise InvalidParameter("answer", answer, "one that is not published")
-            stated = stated_of(unit, purse) | known
+            stated = stated_of(unit, purse) | known | {"raises": raises_of(page, dataset)}
             return page.decide("publish", (dataset, ""), str(answer), about=answer, by=by, title=title, stated=stated)
 
         return self._change("publish", work)

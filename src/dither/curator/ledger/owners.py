@@ -15,6 +15,7 @@ from dither.curator.ledger.amounts import ZERO, checked_limit, is_no_less
 from dither.curator.ledger.chain import canonical
 from dither.curator.ledger.interface import Account, checked_name, checked_text
 from dither.curator.ledger.page import Page, Purse
+from dither.curator.ledger.raises import raises_of
 from dither.curator.ledger.returns import kept_of
 from dither.curator.ledger.standing import (
     OPEN,
@@ -38,6 +39,8 @@ class OwnersBooks(TransactedLedger):
 
     #: How data sets stood when so much was decided.
     _stood: tuple[int, dict[str, Standing]] | None = None
+    #: And how their budgets had been raised.
+    _raised: tuple[int, dict[str, tuple[dict[str, Any], ...]]] | None = None
 
     def register(self, dataset: str, *, budget: Loss, unit: str, stage: str = OPEN) -> None:
         """Open the account of a data set, or find it open with the same budget and unit."""
@@ -84,6 +87,24 @@ class OwnersBooks(TransactedLedger):
 
         self._change("raise", work)
 
+    def spent(self, dataset: str) -> tuple[Loss, Loss]:
+        """Return the budget of a data set, and what is spent of it: what ``balance`` says of both, sooner."""
+
+        def work(page: Page) -> tuple[Loss, Loss]:
+            _, purse = page.dataset(dataset)
+            return limit_as_loss(purse), purse.kept.loss()
+
+        return self._look_closely(work)
+
+    def raises(self, dataset: str) -> tuple[dict[str, Any], ...]:
+        """Return when the budget of a data set was raised, from what, to what and why, from the first."""
+        seen, known = self.changes(), self._raised
+        if known is None or known[0] != seen:
+            known = self._raised = seen, {}
+        if dataset not in known[1]:
+            known[1][dataset] = tuple(self._look(lambda page: raises_of(page, dataset)))
+        return known[1][dataset]
+
     def set_quota(self, dataset: str, analyst: str, quota: Loss, *, terms: Terms | None = None) -> None:
         """Limit what one analyst may spend of a data set's budget; from the first quota on, others spend nothing."""
         account = Account(dataset, analyst)
@@ -98,9 +119,11 @@ class OwnersBooks(TransactedLedger):
             if not standing_of(purse.limit).is_closed:
                 _enter_terms(page, "close", dataset, unit, purse, closed(purse.terms))
             mine = page.analyst(account)
-            granted = _granted(terms, mine, page.now)
+            granted = _granted(terms, mine, page.latest)
             record = with_terms(successor(mine.limit, mine.spent, quota), granted)
-            page.enter("quota", dataset=dataset, analyst=analyst, quota=record)
+            is_begun = granted.allowance not in (None, terms_of(mine.limit).allowance)
+            at: dict[str, Any] = {"at": page.latest} if is_begun else {}
+            page.enter("quota", dataset=dataset, analyst=analyst, quota=record, **at)
             page.keep_analyst(account, Purse(canonical(record), mine.spent, mine.releases))
 
         self._change("quota", work)
@@ -193,10 +216,11 @@ def enter_end(page: Page, account: Account) -> bool:
     return True
 
 
-def _granted(terms: Terms | None, mine: Purse, now: str) -> Terms:
+def _granted(terms: Terms | None, mine: Purse, latest: str) -> Terms:
     """Return on what terms a quota is granted: those of before where none are given.
 
-    An allowance that stays the same goes on; another one begins now.
+    An allowance that stays the same goes on; another one begins at the latest time of the ledger, which no clock sets
+    back: the time that a clock was behind by is not allowed for once it is right again.
     """
     before = terms_of(mine.limit)
     granted = replace(before if terms is None else terms, is_ended=False)
@@ -208,7 +232,7 @@ def _granted(terms: Terms | None, mine: Purse, now: str) -> Terms:
         return granted
     if earlier is not None and (earlier.each, earlier.days) == (allowance.each, allowance.days):
         return replace(granted, allowance=earlier)
-    return replace(granted, allowance=allowance.begun(now, kept_of(mine.limit, mine.spent)))
+    return replace(granted, allowance=allowance.begun(latest, kept_of(mine.limit, mine.spent)))
 
 
 def limit_as_loss(purse: Purse) -> Loss:

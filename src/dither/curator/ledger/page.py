@@ -20,7 +20,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 from dither.curator.ledger.admission import Certificates, filter_at, limit_of
 from dither.curator.ledger.amounts import UNITS, ZERO, Amount
 from dither.curator.ledger.anchor import Holding, Memory
-from dither.curator.ledger.approvals import later
+from dither.curator.ledger.approvals import later, latest_of
 from dither.curator.ledger.chain import answer_text, canonical, debit_text, first_link, link
 from dither.curator.ledger.interface import Account
 from dither.curator.ledger.returns import kept_of, returned_of, returning
@@ -226,6 +226,9 @@ class Page:
     @property
     def latest(self) -> str:
         """The latest time that any entry has carried, this transaction's included: no clock sets it back."""
+        if not self._latest:
+            # The head of an earlier version did not say it: read once, and kept with the next entry.
+            self._latest = latest_of(text for _, text, _ in self.chain())
         return later(self._latest, self.now)
 
     def _append(self, dataset: str | None, text: str) -> None:

@@ -46,6 +46,8 @@ _KINDS = (
 )
 #: Without a search for blanks around the text: there are none in a canonical one.
 _DECODER = json.JSONDecoder()
+#: What a publication states of its answer; all else is about the data set.
+_STATED_OF_ANSWERS = ("answer", "loss", "edition")
 #: More problems than this are not listed: one is enough.
 _MOST_PROBLEMS = 20
 
@@ -171,6 +173,7 @@ class Replay:
         _demand(is_raised, "the budget was not raised")
         kept = canonical(successor(purse.limit, purse.spent, limit_of(budget)))
         _demand(budget == kept, "the raised budget is divided otherwise")
+        self._governed.raised(record["dataset"], record, purse.limit, budget)
         self.datasets[record["dataset"]] = unit, Purse(budget, purse.spent, purse.releases)
 
     def _close(self, record: dict[str, Any]) -> None:
@@ -212,7 +215,7 @@ class Replay:
         account = Account(record["dataset"], record["analyst"])
         mine = self.analysts.get(account, Purse(None, ZERO, 0))
         quota = _limit(record["quota"])
-        self._governed.check_quota(mine, quota, record["time"])
+        self._governed.check_quota(mine, quota, record)
         self.analysts[account] = Purse(quota, mine.spent, mine.releases)
 
     def _revoke(self, record: dict[str, Any]) -> None:
@@ -231,8 +234,11 @@ class Replay:
     def _publish(self, record: dict[str, Any]) -> None:
         unit, purse = self._dataset(record)
         stated, about = stated_of(unit, purse), record["about"]
-        said = {name: value for name, value in record["stated"].items() if name not in ("answer", "loss", "edition")}
-        _demand(said == stated, "it states other sums than those of its time")
+        said = {name: value for name, value in record["stated"].items() if name not in _STATED_OF_ANSWERS}
+        if "raises" in said:
+            # Publications of before do not state them.
+            stated |= {"raises": self._governed.raises.get(record["dataset"], [])}
+        _demand(said == stated, "it states other sums, or other raises, than those of its time")
         mine = (one for (whose, _), one in self.requests.items() if whose.dataset == record["dataset"])
         found = next((one for one in mine if type(about) is int and one["answered"] == about), None)
         _demand(found is not None, "it is about no answer")
@@ -319,6 +325,7 @@ class Replay:
             _, before = self.datasets.get(one["dataset"], ("", Purse(None, ZERO, 0)))
             purse = _purse(one, "budget")
             self.datasets[one["dataset"]] = one["unit"], purse
+            self._governed.raised(one["dataset"], record, before.limit, purse.limit)
             _demand(before.spent <= purse.spent, "a restore gave budget back")
         for one in record["analysts"]:
             account = Account(one["dataset"], one["analyst"])

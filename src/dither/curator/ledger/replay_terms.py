@@ -11,6 +11,7 @@ from dither.curator.ledger.approvals import ASKING, Question, later, take
 from dither.curator.ledger.chain import canonical
 from dither.curator.ledger.orders import paced
 from dither.curator.ledger.page import Purse
+from dither.curator.ledger.raises import raised
 from dither.curator.ledger.standing import beside
 from dither.curator.ledger.terms import NOTHING, terms_of, with_terms
 
@@ -39,18 +40,20 @@ class Governed:
         self.rows: set[tuple[Any, ...]] = set()
         self._questions: dict[int, Question] = {}
         self._published: set[tuple[str, int]] = set()
+        #: By data set, how its budget was raised so far.
+        self.raises: dict[str, list[dict[str, Any]]] = {}
         #: The latest time of any entry.
         self._ever = ""
         #: The latest time since the first question: what has expired by then has expired for ever.
         self._latest = ""
 
-    def check_quota(self, mine: Purse, quota: str, time: str) -> None:
+    def check_quota(self, mine: Purse, quota: str, record: Mapping[str, Any]) -> None:
         """Demand that a new quota changes its figures and its terms, and nothing else.
 
         Args:
             mine: the quota before, and what is spent of it.
             quota: the text of the new one.
-            time: of its entry.
+            record: its entry.
 
         """
         terms, before = terms_of(quota), terms_of(mine.limit)
@@ -60,7 +63,10 @@ class Governed:
         demand(not terms.is_ended, "a quota is set that has ended")
         allowance = terms.allowance
         if allowance is not None and allowance != before.allowance:
-            is_begun = (allowance.since, allowance.base) == (time, mine.kept)
+            at = self._time_of(record)
+            # Allowances of before name no time of the ledger, and began by the clock.
+            is_latest = "at" not in record or later(self._ever, at) == at
+            is_begun = is_latest and (allowance.since, allowance.base) == (at, mine.kept)
             demand(is_begun, "an allowance begins at another time, or with other sums, than those of its entry")
 
     def check_debit(self, record: Mapping[str, Any], mine: Purse, charge: Amount, edition: int) -> None:
@@ -91,6 +97,18 @@ class Governed:
             demand(fits, "more was debited than the allowance of its time")
         demand(not terms.needs_approval(charge) or is_approved, "it was debited without the approval that it needs")
 
+    def raised(self, dataset: str, record: Mapping[str, Any], before: str | None, after: str | None) -> None:
+        """Take into account that an entry gave a data set a budget.
+
+        Args:
+            dataset: which.
+            record: the entry.
+            before: the text of the budget before it; None for none.
+            after: and after it.
+
+        """
+        self.raises.setdefault(dataset, []).extend(raised(record, before, after))
+
     def see(self, record: Mapping[str, Any]) -> None:
         """Take the time of any entry into account: no clock that is set back brings back what has expired.
 
@@ -114,11 +132,7 @@ class Governed:
         kind, dataset = record["kind"], record["dataset"]
         if kind in ASKING:
             self.rows.add((record["seq"], dataset, kind, record["analyst"], record["digest"]))
-            at = record.get("at", record["time"])
-            # The time of the ledger: the clock's, or a later one that an entry has carried, and no other.
-            is_of_ledger = later(at, self._ever) == self._ever and later(record["time"], at) == at
-            demand(is_of_ledger, "it has another time than the ledger had")
-            self._latest = later(self._latest, at)
+            self._latest = later(self._latest, self._time_of(record))
             if kind == "ask":
                 demand(record.get("edition", edition) == edition, "it is about other rows than those of its time")
             else:
@@ -135,6 +149,14 @@ class Governed:
         is_new = kind == "publish"
         demand((place in self._published) != is_new, "it is published already" if is_new else "it was not published")
         (self._published.add if is_new else self._published.remove)(place)
+
+    def _time_of(self, record: Mapping[str, Any]) -> str:
+        """Return the time of the ledger that an entry names; the clock's where it names none."""
+        at: str = record.get("at", record["time"])
+        # The clock's, or a later one that an entry has carried, and no other.
+        is_of_ledger = later(at, self._ever) == self._ever and later(record["time"], at) == at
+        demand(is_of_ledger, "it has another time than the ledger had")
+        return at
 
     def _check_answer(self, record: Mapping[str, Any], approvers: int, edition: int) -> None:
         asked = self._questions.get(record["about"])

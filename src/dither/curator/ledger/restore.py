@@ -23,6 +23,11 @@ from dither.curator.ledger.interface import Account
 from dither.curator.ledger.page import Page, Purse
 
 _NOTHING = Purse(None, ZERO, 0)
+#: What a curator does whose ledger is behind its anchor.
+FIX = (
+    "put the copy back that has all entries, or, where those are lost for good, go on with this one: "
+    "dither.curator.ledger.accept_restored(PLACE, reason=...) debits what the anchor remembers"
+)
 
 
 def contradiction(page: Page, memory: Memory) -> str | None:

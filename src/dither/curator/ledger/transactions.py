@@ -23,7 +23,7 @@ from dither.curator.ledger.interface import Ledger, checked_text
 from dither.curator.ledger.orders import Decision, Order, decide
 from dither.curator.ledger.page import Page
 from dither.curator.ledger.queue import Turns
-from dither.curator.ledger.restore import contradiction, restore
+from dither.curator.ledger.restore import FIX, contradiction, restore
 from dither.curator.ledger.rows import Rows
 from dither.errors import HandleMisuse, InvalidParameter, LedgerBehindAnchor, LedgerCorrupted, LedgerUnavailable
 
@@ -146,7 +146,7 @@ class TransactedLedger(Ledger):
             if restored_because is not None:
                 self._accept(memory, problem, checked_text("reason", restored_because))
             elif problem is not None:
-                raise LedgerBehindAnchor(self._where, problem)
+                raise LedgerBehindAnchor(self._where, f"{problem}; {FIX}")
             self._anchor.keep_place(self._where)
         except OSError as error:
             raise LedgerUnavailable(self._where, f"its anchor in {self._folder}: {error.strerror}") from None
@@ -294,7 +294,7 @@ class TransactedLedger(Ledger):
 
     def _check_not_behind(self, page: Page, seen: int) -> None:
         if page.seq < seen:
-            raise LedgerBehindAnchor(self._where, f"entry {seen} was there and is gone")
+            raise LedgerBehindAnchor(self._where, f"entry {seen} was there and is gone; {FIX}")
 
     def _reach_all(self, verbs: Collection[str], moment: str) -> None:
         if self._is_watched:

@@ -54,6 +54,7 @@ class Verified:
         size: how many entries the ledger had when it was signed.
         budget: of the data set when it was published; None where the receipt is not that of a publication.
         spent: of that budget by then, less what came back; likewise.
+        raises: how the budget was raised before an answer was published: time, from, to and reason of each.
 
     """
 
@@ -70,6 +71,7 @@ class Verified:
     size: int
     budget: Loss | None = None
     spent: Loss | None = None
+    raises: tuple[Mapping[str, Any], ...] = ()
 
     def __str__(self) -> str:
         whose, done = (f" to {self.analyst}", "stored") if self.analyst else ("", "published")
@@ -77,7 +79,7 @@ class Verified:
         sums = "" if self.budget is None else f", when {self.spent} was spent of the budget of {self.budget}"
         return (
             f"{self.loss} was debited{whose} for an answer about {self.dataset}{rows}, for {self.unit}: entry "
-            f"{self.entry} of {self.size}, {done} at {self.time}{sums}"
+            f"{self.entry} of {self.size}, {done} at {self.time}{sums}" + "".join(map(_raised, self.raises))
         )
 
 
@@ -243,7 +245,13 @@ def _verify_public(receipt: Mapping[str, Any], key: PublicKey, answer: bytes | N
         size=head.size,
         budget=budget,
         spent=spent,
+        raises=tuple(stated.get("raises", ())),
     )
+
+
+def _raised(record: Mapping[str, Any]) -> str:
+    before, after = (Loss.from_dict(record[name]) for name in ("from", "to"))
+    return f"; before, its budget was raised from {before} to {after} at {record['time']}: {record['reason']}"
 
 
 def _compare(answer: bytes | None, digest: str) -> None:
