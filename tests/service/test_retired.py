@@ -110,8 +110,8 @@ def test_a_stored_answer_is_sent_again_after_the_end_and_a_new_one_is_gone(curat
         curator.retire("clinic", reason="the study is over")
         for _ in range(3):
             assert session.sql(COUNT, epsilon="0.1").to_json() == found.to_json()
-        for ask in (lambda: session.sql(COUNT, epsilon="0.2"), lambda: session.quote(COUNT, epsilon="0.1")):
+        for ask, epsilon in ((session.sql, "0.2"), (session.quote, "0.1")):
             with pytest.raises(DataSetRetired):
-                ask()
+                ask(COUNT, epsilon=epsilon)
         assert client.listed()[0]["stage"] == "retired"
         assert client.session("clinic").balance().releases == 1

@@ -208,9 +208,9 @@ class Desk(Deciding, GoingOn):
         """Return the stored answers to the same question that this person may have, at any loss, the dearest last."""
         if verb not in VERBS:
             return []
-        request = self._asked(session, verb, words).request
-        whose = None if self._shares else [bearer.person.name]
-        found = known_answers(self.curator.ledger, request, self._here.edition, whose)
+        request, person = self._asked(session, verb, words).request, bearer.person.name
+        standing = self._granted_now(bearer, session.called).standing
+        found = known_answers(self.curator.ledger, request, person, standing, is_shared=self._shares)
         return [{"entry": one.entry, "loss": one.loss.to_dict(), "analyst": one.account.analyst} for one in found]
 
     def _asked(self, session: Session, verb: str, words: Mapping[str, Any]) -> Asked:

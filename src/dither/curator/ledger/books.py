@@ -30,6 +30,7 @@ from dither.curator.ledger.interface import (
     checked_text,
     checked_wait,
 )
+from dither.curator.ledger.latest import latest_answered
 from dither.curator.ledger.orders import Answer, Debit, Decision, Draw, paced, why_barred
 from dither.curator.ledger.owners import limit_as_loss
 from dither.curator.ledger.page import Page, Purse, Request, moment
@@ -274,6 +275,14 @@ class Books(PeopleBooks):
             return tuple(found)
 
         return self._look(work)
+
+    def latest_answered(
+        self, account: Account, *, but: str, after: int = 0, most: int = 1000
+    ) -> tuple[tuple[str, str, Amount], ...]:
+        """Return key, digest and charge of an analyst's latest answers, without those whose keys begin so."""
+        checked_name("but", but)
+        keys = but, but[:-1] + chr(ord(but[-1]) + 1)
+        return tuple(self._look(lambda page: latest_answered(page, account, keys, after, most)))
 
     def answers_called(
         self, dataset: str, keys: Sequence[str], analysts: Collection[str] | None = None
