@@ -229,7 +229,7 @@ def _asked(desk: Desk, bearers: Mapping[str, Bearer], route: str, content: bytes
     match route:
         case "release":
             desk.looked_up(asking, wanted_of("clinic", body, None))
-        case "quote" | "room" | "open_conversation" | "open_stream" | "open_parts":
+        case "quote" | "loss_for_error" | "room" | "open_conversation" | "open_stream" | "open_parts":
             getattr(desk, route)(asking, "clinic", body)
         case "converse":
             desk.converse(asking, "clinic", "talk", body)

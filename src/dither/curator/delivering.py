@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from dither.curator.in_turn import InTurn
@@ -31,7 +31,7 @@ from dither.lift.offer import Offer
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 from dither.publish.queries import Quote
 from dither.publish.queries.found_clamps import USUAL_SHARE, found_clamps
-from dither.publish.queries.sql import parse_statement
+from dither.publish.queries.sql import agreed_loss, parse_statement
 
 #: What can be asked from elsewhere: every offer of a session whose answer comes at once.
 VERBS: Final = (
@@ -44,6 +44,9 @@ QUOTED: Final = (*VERBS, "stream", "conversation", "parts")
 #: How a key begins that nobody has chosen; none that is chosen may.
 USUAL: Final = "same-"
 _AUTO: Final = ("auto_share",)
+_STATED: Final = ("epsilon", "rho", "loss")
+#: The word of "fit" that states its loss.
+_LEARNS: Final = "estimator"
 #: How many digits of the question's digest a key has: two questions that share them would each be told of the other.
 _QUESTION: Final = 32
 #: What changes nothing about the price of a query.
@@ -129,7 +132,14 @@ def _keep_plan(session: Session, mark: str, offer: Offer[Any], request: Request)
             plans.popitem(last=False)
 
 
-def quoted(session: Session, verb: str, written: Any) -> Quote | Price:
+class Quoted(NamedTuple):
+    """What a release would cost, and the digest of what goes on after it was paid for; "" for other verbs."""
+
+    price: Quote | Price
+    digest: str = ""
+
+
+def quoted(session: Session, verb: str, written: Any) -> Quoted:
     """Return what a verb and its words would cost, and how far a query would err; the data stays closed.
 
     Args:
@@ -144,11 +154,71 @@ def quoted(session: Session, verb: str, written: Any) -> Quote | Price:
             for name in _NOT_QUOTED:
                 words.pop(name, None)
             what = words.pop("text" if verb == "sql" else "query", None)
-            quote: Quote = session.quote(what, **words)
-            return quote
+            return Quoted(session.quote(what, **words))
         with saying_what_is_left(session.balance):
             offer: Offer[Any] = getattr(session.offer, verb)(**words)
-        return session.quote(offer)
+        return Quoted(session.quote(offer), "" if verb in VERBS else session.request_of(offer).digest)
+
+
+def loss_for_error(session: Session, written: Any) -> Loss:
+    """Return the least loss at which a column of a query errs by at most so much; the data stays closed.
+
+    Args:
+        session: whose data set.
+        written: the words of ``Session.loss_for_error``, as ``write_words`` writes them.
+
+    """
+    words = read_words(written, session.dataset)
+    with _naming_words("loss_for_error"):
+        found: Loss = session.loss_for_error(**words)
+        return found
+
+
+def states_loss(verb: str, written: Mapping[str, Any]) -> bool:
+    """Whether words say what a release may lose, as words or in the text of a query; a mechanism always does.
+
+    Args:
+        verb: one of ``QUOTED``.
+        written: its words, as ``write_words`` writes them.
+
+    """
+    said = _stating(verb, written)
+    if verb == "method" or any((said or {}).get(name) is not None for name in _STATED):
+        return True
+    text = written.get("text") if verb == "sql" else None
+    with contextlib.suppress(DitherError):
+        # By a clause of its own; what is wrong with it is said by whoever plans the query.
+        return isinstance(text, str) and agreed_loss(text) is not None
+    return False
+
+
+def with_loss(verb: str, written: Mapping[str, Any], loss: Loss) -> Mapping[str, Any]:
+    """Return words that state no loss with one that they state: an estimator's stands among its parameters.
+
+    Args:
+        verb: one of ``QUOTED``, other than "method".
+        written: its words, as ``write_words`` writes them.
+        loss: what the release may lose.
+
+    """
+    if verb == "method":
+        rule = "left out: what a mechanism loses follows from its own parameters; ask about each mechanism by itself"
+        raise InvalidParameter("losses", verb, rule)
+    stated = {"loss": {"loss": loss.to_dict()}}
+    if verb != "fit":
+        return {**written, **stated}
+    said = _stating(verb, written)
+    # What is no estimator is refused by whoever reads the words.
+    return written if said is None else {**written, _LEARNS: {**written[_LEARNS], "parameters": {**said, **stated}}}
+
+
+def _stating(verb: str, written: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the words among which a verb states its loss; None where they are not as they should be."""
+    if verb != "fit":
+        return written
+    estimator = written.get(_LEARNS)
+    said = estimator.get("parameters") if isinstance(estimator, dict) else None
+    return said if isinstance(said, dict) else None
 
 
 def usual_key(request: Request, edition: int) -> str:

@@ -26,8 +26,11 @@ from dither.curator.delivering import (
     former_key,
     is_usual,
     known_answers,
+    loss_for_error,
     quoted,
+    states_loss,
     usual_key,
+    with_loss,
 )
 from dither.curator.folder import Curator
 from dither.curator.history import history_of
@@ -63,9 +66,6 @@ from dither.service.settings import Settings
 _KEPT: Final = 16
 #: How many grants are remembered.
 _TERMS: Final = 4096
-_STATED: Final = ("epsilon", "rho", "loss")
-#: Verbs whose loss is that of the estimator, or of the mechanism, which they are given.
-_STATED_WITHIN: Final = ("fit", "method")
 MOST_LOSSES: Final = 64
 
 
@@ -188,27 +188,51 @@ class Desk(Deciding, GoingOn):
         room = session.room_for(read_loss(body.get("loss")), is_counted=body.get("counted") is True)
         return vars(room)
 
-    def quote(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a release would cost, and how far it would err; for a list of losses, one quote each."""
+    def quote(
+        self, bearer: Bearer, name: str, body: Mapping[str, Any], facts: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return what a release would cost, and how far it would err; for a list of losses, one quote each.
+
+        Args:
+            bearer: who asks.
+            name: of the data set.
+            body: verb, words, and losses if there are any.
+            facts: is told what was asked, in the words of a log: of several losses by the digest at the first.
+
+        """
+        facts = {} if facts is None else facts
         session, grant = self._session(bearer, name), self._grant(bearer, name)
         check_fields(body, ("verb", "words", "losses"))
         verb, words = _verb(body, QUOTED), _words(body)
-        losses = body.get("losses")
+        facts["verb"], losses = verb, body.get("losses")
         if losses is None:
             stated = _with_usual(verb, words, grant)
-            return {"quote": self._quoted(session, verb, stated), "stored": self._known(bearer, session, verb, stated)}
-        if not isinstance(losses, list) or not 1 <= len(losses) <= MOST_LOSSES or set(words) & set(_STATED):
-            rule = f"a list of 1 to {MOST_LOSSES} losses, where the words state none"
-            raise InvalidParameter("losses", type(losses).__name__, rule)
-        at = [{"loss": read_loss(one).to_dict()} for one in losses]
-        curve = [self._quoted(session, verb, {**words, "loss": loss}) for loss in at]
-        return {"quotes": curve, "stored": self._known(bearer, session, verb, {**words, "loss": at[0]})}
+            quote = self._quoted(session, verb, stated, facts)
+            return {"quote": quote, "stored": self._known(bearer, session, verb, stated, facts)}
+        if not isinstance(losses, list) or not 1 <= len(losses) <= MOST_LOSSES:
+            raise InvalidParameter("losses", type(losses).__name__, f"a list of 1 to {MOST_LOSSES} losses")
+        # Of a mechanism no other loss can be stated, which is said first.
+        curve = [with_loss(verb, words, read_loss(one)) for one in losses]
+        if states_loss(verb, words):
+            raise InvalidParameter("losses", verb, "left out where the words state a loss")
+        quotes = [self._quoted(session, verb, stated, facts) for stated in curve]
+        return {"quotes": quotes, "stored": self._known(bearer, session, verb, curve[0], facts)}
 
-    def _known(self, bearer: Bearer, session: Session, verb: str, words: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def loss_for_error(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the least loss at which a column of a query errs by at most so much."""
+        session = self._session(bearer, name)
+        check_fields(body, ("words",))
+        with planned_within(self._largest):
+            return {"loss": loss_for_error(session, _words(body)).to_dict()}
+
+    def _known(
+        self, bearer: Bearer, session: Session, verb: str, words: Mapping[str, Any], facts: dict[str, Any]
+    ) -> list[dict[str, Any]]:
         """Return the stored answers to the same question that this person may have, at any loss, the dearest last."""
         if verb not in VERBS:
             return []
         request, person = self._asked(session, verb, words).request, bearer.person.name
+        facts["digest"] = request.digest
         standing = self._granted_now(bearer, session.called).standing
         found = known_answers(self.curator.ledger, request, person, standing, is_shared=self._shares)
         return [{"entry": one.entry, "loss": one.loss.to_dict(), "analyst": one.account.analyst} for one in found]
@@ -217,9 +241,12 @@ class Desk(Deciding, GoingOn):
         with planned_within(self._largest):
             return asked_of(session, verb, words)
 
-    def _quoted(self, session: Session, verb: str, words: Mapping[str, Any]) -> dict[str, Any]:
+    def _quoted(self, session: Session, verb: str, words: Mapping[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
         with planned_within(self._largest):
-            return quoted(session, verb, words).to_dict()
+            found = quoted(session, verb, words)
+        if found.digest:
+            facts.setdefault("digest", found.digest)
+        return found.price.to_dict()
 
     # Releases.
 
@@ -509,8 +536,7 @@ def _words(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _with_usual(verb: str, words: Mapping[str, Any], grant: Grant) -> Mapping[str, Any]:
     """Return the words with the loss that the grant has for requests that state none."""
-    is_stated = any(words.get(name) is not None for name in _STATED) or verb in _STATED_WITHIN
-    return words if grant.usual is None or is_stated else {**words, "loss": {"loss": grant.usual.to_dict()}}
+    return words if grant.usual is None or states_loss(verb, words) else with_loss(verb, words, grant.usual)
 
 
 def wanted_of(dataset: str, body: Mapping[str, Any], key: str | None) -> Wanted:

@@ -31,6 +31,7 @@ from dither.curator.ledger.interface import (
     checked_wait,
 )
 from dither.curator.ledger.latest import latest_answered
+from dither.curator.ledger.noticed import notice_debit, notice_private
 from dither.curator.ledger.orders import Answer, Debit, Decision, Draw, paced, why_barred
 from dither.curator.ledger.owners import limit_as_loss
 from dither.curator.ledger.page import Page, Purse, Request, moment
@@ -89,6 +90,8 @@ class Books(PeopleBooks):
         seconds = checked_wait(wait)
         # Another digest is another request: it is refused at once, whoever works on this one.
         hold = self._hold((account.dataset, account.analyst, key, request_digest), seconds)
+        if hold is None or hold.was_awaited:
+            notice_private()
         if hold is None:
             stored = self._stored(account, key, request_digest)
             if stored is None:
@@ -121,7 +124,9 @@ class Books(PeopleBooks):
             return stored
         if decision.kind == "reserved" and decision.charge is not None:
             debited = decision.charge.loss()
-            return Reservation(account, key, digest, debited, decision.attempt, decision.entry, decision.hash, hold)
+            held = Reservation(account, key, digest, debited, decision.attempt, decision.entry, decision.hash, hold)
+            notice_debit(held)
+            return held
         hold.release()
         if decision.kind == "answered":
             stored = self._stored(account, key, digest)
