@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import threading
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 from dither.cli.app import app
 from dither.curator.offers import Offers
 from dither.curator.session import Session
+from dither.curator.words import write_words
 from dither.errors import (
     BudgetExceeded,
     DitherError,
@@ -26,7 +28,7 @@ from dither.errors import (
 )
 from dither.lift import cells_of
 from dither.mechanisms import Geometric
-from dither.privacy import PureDP
+from dither.privacy import ZCDP, ApproxDP, PureDP
 from dither.publish.queries.builder import col
 from dither.publish.workloads import Workload
 from dither.service.client import RemoteSession
@@ -325,3 +327,60 @@ def test_people_share_opened_tables_and_plans_and_nothing_else(running: Running)
     for number in range(2):
         assert str(running.curator.ledger.balance("clinic", f"sharing {number}").spent) == "epsilon = 1"
     desk.close()
+
+
+def test_the_least_loss_for_an_error_is_told_elsewhere_as_here(running: Running, session: RemoteSession) -> None:
+    local = running.curator.session("clinic", analyst="rich")
+    query = session.table("visits").count().build(session.dataset)
+    for asked, column in ((COUNT, "visits"), (query, query.aggregates[0].name)):
+        body = {"words": write_words({"query": asked, "column": column, "error": 50}, session.dataset)}
+        told = session._transport.post("v1", "datasets", "clinic", "losses", body=body).json()
+        assert told == {"loss": local.loss_for_error(COUNT if asked is COUNT else query, column, 50).to_dict()}
+    for words in (
+        {"query": COUNT, "column": "visits"},
+        {"query": COUNT, "column": "nothing", "error": 50},
+        {"query": COUNT, "column": "visits", "error": {"number": "0"}},
+        {"query": COUNT, "column": "visits", "error": 50, "colour": "red"},
+        {"query": {"map": []}, "column": "visits", "error": 50},
+    ):
+        with pytest.raises(InvalidParameter):
+            session._transport.post("v1", "datasets", "clinic", "losses", body={"words": words})
+
+
+FIT: dict[str, Any] = {"table": "visits", "target": "ward", "features": ["waited"]}
+
+
+def estimator(**parameters: Any) -> dict[str, Any]:
+    return {"estimator": {"estimator": "LogisticRegression", "parameters": parameters}}
+
+
+def test_a_model_is_quoted_as_a_curve_and_a_mechanism_is_not(session: RemoteSession) -> None:
+    pytest.importorskip("sklearn")
+    losses = [PureDP("1/10"), ApproxDP("1/5", "1e-6"), ZCDP("1/20")]
+    body: dict[str, Any] = {"verb": "fit", "words": FIT | estimator(), "losses": [one.to_dict() for one in losses]}
+    place = ("v1", "datasets", "clinic", "quotes")
+    curve = session._transport.post(*place, body=body).json()["quotes"]
+    for loss, quote in zip(losses, curve, strict=True):
+        one = {"verb": "fit", "words": FIT | estimator(loss={"loss": loss.to_dict()})}
+        assert session._transport.post(*place, body=one).json()["quote"] == quote
+    with pytest.raises(InvalidParameter, match="where the words state a loss"):
+        session._transport.post(*place, body=body | {"words": FIT | estimator(epsilon=1)})
+    with pytest.raises(InvalidParameter, match="an estimator"):
+        session._transport.post(*place, body=body | {"words": FIT | {"estimator": {"estimator": "x"}}})
+    cells = cells_of(session.dataset, "visits", "ward")
+    method = {"method": Geometric(shape=cells.shape, scale=cells.sensitivity.l1), "source": cells}
+    with pytest.raises(InvalidParameter, match="follows from its own parameters"):
+        session._transport.post(*place, body=body | {"verb": "method", "words": write_words(method, session.dataset)})
+
+
+def test_what_is_usual_holds_for_models_and_yields_to_what_a_text_states(running: Running) -> None:
+    pytest.importorskip("sklearn")
+    client = running.connect("learner", usual=PureDP("1/4"), most=PureDP("1/3"))
+    place, session = ("v1", "datasets", "clinic", "releases"), client.session("clinic")
+    client._transport.post(*place, body={"verb": "fit", "words": FIT | estimator()})
+    assert session.balance().spent.pure == pytest.approx(Fraction(1, 4))
+    with pytest.raises(InvalidParameter, match="for one release"):
+        client._transport.post(*place, body={"verb": "fit", "words": FIT | estimator(epsilon=1)})
+    stating = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.125) COUNT(*) AS n FROM visits"
+    reply = client._transport.post(*place, body={"verb": "sql", "words": {"text": stating}})
+    assert running.service.desk.curator.answer(reply.headers["dither-entry"]).receipt.loss.pure == Fraction(1, 8)

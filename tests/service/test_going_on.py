@@ -7,6 +7,7 @@ import datetime
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -15,8 +16,10 @@ from typer.testing import CliRunner
 from dither.cli.app import app
 from dither.curator.folder import Curator
 from dither.curator.session import Session
+from dither.curator.words import public_view, write_words
 from dither.errors import BudgetExceeded, DitherError, EngineFailure, InvalidParameter, LossNotStated, NotFound
 from dither.privacy import PureDP
+from dither.publish.queries.builder import table
 from dither.publish.streams.examples import clinic_stream
 from dither.service.pace import Timing
 from dither.service.settings import Settings
@@ -134,6 +137,27 @@ def test_a_grant_of_before_bounds_what_goes_on_as_well(running: Running, monkeyp
     transport.post(*place, body={"name": "cheap", "words": words})
     transport.post(*place, body={"name": "cheap", "words": {}})
     assert running.curator.ledger.balance("clinic", "of old").releases == 1
+
+
+def test_what_is_usual_holds_for_what_goes_on_and_the_most_for_what_is_usual(running: Running) -> None:
+    """Where nothing is stated, and only where something is opened."""
+    transport = running.connect("of habit", usual=PureDP("1/4"), most=PureDP("1/2"))._transport
+    place = ("v1", "datasets", "clinic")
+    talk: dict[str, Any] = {"name": "talk", "words": {"table": "visits", "columns": ["ward"]}}
+    dataset = running.curator.dataset("clinic")
+    wards = table("visits").partition("ward", {"heart": ["heart"], "skin": ["skin"]}).open(public_view(dataset))
+    parts = {"name": "parts", "words": write_words({"partition": wards}, dataset)}
+    # Of parts it is what one part may lose, and a person is in two of them.
+    for kind, body, loses in (("conversations", talk, "1/4"), ("parts", parts, "1/2")):
+        assert transport.post(*place, kind, body=body).json()["loss"]["epsilon"] == loses
+        transport.post(*place, kind, body={"name": body["name"], "words": {}})
+    assert running.curator.ledger.balance("clinic", "of habit").spent.pure == Fraction(3, 4)
+    stated = {"name": "dear", "words": talk["words"] | {"epsilon": 1}}
+    with pytest.raises(InvalidParameter, match="for one release"):
+        transport.post(*place, "conversations", body=stated)
+    running.people.grant("of habit", "clinic", PureDP(5), usual=PureDP("1/2"), most=PureDP("1/2"))
+    with pytest.raises(InvalidParameter, match="for one release"):
+        transport.post(*place, "parts", body=parts | {"name": "another"})
 
 
 def test_what_goes_on_is_priced_elsewhere(running: Running) -> None:

@@ -265,15 +265,17 @@ def test_a_quote_names_the_answers_that_there_are_at_any_loss(running: Running) 
     session, transport = client.session("clinic"), client._transport
     first, second = session.sql(COUNT, epsilon="0.1"), session.sql(COUNT, epsilon="0.3")
     session.sql("SELECT COUNT(*) AS n FROM visits", epsilon="0.1")
-    session.sql(COUNT, epsilon="0.5", key="my own")
+    third = session.sql(COUNT, epsilon="0.5", key="my own")
     words = {"text": COUNT}
     body = {"verb": "sql", "words": words, "losses": [PURE, {"kind": "pure", "epsilon": "1"}]}
     told = transport.post("v1", "datasets", "clinic", "quotes", body=body).json()
-    assert [one["entry"] for one in told["stored"]] == [int(one.receipt.split(":")[1]) for one in (first, second)]
-    assert [one["loss"]["epsilon"] for one in told["stored"]] == ["1/10", "3/10"]
+    assert [one["entry"] for one in told["stored"]] == [
+        int(one.receipt.split(":")[1]) for one in (first, second, third)
+    ]
+    assert [one["loss"]["epsilon"] for one in told["stored"]] == ["1/10", "3/10", "1/2"]
     assert len(told["quotes"]) == 2
     one = {"verb": "sql", "words": {**words, "epsilon": {"number": "2"}}}
-    assert len(transport.post("v1", "datasets", "clinic", "quotes", body=one).json()["stored"]) == 2
+    assert len(transport.post("v1", "datasets", "clinic", "quotes", body=one).json()["stored"]) == 3
     other = running.connect("other thrifty")._transport
     assert other.post("v1", "datasets", "clinic", "quotes", body=one).json()["stored"] == []
 

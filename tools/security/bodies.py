@@ -111,6 +111,7 @@ _BY_HAND: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("release", {"verb": "fit", "words": {**_FIT, "table": "visits", "target": "ward", "features": ["waited"]}}),
     ("quote", {"verb": "sql", "words": {"text": _COUNT}, "losses": [{"kind": "pure", "epsilon": "1/10"}]}),
     ("quote", {"verb": "histogram", "words": {**_TABLE, "columns": "ward"}}),
+    ("loss_for_error", {"words": {"query": _COUNT, "column": "n", "error": 50}}),
     ("room", {"loss": {"kind": "approx", "epsilon": "1", "delta": "1/1000000"}, "counted": True}),
     ("open_conversation", {"name": "more", "words": {**_TABLE, "columns": ["ward"]}}),
     (

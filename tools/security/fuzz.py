@@ -245,7 +245,7 @@ def _asked(desk: Desk, bearers: Mapping[str, Bearer], route: str, content: bytes
     match name:
         case "release":
             desk.looked_up(asking, wanted_of(dataset or "clinic", body, None))
-        case "quote" | "room" | "open_conversation" | "open_stream" | "open_parts":
+        case "quote" | "loss_for_error" | "room" | "open_conversation" | "open_stream" | "open_parts":
             getattr(desk, route)(asking, "clinic", body)
         case "converse":
             desk.converse(asking, "clinic", "talk", body)

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from dither.curator.held_back import wait_for
 from dither.curator.ledger import Receipt
+from dither.curator.ledger.noticed import notice_private
 from dither.curator.offers.answers import read_query
 from dither.curator.offers.conversations import planned_from, planned_of
 from dither.curator.streams.book import PlainBook
@@ -246,6 +247,7 @@ class Talk(Closing):
 
     def _from_engine(self, read: Callable[[Engine], T]) -> T:
         """Return what is read from the tables, or fail in words that say nothing about rows."""
+        notice_private()
         with self._session.opened() as engine, contextlib.suppress(Exception):
             # Why it fails may depend on rows: what was raised goes nowhere.
             return read(engine)
@@ -268,6 +270,7 @@ class Talk(Closing):
     def _resumed(self) -> Any:
         """Return the conversation, asked all that was asked before; its answers must be those that were stored."""
         if self._conversation is None:
+            notice_private()
             self.begin()
             book, mechanism = self._here(), self.planned.mechanism
             records = list(book.numbers())

@@ -8,27 +8,30 @@ needs a key of one's own.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from dither.curator.in_turn import InTurn
-from dither.curator.ledger import Ledger, Receipt
+from dither.curator.ledger import Account, Ledger, Receipt, Standing
+from dither.curator.ledger.amounts import Amount
 from dither.curator.offers import Offers, answers
 from dither.curator.price import Price, saying_what_is_left
-from dither.curator.request import Request
+from dither.curator.request import Request, written_loss
 from dither.curator.session import Session
 from dither.curator.words import read_words
 from dither.errors import DitherError, InvalidParameter
 from dither.lift.offer import Offer
-from dither.privacy import Loss
+from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 from dither.publish.queries import Quote
 from dither.publish.queries.found_clamps import USUAL_SHARE, found_clamps
-from dither.publish.queries.sql import parse_statement
+from dither.publish.queries.sql import agreed_loss, parse_statement
 
 #: What can be asked from elsewhere: every offer of a session whose answer comes at once.
 VERBS: Final = (
@@ -41,6 +44,9 @@ QUOTED: Final = (*VERBS, "stream", "conversation", "parts")
 #: How a key begins that nobody has chosen; none that is chosen may.
 USUAL: Final = "same-"
 _AUTO: Final = ("auto_share",)
+_STATED: Final = ("epsilon", "rho", "loss")
+#: The word of "fit" that states its loss.
+_LEARNS: Final = "estimator"
 #: How many digits of the question's digest a key has: two questions that share them would each be told of the other.
 _QUESTION: Final = 32
 #: What changes nothing about the price of a query.
@@ -49,6 +55,11 @@ _NOT_QUOTED: Final = ("confidence", "description")
 _plans: WeakKeyDictionary[Offers, OrderedDict[str, tuple[Offer[Any], Request]]] = WeakKeyDictionary()
 _planning = threading.Lock()
 _MOST_PLANS: Final = 32
+#: At how many losses that a person has asked at an answer of theirs is looked for, the latest first.
+_MOST_LOSSES: Final = 64
+_USUAL_DELTAS: Final = tuple(Fraction(1, 10**power) for power in (5, 6, 9))
+#: No figure that somebody states has a longer denominator.
+_SHORT: Final = 10**9
 
 
 @dataclass(frozen=True)
@@ -121,7 +132,14 @@ def _keep_plan(session: Session, mark: str, offer: Offer[Any], request: Request)
             plans.popitem(last=False)
 
 
-def quoted(session: Session, verb: str, written: Any) -> Quote | Price:
+class Quoted(NamedTuple):
+    """What a release would cost, and the digest of what goes on after it was paid for; "" for other verbs."""
+
+    price: Quote | Price
+    digest: str = ""
+
+
+def quoted(session: Session, verb: str, written: Any) -> Quoted:
     """Return what a verb and its words would cost, and how far a query would err; the data stays closed.
 
     Args:
@@ -136,11 +154,71 @@ def quoted(session: Session, verb: str, written: Any) -> Quote | Price:
             for name in _NOT_QUOTED:
                 words.pop(name, None)
             what = words.pop("text" if verb == "sql" else "query", None)
-            quote: Quote = session.quote(what, **words)
-            return quote
+            return Quoted(session.quote(what, **words))
         with saying_what_is_left(session.balance):
             offer: Offer[Any] = getattr(session.offer, verb)(**words)
-        return session.quote(offer)
+        return Quoted(session.quote(offer), "" if verb in VERBS else session.request_of(offer).digest)
+
+
+def loss_for_error(session: Session, written: Any) -> Loss:
+    """Return the least loss at which a column of a query errs by at most so much; the data stays closed.
+
+    Args:
+        session: whose data set.
+        written: the words of ``Session.loss_for_error``, as ``write_words`` writes them.
+
+    """
+    words = read_words(written, session.dataset)
+    with _naming_words("loss_for_error"):
+        found: Loss = session.loss_for_error(**words)
+        return found
+
+
+def states_loss(verb: str, written: Mapping[str, Any]) -> bool:
+    """Whether words say what a release may lose, as words or in the text of a query; a mechanism always does.
+
+    Args:
+        verb: one of ``QUOTED``.
+        written: its words, as ``write_words`` writes them.
+
+    """
+    said = _stating(verb, written)
+    if verb == "method" or any((said or {}).get(name) is not None for name in _STATED):
+        return True
+    text = written.get("text") if verb == "sql" else None
+    with contextlib.suppress(DitherError):
+        # By a clause of its own; what is wrong with it is said by whoever plans the query.
+        return isinstance(text, str) and agreed_loss(text) is not None
+    return False
+
+
+def with_loss(verb: str, written: Mapping[str, Any], loss: Loss) -> Mapping[str, Any]:
+    """Return words that state no loss with one that they state: an estimator's stands among its parameters.
+
+    Args:
+        verb: one of ``QUOTED``, other than "method".
+        written: its words, as ``write_words`` writes them.
+        loss: what the release may lose.
+
+    """
+    if verb == "method":
+        rule = "left out: what a mechanism loses follows from its own parameters; ask about each mechanism by itself"
+        raise InvalidParameter("losses", verb, rule)
+    stated = {"loss": {"loss": loss.to_dict()}}
+    if verb != "fit":
+        return {**written, **stated}
+    said = _stating(verb, written)
+    # What is no estimator is refused by whoever reads the words.
+    return written if said is None else {**written, _LEARNS: {**written[_LEARNS], "parameters": {**said, **stated}}}
+
+
+def _stating(verb: str, written: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the words among which a verb states its loss; None where they are not as they should be."""
+    if verb != "fit":
+        return written
+    estimator = written.get(_LEARNS)
+    said = estimator.get("parameters") if isinstance(estimator, dict) else None
+    return said if isinstance(said, dict) else None
 
 
 def usual_key(request: Request, edition: int) -> str:
@@ -159,18 +237,64 @@ def former_key(request: Request, edition: int) -> str:
     return f"{USUAL}{request.digest}-{edition}"
 
 
-def known_answers(ledger: Ledger, request: Request, edition: int, analysts: Collection[str] | None) -> list[Receipt]:
+def known_answers(
+    ledger: Ledger, request: Request, person: str, standing: Standing, *, is_shared: bool = False
+) -> list[Receipt]:
     """Return the stored answers to the same question about the same rows, at any loss, the dearest last.
+
+    What was asked under a key of somebody's own is found for that person alone, among their latest thousand answers,
+    wherever the charge tells what loss was stated: from an epsilon, a rho, or either with a delta that is usual.
 
     Args:
         ledger: where they are.
         request: what is asked.
-        edition: of the rows.
-        analysts: whose answers; None for everybody's.
+        person: who asks.
+        standing: of the data set, as it was before its rows were opened.
+        is_shared: whether answers for which nobody has chosen a key are everybody's.
 
     """
-    found = ledger.answers_that_begin(request.dataset, _same_question(request), analysts)
-    return sorted((one for one in found if one.key.endswith(f"-{edition}")), key=lambda one: (one.loss.rho, one.entry))
+    whose = None if is_shared else [person]
+    usual = ledger.answers_that_begin(request.dataset, _same_question(request), whose)
+    same = [one for one in usual if one.key.endswith(f"-{standing.edition}")]
+    named = ledger.latest_answered(Account(request.dataset, person), but=USUAL, after=standing.since)
+    charges = list(dict.fromkeys(charge for _, _, charge in named))[:_MOST_LOSSES]
+    # Of a query whose clamps are found first, only what the query itself may lose is debited under its key.
+    rest = 1 - Fraction(request.asked.get("auto_share", 0))
+    digests = request.digests_at(loss for one in charges for loss in _stated_for(one, request.loss.delta, rest))
+    keys = [key for key, digest, _ in named if digest in digests]
+    own = ledger.answers_called(request.dataset, keys, [person]) if keys else ()
+    return sorted((*same, *own), key=lambda one: (one.loss.rho, one.entry))
+
+
+@functools.lru_cache(maxsize=4096)
+def _stated_for(charged: Amount, delta: Fraction, share: Fraction) -> tuple[str, ...]:
+    """Return the losses that somebody may have stated who was debited an amount, each as a request writes it.
+
+    An amount is what was stated but for the last digits, in which noise of whole steps is a little better; noise with a
+    delta is often charged without it. Which of them it was is told by the digest.
+
+    Args:
+        charged: as the ledger has it.
+        delta: one that is looked for beside the usual ones.
+        share: of what was stated that the amount is.
+
+    """
+    charge, found = charged.loss(), list[Loss]()
+    deltas = [one for one in dict.fromkeys((charge.delta, delta, *_USUAL_DELTAS)) if one]
+    if charge.pure is not None:
+        for epsilon in _written(charge.pure / share):
+            found += [PureDP(epsilon), *(ApproxDP(epsilon, one) for one in deltas)]
+    else:
+        for rho in _written(charge.rho / share):
+            found += [ZCDP(rho, one) for one in {Fraction(0), charge.delta, delta}]
+        for within in (charge.to_approx(one) for one in deltas if one > charge.delta):
+            found += [ApproxDP(epsilon, within.delta) for epsilon in _written(within.epsilon / share)]
+    return tuple(map(written_loss, found))
+
+
+def _written(figure: Fraction) -> set[Fraction]:
+    """Return the numbers that people may have written for a figure: itself, and the nearest that is short."""
+    return {figure, figure.limit_denominator(_SHORT)}
 
 
 def _same_question(request: Request) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from dither.privacy import Loss
 _VERSION: Final = 1
 #: How much of a long description is kept.
 _HEAD: Final = 2000
+_AFTER_LOSS: Final = ("verb", "version")
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,39 @@ class Request:
         del record["loss"]
         return _digest(record)
 
+    def digests_at(self, losses: Iterable[str]) -> set[str]:
+        """Return the digests that the same question has at other losses, sooner than requests for each would.
+
+        Args:
+            losses: as ``written_loss`` writes them.
+
+        >>> from dataclasses import replace
+        >>> from dither.privacy import PureDP
+        >>> one = Request("visits", "query", {"sql": "a"}, PureDP(1))
+        >>> one.digests_at([written_loss(PureDP(2))]) == {replace(one, loss=PureDP(2)).digest}
+        True
+
+        """
+        record = self.to_dict()
+        # The keys of canonical JSON are sorted: the loss stands between these.
+        before, after = (_text({key: record[key] for key in part}) for part in (("asked", "dataset"), _AFTER_LOSS))
+        begun = hashlib.sha256(f'{before[:-1]},"loss":'.encode())
+        found = set()
+        for loss in losses:
+            whole = begun.copy()
+            whole.update(f"{loss},{after[1:]}".encode())
+            found.add(whole.hexdigest())
+        return found
+
+
+def written_loss(loss: Loss) -> str:
+    """Return a loss as the digest of a request has it."""
+    return _text(loss.to_dict())
+
 
 def _digest(record: Mapping[str, Any]) -> str:
-    text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_text(record).encode()).hexdigest()
+
+
+def _text(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

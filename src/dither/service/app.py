@@ -15,6 +15,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -26,6 +27,7 @@ from dither.curator.ledger import Receipt
 from dither.curator.people import Bearer
 from dither.errors import DitherError
 from dither.service.body import read_object
+from dither.service.debits import debit_lines
 from dither.service.deciding import NotYours
 from dither.service.desk import Desk
 from dither.service.forms import JSON, Form, etag, split, wanted_form, written
@@ -105,6 +107,7 @@ class Service(SigningIn, Releasing, Governing, Talking):
         self._stopping = threading.Event()
         self._issuer = Issuer.of(settings)
         self._repeats = Repeats(desk)
+        self._watches, self._watching = WeakKeyDictionary(), set()
         self._is_read_at_once = desk.curator.books.is_read_at_once
 
     @property
@@ -144,6 +147,7 @@ class Service(SigningIn, Releasing, Governing, Talking):
         self.begin_stop()
         await asyncio.to_thread(self._releasing.close, self.settings.patience)
         await asyncio.to_thread(self._adding.close, self.settings.patience)
+        await self.tell_rest(self.settings.patience)
         await asyncio.to_thread(self._readers.close, 1)
         await asyncio.to_thread(self._doors.close, 1)
         self.desk.close()
@@ -155,7 +159,8 @@ class Service(SigningIn, Releasing, Governing, Talking):
 
         async def endpoint(request: Request) -> Response:
             begun, name, person = time.monotonic(), uuid.uuid4().hex, _NOBODY
-            request.state.facts = {}
+            request.state.facts, request.state.noticed = {}, None
+            request.state.who = {"request": name, "route": route.name}
             try:
                 _check_headers(request)
                 _check_names(request)
@@ -185,7 +190,7 @@ class Service(SigningIn, Releasing, Governing, Talking):
             for header, value in _HEADERS.items():
                 response.headers.setdefault(header, value)
             response.headers["X-Request-Id"] = name
-            self._write_down(request, response, begun, {"request": name, "route": route.name, "person": person})
+            self._write_down(request, response, begun, {**request.state.who, "person": person})
             return response
 
         return endpoint
@@ -193,15 +198,13 @@ class Service(SigningIn, Releasing, Governing, Talking):
     def _write_down(self, request: Request, response: Response, begun: float, who: Mapping[str, str]) -> None:
         """Write one line about a request, and count it; what names nothing that is there is not repeated."""
         seconds, status = sent_after(time.monotonic() - begun, "buckets"), response.status_code
-        is_named = who["person"] and status in _TOLD_OF_A_SET
-        self.log.write(
-            **who,
-            dataset=str(request.path_params.get("dataset", ""))[:64] if is_named else "",
-            status=status,
-            entry=response.headers.get("Dither-Entry", ""),
-            **request.state.facts,
-            seconds=seconds,
-        )
+        noticed = request.state.noticed
+        debits = () if noticed is None else noticed.take()
+        is_named = who["person"] and (debits or status in _TOLD_OF_A_SET)
+        dataset = str(request.path_params.get("dataset", ""))[:64] if is_named else ""
+        line = {**who, "dataset": dataset, "status": status, "entry": response.headers.get("Dither-Entry", "")}
+        for told in debit_lines({**line, **request.state.facts, "seconds": seconds}, debits):
+            self.log.write(**told)
         self.metrics.count(who["route"], status, seconds)
         self.metrics.set_waiting(self._releasing.waiting)
 
@@ -268,7 +271,10 @@ class Service(SigningIn, Releasing, Governing, Talking):
         return await self._about(request, bearer, self.desk.room, body)
 
     async def _quote(self, request: Request, bearer: Bearer, body: Any) -> Response:
-        return await self._about(request, bearer, self.desk.quote, body)
+        return await self._about(request, bearer, self.desk.quote, body, request.state.facts)
+
+    async def _loss_for_error(self, request: Request, bearer: Bearer, body: Any) -> Response:
+        return await self._about(request, bearer, self.desk.loss_for_error, body)
 
     async def _about(self, request: Request, bearer: Bearer, work: Callable[..., Any], *more: Any) -> Response:
         name = str(request.path_params["dataset"])

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from dither.curator.admissions import Admissions
+from dither.curator.card import release_card
 from dither.curator.delivering import (
     QUOTED,
     VERBS,
@@ -25,12 +26,15 @@ from dither.curator.delivering import (
     former_key,
     is_usual,
     known_answers,
+    loss_for_error,
     quoted,
+    states_loss,
     usual_key,
+    with_loss,
 )
 from dither.curator.folder import Curator
 from dither.curator.history import history_of
-from dither.curator.ledger import Account, Balance, Receipt
+from dither.curator.ledger import Account, Balance, Receipt, Standing
 from dither.curator.ledger.books import Books
 from dither.curator.named_rows import NamedRows
 from dither.curator.people import Bearer, Grant, People, Role
@@ -39,10 +43,12 @@ from dither.curator.session import Session
 from dither.curator.sharing import learn_declared
 from dither.curator.words import public_view
 from dither.data import wire
-from dither.errors import DitherError, InvalidParameter, NotFound
+from dither.data.schema import DataSet
+from dither.errors import DataSetRetired, DitherError, InvalidParameter, NotFound
 from dither.lift.planned_size import planned_within
 from dither.service.deciding import (
     PAGE,
+    RETIRED,
     Deciding,
     NotYours,
     check_fields,
@@ -61,9 +67,6 @@ from dither.service.settings import Settings
 _KEPT: Final = 16
 #: How many grants are remembered.
 _TERMS: Final = 4096
-_STATED: Final = ("epsilon", "rho", "loss")
-#: Verbs whose loss is that of the estimator, or of the mechanism, which they are given.
-_STATED_WITHIN: Final = ("fit", "method")
 MOST_LOSSES: Final = 64
 
 
@@ -93,6 +96,14 @@ class LookedUp(NamedTuple):
     changed: int
 
 
+class _Granted(NamedTuple):
+    """What a person is granted of a data set, and how that stands; as of a count of decisions."""
+
+    seen: int
+    grant: Grant
+    standing: Standing
+
+
 class Desk(Deciding, GoingOn):
     """A curator's folder as people from elsewhere see it.
 
@@ -114,8 +125,8 @@ class Desk(Deciding, GoingOn):
     ) -> None:
         self.curator, self.people = curator, People(curator)
         self.admissions = Admissions(self.people)
-        #: What people are granted, with the edition of the rows, by who asks and of what; as of a count of decisions.
-        self._terms: OrderedDict[tuple[str, str], tuple[int, Grant, int]] = OrderedDict()
+        #: What people are granted, by who asks and of what.
+        self._terms: OrderedDict[tuple[str, str], _Granted] = OrderedDict()
         self._remembering = threading.Lock()
         self._declarations = curator.folder / "datasets"
         self._shares, self._largest, self._named_rows = shares_answers, largest_table, named or NamedRows()
@@ -143,7 +154,7 @@ class Desk(Deciding, GoingOn):
                 "unit": str(one.unit),
                 "tables": [table.name for table in one.tables],
                 "is_granted": one.name in names,
-                "stage": self.curator.standing(one.name).stage,
+                "stage": _stage(self.curator.standing(one.name)),
             }
             for one in seen
         ]
@@ -151,26 +162,25 @@ class Desk(Deciding, GoingOn):
 
     def dataset(self, bearer: Bearer, name: str) -> dict[str, Any]:
         """Return what is declared about a data set, without the places of its rows."""
-        session = self._session(bearer, name)
-        standing = self.curator.standing(session.dataset.name)
+        standing, declared = self._granted_now(bearer, name).standing, self._declared(bearer, name)
         return {
-            "name": session.called,
-            "registered": session.dataset.name,
+            "name": name,
+            "registered": declared.name,
             "edition": standing.edition,
-            "stage": standing.stage,
+            "stage": _stage(standing),
             "analyst": bearer.person.name,
             "allows_idealised": self.curator.settings.allow_idealised,
-            "declared": wire.encode(public_view(session.dataset)),
+            "declared": wire.encode(public_view(declared)),
         }
 
     def card(self, bearer: Bearer, name: str) -> dict[str, Any]:
         """Return the release card of a data set."""
-        found: dict[str, Any] = self._session(bearer, name).card().to_dict()
-        return found
+        return release_card(self._declared(bearer, name), self.curator.ledger)
 
     def balance(self, bearer: Bearer, name: str) -> dict[str, Any]:
         """Return what a person has spent and may still spend."""
-        return balance_record(self._session(bearer, name).balance())
+        found = self.curator.ledger.balance(self._registered_now(bearer, name), bearer.person.name)
+        return {**balance_record(found), "dataset": name}
 
     def room(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return whether a release of a loss would fit, and how many would."""
@@ -179,38 +189,65 @@ class Desk(Deciding, GoingOn):
         room = session.room_for(read_loss(body.get("loss")), is_counted=body.get("counted") is True)
         return vars(room)
 
-    def quote(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a release would cost, and how far it would err; for a list of losses, one quote each."""
+    def quote(
+        self, bearer: Bearer, name: str, body: Mapping[str, Any], facts: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return what a release would cost, and how far it would err; for a list of losses, one quote each.
+
+        Args:
+            bearer: who asks.
+            name: of the data set.
+            body: verb, words, and losses if there are any.
+            facts: is told what was asked, in the words of a log: of several losses by the digest at the first.
+
+        """
+        facts = {} if facts is None else facts
         session, grant = self._session(bearer, name), self._grant(bearer, name)
         check_fields(body, ("verb", "words", "losses"))
         verb, words = _verb(body, QUOTED), _words(body)
-        losses = body.get("losses")
+        facts["verb"], losses = verb, body.get("losses")
         if losses is None:
             stated = _with_usual(verb, words, grant)
-            return {"quote": self._quoted(session, verb, stated), "stored": self._known(bearer, session, verb, stated)}
-        if not isinstance(losses, list) or not 1 <= len(losses) <= MOST_LOSSES or set(words) & set(_STATED):
-            rule = f"a list of 1 to {MOST_LOSSES} losses, where the words state none"
-            raise InvalidParameter("losses", type(losses).__name__, rule)
-        at = [{"loss": read_loss(one).to_dict()} for one in losses]
-        curve = [self._quoted(session, verb, {**words, "loss": loss}) for loss in at]
-        return {"quotes": curve, "stored": self._known(bearer, session, verb, {**words, "loss": at[0]})}
+            quote = self._quoted(session, verb, stated, facts)
+            return {"quote": quote, "stored": self._known(bearer, session, verb, stated, facts)}
+        if not isinstance(losses, list) or not 1 <= len(losses) <= MOST_LOSSES:
+            raise InvalidParameter("losses", type(losses).__name__, f"a list of 1 to {MOST_LOSSES} losses")
+        # Of a mechanism no other loss can be stated, which is said first.
+        curve = [with_loss(verb, words, read_loss(one)) for one in losses]
+        if states_loss(verb, words):
+            raise InvalidParameter("losses", verb, "left out where the words state a loss")
+        quotes = [self._quoted(session, verb, stated, facts) for stated in curve]
+        return {"quotes": quotes, "stored": self._known(bearer, session, verb, curve[0], facts)}
 
-    def _known(self, bearer: Bearer, session: Session, verb: str, words: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def loss_for_error(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the least loss at which a column of a query errs by at most so much."""
+        session = self._session(bearer, name)
+        check_fields(body, ("words",))
+        with planned_within(self._largest):
+            return {"loss": loss_for_error(session, _words(body)).to_dict()}
+
+    def _known(
+        self, bearer: Bearer, session: Session, verb: str, words: Mapping[str, Any], facts: dict[str, Any]
+    ) -> list[dict[str, Any]]:
         """Return the stored answers to the same question that this person may have, at any loss, the dearest last."""
         if verb not in VERBS:
             return []
-        request = self._asked(session, verb, words).request
-        whose = None if self._shares else [bearer.person.name]
-        found = known_answers(self.curator.ledger, request, self._here.edition, whose)
+        request, person = self._asked(session, verb, words).request, bearer.person.name
+        facts["digest"] = request.digest
+        standing = self._granted_now(bearer, session.called).standing
+        found = known_answers(self.curator.ledger, request, person, standing, is_shared=self._shares)
         return [{"entry": one.entry, "loss": one.loss.to_dict(), "analyst": one.account.analyst} for one in found]
 
     def _asked(self, session: Session, verb: str, words: Mapping[str, Any]) -> Asked:
         with planned_within(self._largest):
             return asked_of(session, verb, words)
 
-    def _quoted(self, session: Session, verb: str, words: Mapping[str, Any]) -> dict[str, Any]:
+    def _quoted(self, session: Session, verb: str, words: Mapping[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
         with planned_within(self._largest):
-            return quoted(session, verb, words).to_dict()
+            found = quoted(session, verb, words)
+        if found.digest:
+            facts.setdefault("digest", found.digest)
+        return found.price.to_dict()
 
     # Releases.
 
@@ -224,7 +261,7 @@ class Desk(Deciding, GoingOn):
             wanted: what.
 
         """
-        session, grant = self._session(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
+        session, grant = self._planning(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
         planned = self._asked(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
         check_most(grant, planned.loss)
         digest, name = planned.request.digest, session.dataset.name
@@ -237,11 +274,12 @@ class Desk(Deciding, GoingOn):
             is_mine = receipt.account.analyst == bearer.person.name
             if receipt.request_digest == digest and (is_mine or self._is_shared(receipt)):
                 return LookedUp(ticket, receipt, self._here.changed)
+        self._check_rows(bearer, wanted.dataset)
         return LookedUp(ticket, None, self._here.changed)
 
     def ticket(self, bearer: Bearer, name: str, job: str) -> Ticket:
         """Return a request of this person that they were told to come back for, by the name of its job."""
-        registered = self._session(bearer, name).dataset.name
+        registered = self._registered_now(bearer, name)
         row = self.curator.books.job(registered, bearer.person.name, job)
         if row is None or row.id != job:
             raise NotFound(f"no job of yours is called {job[:64]!r}")
@@ -286,7 +324,7 @@ class Desk(Deciding, GoingOn):
 
     def answer(self, bearer: Bearer, name: str, entry: str) -> Receipt:
         """Return a stored answer of this person, by the number of its entry, its key or its place."""
-        dataset = self._session(bearer, name).dataset.name
+        dataset = self._registered_now(bearer, name)
         for receipt in self.curator.ledger.find_answers(entry, dataset):
             if receipt.account.analyst == bearer.person.name or self._is_shared(receipt):
                 return receipt
@@ -298,7 +336,7 @@ class Desk(Deciding, GoingOn):
 
     def releases(self, bearer: Bearer, name: str, after: int) -> dict[str, Any]:
         """Return what a person was answered about a data set, a page of it, from the oldest."""
-        dataset = self._session(bearer, name).dataset.name
+        dataset = self._registered_now(bearer, name)
         acts = [act for act in history_of(self.curator.ledger, dataset) if act.number > after]
         mine = [act.to_dict() for act in acts if act.who == bearer.person.name and act.price is not None]
         return paged("releases", mine)
@@ -360,14 +398,14 @@ class Desk(Deciding, GoingOn):
                 kept.popitem()[1].close()
 
     def _grant(self, bearer: Bearer, name: str) -> Grant:
-        return self._granted_now(bearer, name)[0]
+        return self._granted_now(bearer, name).grant
 
-    def _granted_now(self, bearer: Bearer, name: str) -> tuple[Grant, int]:
-        """Return what a person is granted of a data set, and the edition of its rows."""
+    def _granted_now(self, bearer: Bearer, name: str) -> _Granted:
+        """Return what a person is granted of a data set, and how that stands."""
         asked, seen = (bearer.person.name, name), self.people.changes()
         known = self._terms.get(asked)
-        if known is not None and known[0] == seen:
-            return known[1:]
+        if known is not None and known.seen == seen:
+            return known
         # As much is read for a name that nothing has as for one of others.
         grants = self.people.grants(bearer.person.name)
         try:
@@ -376,34 +414,63 @@ class Desk(Deciding, GoingOn):
             raise NotYours(name) from None
         for grant in grants:
             if grant.dataset == registered:
-                edition = self.curator.standing(registered).edition
+                found = _Granted(seen, grant, self.curator.standing(registered))
                 with self._remembering:
-                    self._terms[asked] = seen, grant, edition
+                    self._terms[asked] = found
                     while len(self._terms) > _TERMS:
                         self._terms.popitem(last=False)
-                return grant, edition
+                return found
         raise NotYours(name)
 
+    def _registered_now(self, bearer: Bearer, name: str) -> str:
+        """Return the name that the books have for a data set of a person: they stay when its rows are gone."""
+        return self._grant(bearer, name).dataset
+
+    def _declared(self, bearer: Bearer, name: str) -> DataSet:
+        self._grant(bearer, name)
+        return self.curator.dataset(name)
+
+    def _check_rows(self, bearer: Bearer, name: str) -> None:
+        """Refuse what is asked of a data set whose rows are gone."""
+        if self._granted_now(bearer, name).standing.is_retired:
+            raise DataSetRetired(name)
+
     def _session(self, bearer: Bearer, name: str) -> Session:
-        """Return a session of this thread, in the name of the person."""
+        """Return a session of this thread, in the name of the person; refused where the rows are gone."""
+        session = self._planning(bearer, name)
+        self._check_rows(bearer, name)
+        return session
+
+    def _planning(self, bearer: Bearer, name: str) -> Session:
+        """Return a session of this thread, in the name of the person, to plan with: what is stored is still told."""
         learn_declared(self.curator.ledger, self.curator.folder)
-        grant, edition = self._granted_now(bearer, name)
+        _, grant, standing = self._granted_now(bearer, name)
         kept: OrderedDict[tuple[Any, ...], Session] | None = getattr(self._here, "sessions", None)
         if kept is None:
             kept = self._here.sessions = OrderedDict()
             self._kept.append(kept)
-        # Other rows, or another declaration, need another session.
+        # Other rows, or another declaration, need another session; where there are no rows, none stay open.
         self._here.changed = self.changed(grant.dataset)
-        mark = (grant.dataset, name, edition, self._here.changed)
+        mark = (grant.dataset, name, standing.edition, standing.is_retired, self._here.changed)
         # Read before the rows are opened: an answer is never kept for an edition that came later.
-        self._here.edition = edition
-        person = bearer.person.name
-        session = kept.pop(mark, None) or self.curator.session(name, analyst=person)
+        self._here.edition = standing.edition
+        session = kept.pop(mark, None) or self._opened(bearer, name, standing.is_retired)
+        if standing.is_retired:
+            for other in [one for one in kept if one[0] == grant.dataset]:
+                kept.pop(other).close()
         kept[mark] = session
         while len(kept) > _KEPT:
             kept.popitem(last=False)[1].close()
+        person = bearer.person.name
         # Tables are opened once for all people who ask about them.
         return session if session.account.analyst == person else _beside(session, person)
+
+    def _opened(self, bearer: Bearer, name: str, is_retired: bool) -> Session:
+        """Return a new session; tables are opened when they are needed, which are never those of a retired data set."""
+        person = bearer.person.name
+        if is_retired:
+            return Session(self.curator, self.curator.dataset(name), analyst=person, called=name)
+        return self.curator.session(name, analyst=person)
 
     def changed(self, registered: str) -> int:
         """Return what changes when a data set is added anew.
@@ -441,6 +508,11 @@ def _beside(session: Session, analyst: str) -> Session:
     return other
 
 
+def _stage(standing: Standing) -> str:
+    """Return where in its life a data set is."""
+    return RETIRED if standing.is_retired else standing.stage
+
+
 def balance_record(balance: Balance) -> dict[str, Any]:
     """Return a balance as plain data."""
     losses = {name: getattr(balance, name).to_dict() for name in ("budget", "spent", "reserved", "left")}
@@ -464,8 +536,7 @@ def _words(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _with_usual(verb: str, words: Mapping[str, Any], grant: Grant) -> Mapping[str, Any]:
     """Return the words with the loss that the grant has for requests that state none."""
-    is_stated = any(words.get(name) is not None for name in _STATED) or verb in _STATED_WITHIN
-    return words if grant.usual is None or is_stated else {**words, "loss": {"loss": grant.usual.to_dict()}}
+    return words if grant.usual is None or states_loss(verb, words) else with_loss(verb, words, grant.usual)
 
 
 def wanted_of(dataset: str, body: Mapping[str, Any], key: str | None) -> Wanted:

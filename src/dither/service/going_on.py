@@ -16,6 +16,7 @@ from dither.curator.delivering import usual_key
 from dither.curator.folder import Curator
 from dither.curator.held_back import held_back
 from dither.curator.ledger import Receipt
+from dither.curator.ledger.noticed import notice_private
 from dither.curator.parts_in_turn import PartsInTurn, PlannedPart
 from dither.curator.people import Bearer, Grant
 from dither.curator.session import Session
@@ -211,6 +212,10 @@ class GoingOn:
         words = read_words(body.get("words"), dataset)
         if unsaid := [word for word in _NOT_SAID if word in words]:
             raise InvalidParameter(f"words.{unsaid[0]}", words[unsaid[0]], "left out")
+        usual = self._grant(bearer, name).usual
+        # Without words nothing is paid for: what was opened before is found.
+        if words and usual is not None and all(words.get(word) is None for word in _LOSS_WORDS):
+            words["loss"] = usual
         return called, words
 
     @contextlib.contextmanager
@@ -219,8 +224,15 @@ class GoingOn:
         place = session.dataset.name, bearer.person.name, kind, called
         # Where another worker has the book, its turn is waited for.
         turn, waiting = self._turns[hash(place) % len(self._turns)], waiting_for_books(PATIENCE)
-        with turn, waiting, _naming_words(kind):
-            yield session
+        if not turn.acquire(blocking=False):
+            # When it comes may follow from what others read.
+            notice_private()
+            turn.acquire()
+        try:
+            with waiting, _naming_words(kind):
+                yield session
+        finally:
+            turn.release()
 
 
 def held(pace: Pace | Strict | None, steps: int = 1) -> contextlib.AbstractContextManager[None]:

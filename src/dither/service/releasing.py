@@ -15,28 +15,41 @@ from abc import abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dither.curator.delivering import is_usual
 from dither.curator.ledger import Receipt
+from dither.curator.ledger.noticed import Noticed, noticing
 from dither.curator.people import Bearer
 from dither.errors import (
+    AnalystUnknown,
     ApprovalPending,
     BudgetExceeded,
     DataSetNotOpen,
+    DataSetRetired,
+    IncompatibleDistance,
     InvalidParameter,
     KeyReused,
+    MissingExtra,
+    NoGuarantee,
     NotApproved,
+    NotFound,
+    NotSerialisable,
     RequestCancelled,
+    Unanswerable,
+    UnknownMechanism,
 )
+from dither.service.debits import Watch
 from dither.service.desk import Desk, LookedUp, Wanted, wanted_of
 from dither.service.forms import JSON, check_form, wanted_form
 from dither.service.jobs import WAITING, Jobs, Progress, Ticket
+from dither.service.logs import Log
 from dither.service.metrics import Metrics
 from dither.service.pace import Pace, Strict, Timing, TooLate
-from dither.service.problems import STOPPING, Problem, Refused
+from dither.service.problems import STOPPING, Problem, Refused, problem_of
 from dither.service.queue import LineFull
 from dither.service.repeats import Repeats
 from dither.service.routes import BY_NAME
@@ -47,7 +60,21 @@ LONGEST_KEY: Final = 200
 LONGEST_WAIT: Final = 60.0
 _PAUSE: Final = 0.5
 _WAIT: Final = re.compile(r"^wait=([0-9]{1,6})$")
-_NOT_DEBITED: Final = (BudgetExceeded, DataSetNotOpen, KeyReused, LineFull, NotApproved, RequestCancelled, TooLate)
+#: What is refused by public facts, wherever nothing was debited and no row was read. What else may be raised may follow
+#: from rows, or from when somebody else was ready.
+PUBLIC: Final = (
+    *(
+        AnalystUnknown,
+        BudgetExceeded,
+        DataSetNotOpen,
+        DataSetRetired,
+        IncompatibleDistance,
+        InvalidParameter,
+        KeyReused,
+    ),
+    *(LineFull, MissingExtra, NoGuarantee, NotApproved, NotFound, NotSerialisable, RequestCancelled, Unanswerable),
+    UnknownMechanism,
+)
 _DEBITED: Final = Problem(409, "NotCancelled", "it is debited already; its answer is stored when it is there")
 
 
@@ -55,6 +82,7 @@ class Releasing:
     """The handlers of releases and jobs; what else they use is the service's."""
 
     desk: Desk
+    log: Log
     _jobs: Jobs
     metrics: Metrics
     _timing: Timing
@@ -62,6 +90,9 @@ class Releasing:
     _repeats: Repeats
     _read: Callable[..., Any]
     _answered: Callable[..., Any]
+    #: The releases that this process works on, and those who wait for one to write a line about it.
+    _watches: WeakKeyDictionary[Future[Receipt], Watch]
+    _watching: set[asyncio.Task[None]]
 
     @property
     @abstractmethod
@@ -106,29 +137,38 @@ class Releasing:
             raise Refused(STOPPING, {"Retry-After": "5"})
         if patience == 0:
             await self._read(person, lambda: self._jobs.keep(ticket))
-        future = self._begun(bearer, wanted, ticket, came)
+        future, watch = self._begun(request, bearer, wanted, ticket, came)
+        # Whoever tells the outcome writes down what was debited.
+        request.state.noticed = watch.noticed
         try:
             if not await has_ended(future, came, patience):
+                request.state.noticed = None
+                self._watch(future, watch)
                 if patience:
                     await self._read(person, lambda: self._jobs.keep(ticket))
                 return await self._told_later(person, wanted.dataset, ticket)
+            if future.cancelled():
+                # It was dropped from its line, before anything was done for it.
+                came = self._at_once
             receipt = self._outcome(future, ticket, came)
-            facts["charge"] = str(receipt.loss)
             response = await self._answered(request, bearer, wanted.dataset, receipt)
             self.metrics.count_answer(is_new=True)
             return response
         except ApprovalPending:
-            came = self._at_once
+            came = self._told_by(watch.noticed, came)
             await self._read(person, lambda: self._jobs.keep(ticket))
             return await self._told_later(person, wanted.dataset, ticket)
-        except _NOT_DEBITED:
-            # Nothing was debited, and why is public.
-            came = self._at_once
+        except (*PUBLIC, TooLate):
+            came = self._told_by(watch.noticed, came)
             raise
         finally:
             if future.done():
                 # Answer or failure: neither is told before its time.
                 await asyncio.sleep(came.left())
+
+    def _told_by(self, noticed: Noticed, came: Pace | Strict) -> Pace | Strict:
+        """Return when a refusal by public facts may be told: at once, where nothing was debited and no row was read."""
+        return self._at_once if noticed.is_public else came
 
     def _looked_up(self, bearer: Bearer, wanted: Wanted) -> LookedUp:
         """Look a request up; one that was cancelled or has failed before may be debited again."""
@@ -143,7 +183,7 @@ class Releasing:
         person, patience = bearer.person.name, min(_patience(request) or 0.0, LONGEST_WAIT)
         until = time.monotonic() + patience
         while True:
-            ticket, progress = await self._looked_at(bearer, dataset, name)
+            ticket, progress = await self._looked_at(request, bearer, dataset, name)
             left = until - time.monotonic()
             # Others may take days to agree: that is told, and not waited for.
             if progress.has_ended or progress.state == WAITING or left <= 0 or self._is_stopping:
@@ -168,8 +208,59 @@ class Releasing:
         """The pace of what depends on public facts alone."""
         return Pace(0.0, "off", self._stopping)
 
-    def _begun(self, bearer: Bearer, wanted: Wanted, ticket: Ticket, came: Pace | Strict) -> Future[Receipt]:
-        return self._jobs.begin(ticket, lambda: self.desk.release(bearer, wanted, came, ticket), came.stored_by)
+    def _begun(
+        self, request: Request, bearer: Bearer, wanted: Wanted, ticket: Ticket, came: Pace | Strict
+    ) -> tuple[Future[Receipt], Watch]:
+        """Begin a release, or find it begun."""
+        line = {**request.state.who, "person": bearer.person.name, "dataset": wanted.dataset}
+        watch = Watch(self.log, {**line, "verb": wanted.verb, "digest": ticket.digest}, came)
+
+        def work() -> Receipt:
+            with noticing(watch.noticed):
+                return self.desk.release(bearer, wanted, came, ticket)
+
+        future = self._jobs.begin(ticket, work, came.stored_by)
+        return future, self._watches.setdefault(future, watch)
+
+    # What is debited for releases whose outcome no request tells.
+
+    def _watch(self, future: Future[Receipt], watch: Watch) -> None:
+        """Write a line about a release once its time has come, unless a request tells of it before."""
+        if not watch.is_watched:
+            watch.is_watched = True
+            task = asyncio.get_running_loop().create_task(self._written_down(future, watch))
+            self._watching.add(task)
+            task.add_done_callback(self._watching.discard)
+
+    async def _written_down(self, future: Future[Receipt], watch: Watch) -> None:
+        try:
+            try:
+                await has_ended(future, watch.came, None)
+                receipt: Receipt = outcome(future, watch.came)
+                found = 200, str(receipt.entry)
+            except Refused as refused:
+                found = refused.problem.status, ""
+            except Exception as error:
+                found = problem_of(error).status, ""
+            await asyncio.sleep(watch.came.left())
+            watch.write(*found)
+        finally:
+            # Where the service goes before, how it ends is not known; what was debited is.
+            watch.write()
+
+    async def tell_rest(self, seconds: float) -> None:
+        """Write the lines of the releases that nobody waits for any more, once they are due, and at the end at once.
+
+        Args:
+            seconds: for how long they are waited for.
+
+        """
+        tasks = set(self._watching)
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
 
     def _outcome(self, future: Future[Receipt], ticket: Ticket, came: Pace | Strict) -> Receipt:
         if not future.cancelled():
@@ -177,7 +268,7 @@ class Releasing:
             return receipt
         raise Refused(STOPPING, {"Retry-After": "5"}) if self._is_stopping else RequestCancelled(ticket.key)
 
-    async def _looked_at(self, bearer: Bearer, dataset: str, name: str) -> tuple[Ticket, Progress]:
+    async def _looked_at(self, request: Request, bearer: Bearer, dataset: str, name: str) -> tuple[Ticket, Progress]:
         """Return how far a job has come, having gone on with it where nobody does."""
         person = bearer.person.name
         ticket = await self._read(person, lambda: self.desk.ticket(bearer, dataset, name))
@@ -192,7 +283,8 @@ class Releasing:
             await self._read(person, lambda: self._jobs.keep(ticket))
             wanted = self.desk.wanted(ticket, dataset)
             with contextlib.suppress(LineFull):
-                self._begun(bearer, wanted, ticket, self._timing.pace(wanted.verb, self._stopping))
+                came = self._timing.pace(wanted.verb, self._stopping)
+                self._watch(*self._begun(request, bearer, wanted, ticket, came))
         return ticket, progress
 
     def _strict(self, ticket: Ticket) -> float | None:

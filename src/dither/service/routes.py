@@ -82,6 +82,7 @@ _QUESTIONS: Final = _object(
     ("questions",), questions={"type": "array", "items": _TEXT, "maxItems": 1000}, confidence=_TEXT
 )
 _PART: Final = _object(("words",), words=_WORDS)
+_ERROR: Final = _object(("words",), words=_WORDS)
 _TICKS: Final = _object((), until={"anyOf": [_NUMBER, {"type": "null"}]}, after=_NUMBER)
 _STAGES: Final = ["open", "paused", "closed", "retired"]
 _STAGE: Final = _object(("stage",), stage={"type": "string", "enum": _STAGES}, reason=_TEXT)
@@ -137,6 +138,10 @@ ROUTES: Final = (
     Route("balance", "GET", f"{_SET}/balance", "What you have spent and may still spend.", ASKING, Scope.READ),
     Route("room", "POST", f"{_SET}/room", "Whether a loss would fit, and how often.", ASKING, Scope.READ, _ROOM),
     Route("quote", "POST", f"{_SET}/quotes", "What a release would cost, and its error.", ASKING, Scope.READ, _QUOTE),
+    Route(
+        *("loss_for_error", "POST", f"{_SET}/losses", "The least loss at which a column of a query errs by so much."),
+        *(ASKING, Scope.READ, _ERROR),
+    ),
     Route(
         *("release", "POST", f"{_SET}/releases", "Release an answer, charged to your quota; the same again is free."),
         *(ASKING, Scope.ASK, _RELEASE),

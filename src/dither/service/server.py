@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from dither.curator.folder import Curator
 from dither.service.app import LONGEST_HEADERS, Service
 from dither.service.desk import desk_of
-from dither.service.logs import Log
+from dither.service.logs import Log, Others
 from dither.service.metrics import MetricsServer
 from dither.service.settings import Settings
 from dither.service.sign_in import Link
@@ -28,6 +29,8 @@ _MOST_CONNECTIONS: Final = 4000
 #: How many connections a process takes at once where several share a socket: the others want some, too.
 _TAKEN_AT_ONCE: Final = 4
 _WAITING: Final = 2048
+#: Libraries that tell of requests that cannot be read, and of connections that break.
+_TALKATIVE: Final = ("uvicorn", "asyncio")
 
 
 class Deadlined(H11Protocol):
@@ -159,6 +162,10 @@ class Server(uvicorn.Server):
 
     def __init__(self, service: Service, settings: Settings, ready: Callable[[int], None]) -> None:
         super().__init__(configuration(service, settings))
+        for name in _TALKATIVE:
+            # Else they would write in words of their own, to standard error.
+            library = logging.getLogger(name)
+            library.handlers, library.propagate = [Others(service.log)], False
         self._service, self._patience, self._ready = service, settings.patience, ready
         self._stops_by: float | None = None
 

@@ -468,3 +468,23 @@ def test_refusals_leave_no_trace_and_are_alike_for_everybody(home) -> None:
         "epsilon is short: nothing would fit"
     }
     assert [entry.kind for entry in ledger.entries()] == ["register", "reserve"]
+
+
+def test_the_latest_answers_are_listed_and_of_very_many_only_the_latest_are_looked_at(home) -> None:
+    ledger = home.open()
+    ledger.register("visits", budget=PureDP(10), unit=UNIT)
+    spend(ledger, ANA, "same-x", PureDP("0.1"))
+    for number in range(6):
+        spend(ledger, ANA, f"k{number}", PureDP("0.1"))
+        spend(ledger, BEN, f"k{number}", PureDP("0.2"))
+    ledger.reserve(ANA, "waits", "d", PureDP("0.1"))
+    found = ledger.latest_answered(ANA, but="same-")
+    assert [key for key, _, _ in found] == ["k5", "k4", "k3", "k2", "k1", "k0"]
+    assert {(digest, charge.loss().pure) for _, digest, charge in found} == {
+        (f"digest of k{number}", Fraction(1, 10)) for number in range(6)
+    }
+    later = next(entry.number for entry in ledger.entries() if entry.key == "k3")
+    assert [key for key, _, _ in ledger.latest_answered(ANA, but="same-", after=later)] == ["k5", "k4"]
+    # Of the twelve last entries three are debits of hers, and one of these has no answer.
+    assert [key for key, _, _ in ledger.latest_answered(ANA, but="same-", most=4)] == ["k5", "k4"]
+    assert [key for key, _, _ in ledger.latest_answered(ANA, but="k")] == ["same-x"]

@@ -30,6 +30,8 @@ from dither.curator.ledger.interface import (
     checked_text,
     checked_wait,
 )
+from dither.curator.ledger.latest import latest_answered
+from dither.curator.ledger.noticed import notice_debit, notice_private
 from dither.curator.ledger.orders import Answer, Debit, Decision, Draw, paced, why_barred
 from dither.curator.ledger.owners import limit_as_loss
 from dither.curator.ledger.page import Page, Purse, Request, moment
@@ -88,6 +90,8 @@ class Books(PeopleBooks):
         seconds = checked_wait(wait)
         # Another digest is another request: it is refused at once, whoever works on this one.
         hold = self._hold((account.dataset, account.analyst, key, request_digest), seconds)
+        if hold is None or hold.was_awaited:
+            notice_private()
         if hold is None:
             stored = self._stored(account, key, request_digest)
             if stored is None:
@@ -120,7 +124,9 @@ class Books(PeopleBooks):
             return stored
         if decision.kind == "reserved" and decision.charge is not None:
             debited = decision.charge.loss()
-            return Reservation(account, key, digest, debited, decision.attempt, decision.entry, decision.hash, hold)
+            held = Reservation(account, key, digest, debited, decision.attempt, decision.entry, decision.hash, hold)
+            notice_debit(held)
+            return held
         hold.release()
         if decision.kind == "answered":
             stored = self._stored(account, key, digest)
@@ -274,6 +280,14 @@ class Books(PeopleBooks):
             return tuple(found)
 
         return self._look(work)
+
+    def latest_answered(
+        self, account: Account, *, but: str, after: int = 0, most: int = 1000
+    ) -> tuple[tuple[str, str, Amount], ...]:
+        """Return key, digest and charge of an analyst's latest answers, without those whose keys begin so."""
+        checked_name("but", but)
+        keys = but, but[:-1] + chr(ord(but[-1]) + 1)
+        return tuple(self._look(lambda page: latest_answered(page, account, keys, after, most)))
 
     def answers_called(
         self, dataset: str, keys: Sequence[str], analysts: Collection[str] | None = None

@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from dither.curator.ledger.amounts import Amount
 from dither.curator.ledger.holds import Hold
 from dither.curator.ledger.standing import OPEN, Standing
 from dither.curator.ledger.terms import Terms
@@ -294,6 +295,21 @@ class Ledger(Closing):
             dataset: the registered name.
             beginning: of the key.
             analysts: whose; None for everybody's.
+
+        """
+
+    @abstractmethod
+    def latest_answered(
+        self, account: Account, *, but: str, after: int = 0, most: int = 1000
+    ) -> tuple[tuple[str, str, Amount], ...]:
+        """Return key, digest and charge of an analyst's latest answers, the latest first; nothing is proved of them.
+
+        Args:
+            account: whose.
+            but: leave out those whose keys begin so.
+            after: and those that were debited up to this entry.
+            most: how many at most. Where an analyst has more, only about as many of the latest are looked at as
+                anybody was given.
 
         """
 

@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
+from dither.curator.ledger.noticed import notice_private
 from dither.curator.streams.marks import Marks
 from dither.curator.streams.seal import Seal
 from dither.errors import HandleMisuse, InvalidParameter, StreamUnavailable
@@ -444,6 +445,7 @@ def _locked(path: Path, what: str) -> int:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             if time.monotonic() < until:
+                notice_private()
                 time.sleep(_PAUSE_SECONDS)
                 continue
             os.close(lock)

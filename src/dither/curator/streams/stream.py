@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.curator.held_back import wait_for
+from dither.curator.ledger.noticed import notice_private
 from dither.curator.streams.book import Book
 from dither.data.closing import Closing
 from dither.data.engines import Engine
@@ -221,6 +222,8 @@ class Stream(Closing):
             raise InvalidParameter("until", until, rule)
         if ended < book.frozen:
             raise InvalidParameter("now", moment, f"not before tick {book.frozen - 1}, which is released already")
+        # Up to here nothing is known of rows.
+        notice_private()
         return end
 
     def answers(self, first: int = 0, end: int | None = None, *, confidence: Number = "0.95") -> QueryResult:
