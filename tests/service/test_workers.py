@@ -5,11 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -215,6 +217,15 @@ def test_check_says_no_to_every_setting_that_no_service_could_start_with(
     Curator.create(home).close()
     tls_files(tmp_path)
     words = ["serve", "--check", "--json", "--home", str(home)]
+    real = socket.getaddrinfo
+
+    def found_here(host: str, *rest: Any, **more: Any) -> Any:
+        """Ask no server of names, which may take its time to say no."""
+        if host.endswith(".invalid"):
+            raise socket.gaierror(socket.EAI_NONAME, "unknown")
+        return real(host, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", found_here)
 
     def said(text: str) -> tuple[int, str]:
         (home / "dither.yaml").write_text(f"version: 1\n{text.replace('HERE', str(tmp_path))}\n")
