@@ -91,7 +91,7 @@ def test_every_debit_has_one_line_whichever_way_it_is_made(running: Running, mon
     assert sorted((line["digest"], line["charge"]) for line in found) == debits(running, "spender")
     assert len({line["entry"] for line in found}) == len(found)
     assert all(line["dataset"] == "clinic" and line["entry"].isdecimal() for line in found)
-    assert sorted(line["verb"] for line in found) == ["conversation", "part", "parts", *["sql"] * 6]
+    assert sorted(line["verb"] for line in found) == ["conversation", "parts", "parts", *["sql"] * 6]
     assert [line["status"] for line in found if line["verb"] == "sql"].count(500) == 1
 
 

@@ -70,3 +70,16 @@ def test_what_others_have_is_told_like_nothing(running: Running, owner: Connecti
     )
     assert theirs[0] == none[0] == 404
     assert json.loads(theirs[1].replace("mine", "none")) == json.loads(none[1])
+
+
+def test_a_data_set_whose_declaration_is_gone_names_no_others(running: Running) -> None:
+    token = running.token("left behind")
+    declared = running.curator.folder / "datasets" / "clinic.yaml"
+    text, route = declared.read_text(), next(one for one in ROUTES if one.name == "quote")
+    running.service.desk.close()
+    declared.unlink()
+    try:
+        gone, absent = (told(running, route, token, dataset=name) for name in ("clinic", "nowhere"))
+    finally:
+        declared.write_text(text)
+    assert gone == absent

@@ -468,9 +468,13 @@ class Desk(Deciding, GoingOn):
     def _opened(self, bearer: Bearer, name: str, is_retired: bool) -> Session:
         """Return a new session; tables are opened when they are needed, which are never those of a retired data set."""
         person = bearer.person.name
-        if is_retired:
-            return Session(self.curator, self.curator.dataset(name), analyst=person, called=name)
-        return self.curator.session(name, analyst=person)
+        try:
+            if is_retired:
+                return Session(self.curator, self.curator.dataset(name), analyst=person, called=name)
+            return self.curator.session(name, analyst=person)
+        except NotFound:
+            # Its declaration is gone: the owner is told beside it which others there are.
+            raise NotYours(name) from None
 
     def changed(self, registered: str) -> int:
         """Return what changes when a data set is added anew.

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from dither.curator.delivering import VERBS
+from dither.curator.delivering import QUOTED
 from dither.curator.held_back import Step
 from dither.errors import InvalidParameter, ReleaseFailed
 
@@ -74,9 +74,9 @@ class Timing:
             found[term[1]] = int(term[2]) / (1000 if term[3] == "ms" else 1)
         if next(iter(found)) != "strict":
             raise InvalidParameter("timing", text, _RULE)
-        unknown = [verb for verb in found if verb not in ("strict", *VERBS)]
+        unknown = [verb for verb in found if verb not in ("strict", *QUOTED)]
         if unknown:
-            raise InvalidParameter("timing", unknown[0], f"about verbs: {', '.join(VERBS)}")
+            raise InvalidParameter("timing", unknown[0], f"about verbs: {', '.join(QUOTED)}")
         if not all(SHORTEST <= seconds <= LONGEST for seconds in found.values()):
             raise InvalidParameter("timing", text, f"made of times from {SHORTEST * 1000:.0f}ms to {LONGEST:.0f}s")
         return cls("strict", found.pop("strict"), MappingProxyType(found))

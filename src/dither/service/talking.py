@@ -83,9 +83,9 @@ class Talking:
         receipt = await self._read(bearer.person.name, lambda: self.desk.stored_part(bearer, *asked))
         if receipt is None:
             receipt = await self._in_time(
-                request, bearer, "part", lambda came: self.desk.ask_part(bearer, *asked, came)
+                request, bearer, "parts", lambda came: self.desk.ask_part(bearer, *asked, came)
             )
-        request.state.facts |= {"verb": "part", "digest": receipt.request_digest}
+        request.state.facts |= {"verb": "parts", "digest": receipt.request_digest}
         response: Response = await self._answered(request, bearer, asked[0], receipt)
         return response
 
@@ -131,7 +131,7 @@ class Talking:
         """
         request.state.facts["verb"] = verb
         line = {**request.state.who, "person": bearer.person.name, "dataset": _name(request), "verb": verb}
-        came = self._timing.pace("", self._stopping)
+        came = self._timing.pace(verb, self._stopping)
         noticed = request.state.noticed = Watch(self.log, line, came).noticed
 
         def noticed_work() -> Any:
