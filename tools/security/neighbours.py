@@ -191,6 +191,7 @@ def requests(name: str) -> Iterator[Asked]:
         yield "POST", f"{place}/releases", body, _NONE
         yield "POST", f"{place}/releases", body, {"accept": "text/csv"}
         yield "POST", f"{place}/releases", body, {"accept": "text/csv", "idempotency-key": "again"}
+    yield "POST", f"{place}/losses", {"words": {"query": _TEXTS[0], "column": "n", "error": 50}}, _NONE
     yield "POST", f"{place}/room", {"loss": _LOSS, "counted": True}, _NONE
     words = {"table": "visits", "columns": ["ward"], "epsilon": _EPSILON}
     yield "POST", f"{place}/conversations", {"name": "talk", "words": words}, _NONE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from dither.curator.ledger.interface import Reservation
 from dither.curator.ledger.noticed import Noticed
@@ -12,7 +12,7 @@ from dither.service.logs import Log
 from dither.service.pace import Pace, Strict, sent_after
 
 #: What is written of work whose end was not waited for.
-_NOT_TOLD = 202
+_NOT_TOLD: Final = 202
 
 
 class Watch:

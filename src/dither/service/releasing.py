@@ -63,17 +63,9 @@ _WAIT: Final = re.compile(r"^wait=([0-9]{1,6})$")
 #: What is refused by public facts, wherever nothing was debited and no row was read. What else may be raised may follow
 #: from rows, or from when somebody else was ready.
 PUBLIC: Final = (
-    *(
-        AnalystUnknown,
-        BudgetExceeded,
-        DataSetNotOpen,
-        DataSetRetired,
-        IncompatibleDistance,
-        InvalidParameter,
-        KeyReused,
-    ),
-    *(LineFull, MissingExtra, NoGuarantee, NotApproved, NotFound, NotSerialisable, RequestCancelled, Unanswerable),
-    UnknownMechanism,
+    *(AnalystUnknown, BudgetExceeded, DataSetNotOpen, DataSetRetired, IncompatibleDistance, InvalidParameter),
+    *(KeyReused, LineFull, MissingExtra, NoGuarantee, NotApproved, NotFound, NotSerialisable, RequestCancelled),
+    *(Unanswerable, UnknownMechanism),
 )
 _DEBITED: Final = Problem(409, "NotCancelled", "it is debited already; its answer is stored when it is there")
 
