@@ -156,6 +156,7 @@ class Desk(Deciding, GoingOn):
             "name": session.called,
             "registered": session.dataset.name,
             "edition": standing.edition,
+            "since": standing.since,
             "stage": standing.stage,
             "analyst": bearer.person.name,
             "allows_idealised": self.curator.settings.allow_idealised,
