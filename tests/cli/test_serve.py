@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 from dither.cli.app import app
 from dither.cli.serve import _tell
 from dither.curator.folder import Curator
-from dither.curator.people import People
+from dither.curator.people import People, Role
 from dither.errors import NotFound
 from dither.privacy import PureDP
 from dither.service.starting import in_use
@@ -172,6 +173,30 @@ def test_the_demonstration_that_is_served_from_here_is_found_where_no_folder_is(
         assert typed("people", "add", "set", "--role", "analyst") == (0, "")
     assert names(demo) == ["analyst1"]
     assert sorted(names(home / "home")) == ["real", "said", "set"]
+
+
+def test_the_guide_takes_a_folder_to_three_analysts(home: Path) -> None:
+    """Each line as it stands; what asks a service asks this folder, and what is paid for is priced."""
+    text = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
+    section = text.split("## From a folder to three analysts\n")[1].split("\n## ")[0]
+    lines = [line for block in section.split("```\n")[1::2] for line in block.splitlines()]
+    typed = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("dither ")]
+    run("datasets", "rename", "clinic", "visits")
+    said = ""
+    for words in typed:
+        if words[0] != "serve":
+            own = words[: words.index("--server")] if "--server" in words else words
+            said += run(*own, *(["--quote"] if words[0] == "sql" else []))
+    assert ["serve", "--demo"] in typed
+    with Curator.open(home / "home") as curator:
+        people, granted = People(curator).all(), {one.person: one for one in People(curator).grants()}
+        tokens = {one.person for one in People(curator).tokens()}
+    assert {one.name for one in people} == granted.keys() == tokens
+    assert [one.role for one in people] == [Role.ANALYST] * 3
+    assert sum(one.allowance is not None for one in granted.values()) == 1
+    assert sum(one.approval is not None for one in granted.values()) == 1
+    assert "0.1 every 7 days" in " ".join(said.split())
+    assert "epsilon = 0.1" in said
 
 
 def test_what_is_typed_next_names_a_data_set_of_the_folder(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from dither.cli.exits import FAILED, code_of
+from dither.curator.people import Scope
 from dither.privacy import PureDP
 from dither.service import transport as module
 from dither.service.client import connect
+from dither.service.routes import ROUTES
 from dither.service.transport import Reply, ServiceUnreachable, Transport, _NotConnected
 from tests.service.conftest import Running
 
@@ -80,13 +82,19 @@ def test_what_may_be_asked_again_is_answered_once_the_service_is_there(outcomes:
 def test_a_decision_is_sent_once(pauses: list[float]) -> None:
     for decide in (
         lambda one: one.delete("/v1/datasets/clinic/grants/ana"),
-        lambda one: one.post("v1", "approvals", "3", body={}, is_once=True),
+        lambda one: one.post("v1", "approvals", "3", body={}),
     ):
         assert decide(Scripted(REFUSED, BUSY, DONE)).json() == {"done": True}
         lost = Scripted(REFUSED, LOST, DONE)
         with pytest.raises(ServiceUnreachable, match="look whether it was done"):
             decide(lost)
         assert lost.asked == 2
+
+
+def test_all_but_decisions_may_be_asked_again() -> None:
+    sent = [route for route in ROUTES if route.method == "POST"]
+    again = {route.name for route in sent if route.path.rpartition("/")[2] in module._AGAIN}
+    assert again == {route.name for route in sent if route.scope is not Scope.DECIDE}
 
 
 def test_a_certificate_that_is_wrong_is_said_at_once(pauses: list[float]) -> None:

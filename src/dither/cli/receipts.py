@@ -123,15 +123,10 @@ def _refuse_served(curator: Curator) -> None:
         raise InvalidParameter("folder", str(curator.folder), "not served meanwhile: stop the service first")
 
 
-def checkpoint(out: Out = None, force: Force = False, home: Home = None, server: Server = None) -> None:
+def checkpoint(out: Out = None, force: Force = False, home: Home = None) -> None:
     """Print the signed head of the ledger."""
-    asked = connection(is_public=True)
-    if asked is not None:
-        with asked:
-            text = asked.checkpoint()
-    else:
-        with Curator.open(home) as curator:
-            text = Log(curator.ledger, curator.folder).checkpoint()
+    with Curator.open(home) as curator:
+        text = Log(curator.ledger, curator.folder).checkpoint()
     _put(text, out, force=force)
 
 

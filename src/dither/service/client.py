@@ -22,7 +22,7 @@ from dither.curator.ledger.interface import checked_name
 from dither.curator.offers import call_of
 from dither.curator.pictures import spending_picture
 from dither.curator.price import Room
-from dither.curator.receipts import PublicKey, read_checkpoint, read_receipt, successor, verify_receipt
+from dither.curator.receipts import PublicKey, read_receipt, successor, verify_receipt
 from dither.curator.session import Session
 from dither.curator.words import write_words
 from dither.data import wire
@@ -400,12 +400,6 @@ class Connection(DecidingElsewhere, Closing):
             rule = f"the one that was seen first at {self._transport.url}; if it was changed on purpose, edit {path}"
             raise InvalidParameter("key", shown, rule)
         return PublicKey.read(shown)
-
-    def checkpoint(self) -> str:
-        """Return the signed head of the ledger, checked with the first key that this service has shown."""
-        note = self._transport.get("v1", "checkpoint").content.decode()
-        read_checkpoint(note, self.key())
-        return note
 
     def _is_successor(self, kept: str, shown: str) -> bool:
         """Whether the key that was seen first has signed the one that is shown."""

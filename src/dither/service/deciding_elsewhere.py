@@ -73,7 +73,7 @@ class DecidingElsewhere:
         is_stated = any(word is not None for word in (budget, epsilon, delta, rho))
         whole = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=budget) if is_stated else None
         body = {"schema": said, "draft": is_draft} | ({} if whole is None else {"budget": whole.to_dict()})
-        return dict(self._decided("datasets", body=body))
+        return dict(self._transport.post("v1", "datasets", body=body).json())
 
     # Grants.
 
@@ -112,7 +112,7 @@ class DecidingElsewhere:
         terms = terms_record(Grant(person, dataset, most, usual, allowance, approval))
         said = {name: value for name, value in terms.items() if value is not None}
         body = {"person": person, "quota": quota.to_dict(), **said}
-        return _granted(self._decided("datasets", dataset, "grants", body=body))
+        return _granted(self._transport.post("v1", "datasets", dataset, "grants", body=body).json())
 
     def end_grant(self, person: str, dataset: str) -> None:
         """Let a person ask no more of a data set; what was spent stays spent.
@@ -135,7 +135,7 @@ class DecidingElsewhere:
             reason: why, for the books.
 
         """
-        self._decided("datasets", dataset, "stage", body={"stage": stage, "reason": reason})
+        self._transport.post("v1", "datasets", dataset, "stage", body={"stage": stage, "reason": reason})
 
     def raise_budget(
         self,
@@ -160,7 +160,7 @@ class DecidingElsewhere:
         """
         whole = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=budget)
         body = {"budget": whole.to_dict(), "reason": reason}
-        return Loss.from_dict(self._decided("datasets", dataset, "budget", body=body)["budget"])
+        return Loss.from_dict(self._transport.post("v1", "datasets", dataset, "budget", body=body).json()["budget"])
 
     # Approvals.
 
@@ -194,7 +194,7 @@ class DecidingElsewhere:
         return self._answered_question(question, {"decision": "decline", "because": because})
 
     def _answered_question(self, question: int, body: dict[str, str]) -> AskedFor:
-        return AskedFor.from_dict(self._decided("approvals", str(question), body=body))
+        return AskedFor.from_dict(self._transport.post("v1", "approvals", str(question), body=body).json())
 
     # Publications.
 
@@ -212,7 +212,7 @@ class DecidingElsewhere:
 
         """
         body = {"release": str(name), "title": title}
-        return Published.from_dict(self._decided("datasets", dataset, "published", body=body))
+        return Published.from_dict(self._transport.post("v1", "datasets", dataset, "published", body=body).json())
 
     def withdraw(self, dataset: str, name: int | str, *, because: str = "") -> None:
         """Show a published answer no more; it was released, and nothing is given back.
@@ -244,10 +244,6 @@ class DecidingElsewhere:
         found = self._transport.get("v1", "ledger", "verification").json()
         said: dict[str, Any] = {field.name: found[field.name] for field in fields(Verification)}
         return Verification(**{**said, "problems": tuple(said["problems"])})
-
-    def _decided(self, *path: str, body: Any) -> Any:
-        """Send a decision, once, and return what is told of it."""
-        return self._transport.post("v1", *path, body=body, is_once=True).json()
 
     def _pages(self, name: str, *path: str) -> Iterator[dict[str, Any]]:
         """Yield the lines of a list that is told page by page."""

@@ -22,6 +22,11 @@ _CONNECTING: Final = 10.0
 _LASTING: Final = 10.0
 #: The pauses in between double, from the first to the longest.
 _PAUSES: Final = (0.1, 2.0)
+#: What may be sent again where nobody knows whether it arrived, by the last word of its path: it is free, or known by
+#: its key, its question, its name or its tick. Decisions may not: what was decided would be decided anew, or refused.
+_AGAIN: Final = frozenset(
+    ("releases", "quotes", "losses", "room", "conversations", "streams", "parts", "questions", "ticks", "login")
+)
 #: The longest that a service's own word for a pause is followed.
 _LONGEST_WISH: Final = 5.0
 _RULE: Final = "a token of yours, or DITHER_TOKEN set to it: 'dither token new' makes one"
@@ -98,21 +103,10 @@ class Transport:
         """Return what a path has."""
         return self._ask("GET", self.address(*path, **query), None, {})
 
-    def post(
-        self, *path: str, body: Any, key: str | None = None, wait: float | None = None, is_once: bool = False
-    ) -> Reply:
-        """Send a body, and return what is answered.
-
-        Args:
-            path: where.
-            body: what.
-            key: the caller's name for the request, if there is one.
-            wait: for how many seconds the answer is waited for, where it is said.
-            is_once: whether it is something else to ask it again, as it is with decisions.
-
-        """
+    def post(self, *path: str, body: Any, key: str | None = None, wait: float | None = None) -> Reply:
+        """Send a body, under a key where there is one; wait for that many seconds, where it is said."""
         headers: dict[str, str | bytes] = {} if key is None else {"Idempotency-Key": f'"{key}"'.encode()}
-        content = json.dumps(body).encode()
+        content, is_once = json.dumps(body).encode(), path[-1] not in _AGAIN
         return self._ask("POST", _joined(path), content, headers | _preferring(wait), is_once=is_once)
 
     def told(self, address: str, *, wait: float | None = None) -> Reply:
