@@ -344,14 +344,19 @@ class ReleaseFailed(EngineFailure):
 
 
 class NotDelivered(DitherError):
-    """A paid answer could not be written or shown; it is kept, and its key returns it again."""
+    """A paid answer could not be written or shown; it is kept, and its key returns it again.
+
+    >>> str(NotDelivered("", "the disk is full")).endswith("the same command gives it again at no further cost")
+    True
+    """
 
     def __init__(self, key: str, reason: str, *, has_files: bool = False) -> None:
         self.key, self.reason = key, reason
+        again = f" with --key {key}" if key else ""  # a service has a name of its own for what nobody has named
         force = " --force" if has_files else ""  # some of its files are there already
         super().__init__(
             f"the answer was paid for and is kept, but could not be written or shown: {reason}; "
-            f"the same command with --key {key}{force} gives it again at no further cost"
+            f"the same command{again}{force} gives it again at no further cost"
         )
 
 

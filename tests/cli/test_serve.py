@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,11 +17,13 @@ from typer.testing import CliRunner
 from dither.cli.app import app
 from dither.cli.serve import _tell
 from dither.curator.folder import Curator
-from dither.curator.people import People
+from dither.curator.people import People, Role
 from dither.errors import NotFound
 from dither.privacy import PureDP
+from dither.service.starting import in_use
 from tests.curator.conftest import ROWS, SCHEMA
 
+TAKEN = "in dither-demo-service/home, the folder of the demonstration that is served from here; --home names another\n"
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
 
 
@@ -137,6 +140,83 @@ def test_a_demonstration_whose_folder_was_deleted_says_what_to_do(home: Path, mo
     found = CliRunner().invoke(app, ["serve", "--demo", "--check"])
     assert isinstance(found.exception, NotFound)
     assert str(found.exception) == "dither-demo-service could not be made: remove x.anchor to begin anew"
+
+
+def test_the_demonstration_that_is_served_from_here_is_found_where_no_folder_is(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the guide has it: in the same directory, without a further word; and never in the place of a folder."""
+    demo = home / "dither-demo-service" / "home"
+    with Curator.create(demo) as curator:
+        curator.add(home / "clinic.yaml", epsilon=10)
+    (home / "home" / "dither.yaml").rename(home / "put-aside.yaml")
+    monkeypatch.delenv("DITHER_HOME")
+
+    def typed(*words: str) -> tuple[int, str]:
+        done = CliRunner().invoke(app, list(words))
+        return done.exit_code, f"{done.stderr}{done.exception or ''}"
+
+    def names(place: Path) -> list[str]:
+        with Curator.open(place) as curator:
+            return [one.name for one in People(curator).all()]
+
+    declaring = ("people", "add", "analyst1", "--role", "analyst")
+    # Nobody serves it: it is named, and not taken.
+    code, said = typed(*declaring)
+    assert code != 0
+    assert "such as --home dither-demo-service/home" in said
+    with in_use(demo):
+        assert typed(*declaring) == (0, TAKEN)
+        assert typed("people", "grant", "analyst1", "clinic", "--quota", "0.5") == (0, TAKEN)
+        assert typed("datasets") == (0, TAKEN)
+        assert names(demo) == ["analyst1"]
+        # What brings rows, or serves, is told which folder is meant; what asks elsewhere needs none.
+        for words in (("add", "clinic.yaml", "--budget", "1"), ("serve", "--check")):
+            code, said = typed(*words)
+            assert code != 0
+            assert "no curator's folder here or above" in said
+        monkeypatch.setattr("dither.service.transport._LASTING", 0)
+        monkeypatch.setenv("DITHER_SERVER", "http://127.0.0.1:9")
+        monkeypatch.setenv("DITHER_TOKEN", "token")
+        for words in (("people", "list"), ("datasets",), ("sql", "clinic", COUNT, "--epsilon", "1")):
+            assert TAKEN not in typed(*words)[1]
+        monkeypatch.delenv("DITHER_SERVER")
+        # A folder that is there, above, or named, comes first.
+        (home / "put-aside.yaml").rename(home / "home" / "dither.yaml")
+        (home / "home" / "deep" / "dither-demo-service").mkdir(parents=True)
+        (home / "home" / "deep" / "dither-demo-service" / "home").symlink_to(demo)
+        monkeypatch.chdir(home / "home" / "deep")
+        assert typed("people", "add", "real", "--role", "analyst") == (0, "")
+        monkeypatch.chdir(home)
+        assert typed("people", "add", "said", "--role", "analyst", "--home", "home") == (0, "")
+        monkeypatch.setenv("DITHER_HOME", str(home / "home"))
+        assert typed("people", "add", "set", "--role", "analyst") == (0, "")
+    assert names(demo) == ["analyst1"]
+    assert sorted(names(home / "home")) == ["real", "said", "set"]
+
+
+def test_the_guide_takes_a_folder_to_three_analysts(home: Path) -> None:
+    """Each line as it stands; what asks a service asks this folder, and what is paid for is priced."""
+    text = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
+    section = text.split("## From a folder to three analysts\n")[1].split("\n## ")[0]
+    lines = [line for block in section.split("```\n")[1::2] for line in block.splitlines()]
+    typed = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("dither ")]
+    run("datasets", "rename", "clinic", "visits")
+    said = ""
+    for words in typed:
+        if words[0] != "serve":
+            own = words[: words.index("--server")] if "--server" in words else words
+            said += run(*own, *(["--quote"] if words[0] == "sql" else []))
+    assert ["serve", "--demo"] in typed
+    with Curator.open(home / "home") as curator:
+        people, granted = People(curator).all(), {one.person: one for one in People(curator).grants()}
+        tokens = {one.person for one in People(curator).tokens()}
+    assert {one.name for one in people} == granted.keys() == tokens
+    assert [one.role for one in people] == [Role.ANALYST] * 3
+    assert sum(one.allowance is not None for one in granted.values()) == 1
+    assert sum(one.approval is not None for one in granted.values()) == 1
+    assert "0.1 every 7 days" in " ".join(said.split())
+    assert "epsilon = 0.1" in said
 
 
 def test_what_is_typed_next_names_a_data_set_of_the_folder(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,8 +67,8 @@ def test_a_quote_draws_each_advice(session: dither.Session) -> None:
 
 def test_spending_adds_up(session: dither.Session) -> None:
     assert "Nothing is shown" in session.spending().description
-    for _ in range(2):
-        session.sql(SQL, **asked(session))
+    for key in ("first", "second"):
+        session.sql(SQL, **asked(session), key=key)
     assert ("1: 0.02; 2: 0.04" if "rho" in asked(session) else "1: 0.5; 2: 1") in session.spending().description
 
 

@@ -190,12 +190,12 @@ def test_releases_and_receipts_are_found_again(running: Running) -> None:
         other.receipt("clinic", number)
 
 
-def test_what_reads_rows_is_not_offered_from_elsewhere(session: RemoteSession) -> None:
+def test_what_reads_rows_is_refused_as_to_any_analyst(session: RemoteSession) -> None:
     for verb in ("compare_synthetic", "compare_families"):
-        with pytest.raises(InvalidParameter, match="not offered from elsewhere"):
+        with pytest.raises(InvalidParameter, match=r"analyst must be 'curator', who owns the rows"):
             getattr(session, verb)("x")
-    with pytest.raises(InvalidParameter, match="not offered from elsewhere"):
-        session.spending()
+    with pytest.raises(InvalidParameter, match="not offered from elsewhere"), session.opened():
+        pass
 
 
 def test_a_count_is_typed_elsewhere(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from dither import cli
 from dither.cli.app import app
 from dither.curator.ledger.terms import Allowance, Approval
-from dither.errors import AnalystUnknown, DataSetNotOpen, DitherError, InvalidParameter
+from dither.errors import AnalystUnknown, DataSetNotOpen, DitherError, InvalidParameter, NotFound
 from dither.privacy import PureDP
 from dither.service.client import Connection, connect, connect_publicly
 from tests.service.conftest import Running
@@ -91,9 +94,9 @@ def test_auditors_read_the_books_and_decide_nothing(running: Running) -> None:
     assert running.curator.standing("clinic").stage == "open"
 
 
-def typed(token: str, running: Running, *words: str, code: int = 0) -> str:
+def typed(token: str, running: Running, *words: str, code: int = 0, lines: str | None = None) -> str:
     environment = {"DITHER_TOKEN": token, "DITHER_HOME": "/nowhere", "COLUMNS": "200"}
-    found = CliRunner().invoke(app, [*words, "--server", running.url], env=environment)
+    found = CliRunner().invoke(app, [*words, "--server", running.url], env=environment, input=lines)
     if found.exception is not None and not isinstance(found.exception, SystemExit):
         raise found.exception
     assert found.exit_code == code, found.output
@@ -132,6 +135,68 @@ def test_every_decision_is_typed_from_elsewhere(running: Running, tmp_path: Path
     assert "may ask no more of clinic" in typed(boss, running, "people", "revoke", "typed", "clinic")
     with pytest.raises(InvalidParameter, match="dataset"):
         typed(boss, running, "people", "revoke", "typed")
+
+
+def test_quotas_are_set_and_people_listed_from_elsewhere(running: Running) -> None:
+    boss = running.token("lists", "curator", quota=None)
+    running.token("listed", quota="1/2", most=PureDP("1/4"), allowance=Allowance.of("1/5", 7))
+    said = typed(boss, running, "datasets", "set-quota", "clinic", "listed", "--epsilon", "2")
+    assert "listed in clinic: epsilon = 2 in all, epsilon = 0.2 is left" in said
+    [kept] = running.people.grants("listed")
+    assert (kept.most, kept.allowance and kept.allowance.days) == (PureDP("1/4"), 7)
+    rows = json.loads(typed(boss, running, "people", "list", "--json"))
+    assert {"name": "listed", "grants": {"clinic": "epsilon = 0.2"}} in rows
+    assert "clinic: epsilon = 0.2 (at most epsilon = 0.25 a release; 0.2 every 7 days" in typed(
+        boss, running, "people", "list"
+    )
+    set_anew = ("datasets", "set-quota", "clinic", "listed", "--epsilon", "1", "--json")
+    assert json.loads(typed(boss, running, *set_anew))["budget"] == PureDP(1).to_dict()
+    with pytest.raises(DitherError, match="your role"):
+        typed(running.token("small"), running, "people", "list")
+    with pytest.raises(NotFound, match="nobody is declared"):
+        typed(boss, running, "datasets", "set-quota", "clinic", "nobody", "--epsilon", "1")
+
+
+#: Verbs of a folder that no route has, by module and function.
+HERE = {
+    "check.check": "reads rows without noise",
+    "predict.predict": "reads a model and rows of one's own",
+    "stream.feed": "rows never travel",
+    "owners.rename": "the name stands for the people in the data, and is the folder's",
+    **dict.fromkeys(("people.add", "people.new_token", "people.tokens", "people.revoke_token"), "made at the folder"),
+    "receipts.state": "states what the folder's books have",
+    **dict.fromkeys(("receipts.new_key", "receipts.export_key", "receipts.import_key"), "the key stays in the folder"),
+    "receipts.checkpoint": "everybody reads the signed head at its address",
+    "serve.serve": "is the service",
+}
+
+
+def test_every_verb_of_a_folder_whose_request_is_on_the_wire_takes_a_server() -> None:
+    found = set()
+    for path in Path(cli.__file__).parent.glob("*.py"):
+        for one in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(one, ast.FunctionDef):
+                options = {ast.unparse(word.annotation) for word in one.args.args if word.annotation is not None}
+                if {"Home", "OwnHome"} & options and "Server" not in options:
+                    found.add(f"{path.stem}.{one.name}")
+    assert found <= HERE.keys()
+
+
+def test_a_prompt_asks_elsewhere_and_the_same_again_is_free(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    asker = running.token("prompts", quota=1)
+    lines = f"EXPLAIN PRIVACY {COUNT};\n{COUNT};\n{COUNT};\n.key anew\n{COUNT};\n.left\n"
+    said = typed(asker, running, "shell", "clinic", "--epsilon", "0.1", "--yes", lines=lines)
+    assert said.count("95 % intervals") == 3
+    assert "epsilon = 0.8 is left" in said
+    assert running.curator.ledger.balance("clinic", "prompts").releases == 2
+    assert "epsilon = 0.8 is left" in typed(asker, running, "sql", "clinic", lines=".left\n")
+
+    def stop(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dither.cli.ask.show", stop)
+    said = typed(asker, running, "shell", "clinic", "--epsilon", "0.1", "--yes", lines=f"{COUNT};\n", code=130)
+    assert "the same query, after the same .key if it had one, gets what was paid for" in said
 
 
 def test_the_books_are_read_from_elsewhere(running: Running, tmp_path: Path) -> None:

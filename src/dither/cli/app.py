@@ -369,10 +369,10 @@ def _datasets(
     if ctx.invoked_subcommand is None:
         from dither.cli.curate import datasets as listed
         from dither.cli.elsewhere import use
-        from dither.cli.options import home_above
+        from dither.cli.options import found_home
 
         use(server)
-        listed(home_above(ctx, home), as_json)
+        listed(found_home(ctx, home), as_json)
 
 
 for _name, (_verbs, _title, _help) in GROUPS.items():

@@ -12,7 +12,7 @@ from rich.markup import escape
 from dither.cli.check import kept_words, misplaced, problems, referring
 from dither.cli.console import console, is_screen, print_json, say, tell_owner
 from dither.cli.elsewhere import connection, is_elsewhere
-from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, Rho, Server
+from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, OwnHome, Rho, Server
 from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, keep_sources, write_whole
 from dither.cli.progress import progress, reading
 from dither.cli.questions import questions_of
@@ -122,7 +122,7 @@ def add(
         bool, typer.Option("--draft", help="Let it only be priced, until 'dither datasets open' opens it.")
     ] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="With a data file: where the schema goes.")] = None,
-    home: Home = None,
+    home: OwnHome = None,
     server: Server = None,
     as_json: Json = False,
 ) -> None:

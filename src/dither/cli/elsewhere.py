@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from dither.errors import InvalidParameter
+from dither.errors import InvalidParameter, NotFound
 
 if TYPE_CHECKING:
     from dither.data.schema import DataSet
     from dither.service.client import Connection
 
+#: Where ``dither serve --demo`` makes what it serves.
+DEMO: Final = Path("dither-demo-service")
 #: The address that this command was given, if it was.
 _server: list[str] = []
 
@@ -45,6 +48,25 @@ def named_elsewhere(dataset: str | None) -> str:
     if dataset is None:
         raise InvalidParameter("dataset", None, "given with --dataset: a service is asked about one")
     return dataset
+
+
+def served_demo() -> Path | None:
+    """Return the folder that ``dither serve --demo`` serves from here at this moment, where there is no other.
+
+    A folder that is named, by DITHER_HOME too, or that is here or above, is never put aside for it.
+    """
+    from dither.curator.folder import SETTINGS, find_folder
+
+    home = DEMO / "home"
+    if not (home / SETTINGS).is_file() or os.environ.get("DITHER_HOME") is not None:
+        return None
+    try:
+        find_folder(None)
+    except NotFound:
+        from dither.service.starting import is_served
+
+        return home if is_served(home) else None
+    return None
 
 
 def declared(home: Path | None, dataset: str) -> DataSet:

@@ -72,7 +72,10 @@ def code_of(failure: DitherError) -> int:
         return NOT_FOUND
     if isinstance(failure, NotDelivered):
         return NOT_DELIVERED
-    return FAILED if isinstance(failure, _FAILURES) else WRONG_REQUEST
+    # Only where something has failed: what is loaded for it is of use to nobody else.
+    from dither.service.transport import ServiceUnreachable
+
+    return FAILED if isinstance(failure, (*_FAILURES, ServiceUnreachable)) else WRONG_REQUEST
 
 
 def words_of_failure(failure: DitherError | Warning) -> str:

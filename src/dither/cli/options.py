@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from dither.cli.elsewhere import is_elsewhere, use
+from dither.cli.console import tell_owner
+from dither.cli.elsewhere import is_elsewhere, served_demo, use
 from dither.cli.outputs import new_key
 from dither.curator.ledger.amounts import LARGEST
 from dither.errors import DitherError, InvalidParameter
@@ -22,6 +23,17 @@ def home_above(ctx: typer.Context, value: Path | None) -> Path | None:
     while value is None and above is not None:
         value, above = above.params.get("home"), above.parent
     return value
+
+
+def found_home(ctx: typer.Context, value: Path | None) -> Path | None:
+    """Return the same; where no folder could be meant, that of a demonstration that is served from here, and say so."""
+    typed = home_above(ctx, value)
+    if typed is not None or is_elsewhere() or ctx.resilient_parsing:
+        return typed
+    found = served_demo()
+    if found is not None:
+        tell_owner(f"in {found}, the folder of the demonstration that is served from here; --home names another")
+    return found
 
 
 def dataset_names(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -50,19 +62,16 @@ def known_noise(value: str) -> str:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-Home = Annotated[
-    Path | None,
-    typer.Option(
-        "--home",
-        callback=home_above,
-        help="The curator's folder, here or before the verb; else DITHER_HOME or one above.",
-    ),
-]
+_FOLDER: Final = "The curator's folder, here or before the verb; else DITHER_HOME or one above."
+Home = Annotated[Path | None, typer.Option("--home", callback=found_home, help=_FOLDER)]
+#: Of verbs that bring something into a folder, or serve it: nobody means that of a demonstration without naming it.
+OwnHome = Annotated[Path | None, typer.Option("--home", callback=home_above, help=_FOLDER)]
 Server = Annotated[
     str | None,
     typer.Option(
         "--server",
         callback=use,
+        is_eager=True,  # whether a folder is looked for depends on it
         envvar="DITHER_SERVER",
         help="Ask the service at this address, with the token in DITHER_TOKEN, and no folder.",
     ),

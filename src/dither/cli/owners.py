@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -16,8 +16,11 @@ from dither.cli.tables import new_table, print_table
 from dither.curator.folder import Curator
 from dither.curator.ledger import Balance
 from dither.errors import InvalidParameter
-from dither.privacy import Loss
+from dither.privacy import Loss, stated_loss
 from dither.publish.queries import QueryResult
+
+if TYPE_CHECKING:
+    from dither.service.client import Connection
 
 Whole = Annotated[str | None, typer.Option("--epsilon", "--budget", help="The new whole: what is spent is part of it.")]
 Share = Annotated[str | None, typer.Option(help="What all of the analyst's releases together may lose.")]
@@ -61,14 +64,37 @@ def set_quota(
     delta: Delta = None,
     rho: Rho = None,
     home: Home = None,
+    server: Server = None,
     as_json: Json = False,
 ) -> None:
     """Limit what one analyst may spend; from then on, those without a quota spend nothing.
 
-    The owner, who is the analyst "curator", needs no quota.
+    The owner, who is the analyst "curator", needs no quota. At a service analysts are people who are declared there,
+    and the other terms of their grants stay.
     """
+    asked = connection()
+    if asked is not None:
+        with asked:
+            _set_quota_elsewhere(
+                asked, dataset, analyst, stated_loss(epsilon=epsilon, delta=delta, rho=rho), as_json=as_json
+            )
+        return
     with Curator.open(home) as curator:
         _show(curator.set_quota(dataset, analyst, epsilon=epsilon, delta=delta, rho=rho), dataset, as_json)
+
+
+def _set_quota_elsewhere(asked: Connection, dataset: str, analyst: str, quota: Loss, *, as_json: bool) -> None:
+    """Set the quota of a person at a service, on the terms that they have there."""
+    terms: dict[str, Any] = {}
+    for one in asked.grants(dataset):
+        if one.grant.person == analyst:
+            terms = {name: getattr(one.grant, name) for name in ("most", "usual", "allowance", "approval")}
+    given = asked.grant(analyst, dataset, quota, **terms)
+    if as_json:
+        losses = {"budget": given.quota.to_dict(), "left": given.left.to_dict()}
+        print_json({"dataset": dataset, "analyst": analyst, **losses})
+        return
+    say(f"{analyst} in {dataset}: {given.quota} in all, {given.left} is left")
 
 
 def rename(dataset: DataSetName, name: NewName, reason: Reason = "", home: Home = None) -> None:

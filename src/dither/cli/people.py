@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -13,9 +14,13 @@ from dither.cli.tables import new_table, print_table
 from dither.curator.folder import Curator
 from dither.curator.ledger.terms import Allowance, Approval
 from dither.curator.people import USUAL_DAYS, Grant, People, Scope
-from dither.errors import InvalidParameter
+from dither.errors import DataSetRetired, InvalidParameter
 from dither.privacy import Loss, stated_loss
 from dither.service.settings import stated_settings
+
+if TYPE_CHECKING:
+    from dither.service.client import Connection
+    from dither.service.deciding_elsewhere import Granted
 
 #: What is typed to lift a limit.
 _NONE: Final = "none"
@@ -133,8 +138,16 @@ def revoke(
             say(f"{person} may ask no more of {dataset}; what was spent stays spent")
 
 
-def show(home: Home = None, as_json: Json = False) -> None:
-    """List who is declared, and what they may ask."""
+def show(home: Home = None, server: Server = None, as_json: Json = False) -> None:
+    """List who is declared, and what they may ask.
+
+    A service tells curators who is granted something; who is declared is known where the folder is.
+    """
+    asked = connection()
+    if asked is not None:
+        with asked:
+            _show_granted(asked, as_json=as_json)
+        return
     with Curator.open(home) as curator:
         people = People(curator)
         granted = people.grants()
@@ -160,6 +173,27 @@ def show(home: Home = None, as_json: Json = False) -> None:
     for row in rows:
         left = ", ".join(f"{name}: {left}{bounds.get((row['name'], name), '')}" for name, left in row["grants"].items())
         table.add_row(str(row["name"]), str(row["role"]), left if row["active"] else "let in no more")
+    print_table(table)
+
+
+def _show_granted(asked: Connection, *, as_json: bool) -> None:
+    """List who is granted something at a service, and what they may still spend."""
+    found: dict[str, dict[str, Granted]] = {}
+    for one in asked.listed():
+        # Nothing is left to anybody of one that is retired.
+        with suppress(DataSetRetired):
+            for granted in asked.grants(one["name"]):
+                found.setdefault(granted.grant.person, {})[one["name"]] = granted
+    people = sorted(found.items())
+    if as_json:
+        print_json(
+            [{"name": name, "grants": {of: str(one.left) for of, one in grants.items()}} for name, grants in people]
+        )
+        return
+    table = new_table("person", "may still spend")
+    for name, grants in people:
+        told = [(of, one.left, _terms(one.grant)) for of, one in grants.items()]
+        table.add_row(name, ", ".join(f"{of}: {left}{f' ({terms})' if terms else ''}" for of, left, terms in told))
     print_table(table)
 
 

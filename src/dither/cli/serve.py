@@ -11,12 +11,12 @@ from typing import Annotated, Any, Final
 import typer
 
 from dither.cli.console import print_json, say
+from dither.cli.elsewhere import DEMO
 from dither.cli.exits import ANSWER_IS_NO, record_of, words_of_failure
-from dither.cli.options import Home, Json
+from dither.cli.options import Json, OwnHome
 from dither.curator.folder import Curator
 from dither.errors import InvalidParameter, MissingExtra, NotFound
 
-DEMO: Final = Path("dither-demo-service")
 _BUDGET: Final = 10
 _ASKING: Final = 'dither sql visits "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward" --epsilon 0.1'
 
@@ -27,7 +27,7 @@ def serve(
     port: Annotated[int | None, typer.Option(help="The port; 8077 unless said, 0 for any.")] = None,
     workers: Annotated[int | None, typer.Option(help="How many processes share the work; 1 unless said.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Only print the settings in force.")] = False,
-    home: Home = None,
+    home: OwnHome = None,
     as_json: Json = False,
 ) -> None:
     """Let people with tokens ask over HTTP, on the budgets and quotas of this folder."""

@@ -17,9 +17,10 @@ import typer
 
 from dither.cli import ask
 from dither.cli.console import complain, complain_of, say
+from dither.cli.elsewhere import is_elsewhere
 from dither.cli.exits import code_of
 from dither.cli.interrupted import what_became
-from dither.cli.options import Analyst, DataSetName, Delta, Epsilon, Home, Noise, Rho
+from dither.cli.options import Analyst, DataSetName, Delta, Epsilon, Home, Noise, Rho, Server
 from dither.cli.outputs import delivering, new_key
 from dither.cli.progress import progress
 from dither.curator.session import Session
@@ -49,8 +50,12 @@ def shell(
     noise: Noise = "auto",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask each query without showing its price first.")] = False,
     home: Home = None,
+    server: Server = None,
 ) -> None:
-    """Ask many queries at a prompt: each is priced, and asked if you say yes."""
+    """Ask many queries at a prompt: each is priced, and asked if you say yes.
+
+    At a service the same query again is free and gives the same answer, unless it is given another key.
+    """
     with ask.session(home, dataset, analyst, key="") as session:
         is_terminal = sys.stdin.isatty()
         stated = {"epsilon": epsilon, "delta": delta, "rho": rho}
@@ -161,17 +166,16 @@ class Prompt:
             # What is made of public tables alone costs nothing, and is not asked about.
             if not price.loss.is_zero and not self._agreed():
                 return
-        key, self._key = self._key or new_key(), None
+        # A service has a name of its own for what nobody has named, by which the same query is answered the same.
+        key, self._key = self._key or ("" if is_elsewhere() else new_key()), None
         try:
             with progress("asking"):
-                result: QueryResult = self.session.sql(text, **how, key=key)
+                result: QueryResult = self.session.sql(text, **how, key=key or None)
             with delivering(key):
                 ask.show(result, as_json=False)
         except KeyboardInterrupt:
             # Who interrupts an answer is told what it cost, and stays.
-            complain(
-                what_became(self.session, key).replace("the same command with --key ", "the same query after .key ")
-            )
+            complain(_at_a_prompt(what_became(self.session, key)))
             if not self.is_terminal:
                 raise
             return
@@ -189,6 +193,12 @@ class Prompt:
             return False
         _forget_line()
         return said.strip().lower() in ("y", "yes")
+
+
+def _at_a_prompt(sentence: str) -> str:
+    """Return what is said of an interrupted command, said of a query."""
+    again = sentence.replace("the same command with --key ", "the same query after .key ")
+    return again.replace("the same command, with the same --key", "the same query, after the same .key")
 
 
 def tables_of(dataset: DataSet) -> Iterator[str]:

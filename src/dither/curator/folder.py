@@ -399,7 +399,8 @@ def find_folder(folder: str | Path | None) -> Path:
         if (home / SETTINGS).is_file():
             return home
     fix = "'dither init DIR' makes one, --home or DITHER_HOME names one"
-    below = sorted(found.parent.name for found in here.glob(f"*/{SETTINGS}"))
+    known = (*here.glob(f"*/{SETTINGS}"), *here.glob(f"*/home/{SETTINGS}"))
+    below = sorted(str(found.parent.relative_to(here)) for found in known)
     raise NotFound(f"no curator's folder here or above: {fix}{f', such as --home {below[0]}' if below else ''}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
 from typing import Final
@@ -40,11 +41,15 @@ def balance_picture(balance: Balance) -> Chart:
 
 def spending(ledger: Ledger, dataset: str) -> Chart:
     """Return the losses of a data set's releases, added up in the order in which they were debited."""
-    balance = ledger.balance(dataset)
-    name, budget = _figure_of(balance.budget)
     prices = [act.price for act in history_of(ledger, dataset) if act.price is not None]
+    return spending_picture(ledger.balance(dataset), prices)
+
+
+def spending_picture(balance: Balance, prices: Sequence[Loss]) -> Chart:
+    """Return losses that were debited, added up in their order, beside the budget that they are part of."""
+    name, budget = _figure_of(balance.budget)
     sums = list(accumulate(_figure(loss, balance.budget) for loss in prices))
-    title, across, up = f"What {dataset} has spent, release by release", Axis("release"), Axis("loss", name)
+    title, across, up = f"What {balance.dataset} has spent, release by release", Axis("release"), Axis("loss", name)
     places, most = range(1, len(sums) + 1), Limit("budget", budget)
     if len(sums) > _MOST_BARS:
         chart = line_chart(title, [Line("losses, added up", places, sums)], across=across, up=up, limit=most, area=150)

@@ -12,13 +12,14 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from dither.curator.card import Card
 from dither.curator.in_turn import InTurn
-from dither.curator.ledger import Account, Balance, Receipt
+from dither.curator.ledger import Account, Balance, Receipt, Standing
 from dither.curator.ledger.interface import checked_name
 from dither.curator.offers import call_of
+from dither.curator.pictures import spending_picture
 from dither.curator.price import Room
 from dither.curator.receipts import PublicKey, read_checkpoint, read_receipt, successor, verify_receipt
 from dither.curator.session import Session
@@ -44,6 +45,9 @@ from dither.service.kept import configuration, first_key, kept_token, keys_file
 from dither.service.problems import error_of
 from dither.service.talks import RemoteParts, RemoteStream, RemoteTalk
 from dither.service.transport import Reply, Transport
+
+if TYPE_CHECKING:
+    from dither.pages.frame import Chart
 
 VARIABLE: Final = "DITHER_TOKEN"
 #: For how many seconds an answer is waited for before it is asked for again.
@@ -76,6 +80,11 @@ class _Curator:
 
     def __init__(self, record: Mapping[str, Any]) -> None:
         self.settings, self.ledger = _Settings(bool(record["allows_idealised"])), _Ledger()
+        self._standing = Standing(edition=int(record["edition"]), since=int(record.get("since", 0)))
+
+    def standing(self, _: str) -> Standing:
+        """Return which edition of the rows is asked, as it was when the session was opened."""
+        return self._standing
 
 
 class Job:
@@ -214,7 +223,14 @@ class RemoteSession(Session):
         reply = self._transport.post(*self._path, "releases", body=body, key=key, wait=PATIENCE)
         if reply.status == 202:
             reply = Job(self._transport, reply).answered()
-        return _receipt(reply, self.account, key or "", loss)
+        return self._received(reply, key, loss)
+
+    def _received(self, reply: Reply, key: str | None, loss: Loss) -> Receipt:
+        """Return what was answered; where a key has chosen an answer about rows of before, that is said."""
+        receipt = _receipt(reply, self.account, key or "", loss)
+        if key is not None:
+            self._warn_of_edition(receipt)
+        return receipt
 
     def begin(self, offer: Offer[Any], *, key: str | None = None) -> Job:
         """Begin a release without waiting for it: ``session.begin(session.offer.synthesize("visits", epsilon=1))``.
@@ -234,7 +250,7 @@ class RemoteSession(Session):
         reply = self._transport.post(*self._path, "releases", body=body, key=name, wait=0)
 
         def read(found: Reply) -> Any:
-            receipt = _receipt(found, self.account, name or "", offer.loss)
+            receipt = self._received(found, name, offer.loss)
             return offer.read(receipt.answer, self.place(receipt))
 
         return Job(self._transport, reply, read)
@@ -247,17 +263,14 @@ class RemoteSession(Session):
         """Let go of the connection."""
         self._transport.close()
 
-    def compare_synthetic(self, *_: Any, **__: Any) -> Any:
-        """Refuse: real rows are compared where they are."""
-        raise InvalidParameter("compare_synthetic", "from elsewhere", _ELSEWHERE)
+    def spending(self) -> Chart:
+        """Return the losses of this analyst's releases, added up in their order, as a picture; others' are not told."""
+        told = Connection(self._transport).releases(self.called)
+        return spending_picture(self.balance(), [Loss.from_dict(one["price"]) for one in told])
 
-    def compare_families(self, *_: Any, **__: Any) -> Any:
-        """Refuse: real rows are compared where they are."""
-        raise InvalidParameter("compare_families", "from elsewhere", _ELSEWHERE)
-
-    def spending(self) -> Any:
-        """Refuse: the whole ledger is looked at where it is."""
-        raise InvalidParameter("spending", "from elsewhere", _ELSEWHERE)
+    def _open(self) -> NoReturn:
+        """Refuse: rows are read where they are, and compared there by their owner."""
+        raise InvalidParameter("rows", "from elsewhere", _ELSEWHERE)
 
     def streams(self) -> tuple[str, ...]:
         """Return the names of the streams that this analyst has opened."""

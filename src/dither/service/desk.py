@@ -167,6 +167,7 @@ class Desk(Deciding, GoingOn):
             "name": name,
             "registered": declared.name,
             "edition": standing.edition,
+            "since": standing.since,
             "stage": _stage(standing),
             "analyst": bearer.person.name,
             "allows_idealised": self.curator.settings.allow_idealised,

@@ -16,12 +16,52 @@ from dither.errors import DitherError, InvalidParameter
 from dither.service.problems import MEDIA_TYPE, error_of
 
 _PATIENCE: Final = 3700.0
-_TRIES: Final = 4
+#: For how many seconds a connection is waited for.
+_CONNECTING: Final = 10.0
+#: For how many seconds a service that does not answer is tried again: one that starts anew is there within five.
+_LASTING: Final = 10.0
+#: The pauses in between double, from the first to the longest.
+_PAUSES: Final = (0.1, 2.0)
+#: What may be sent again where nobody knows whether it arrived, by the last word of its path: it is free, or known by
+#: its key, its question, its name or its tick. Decisions may not: what was decided would be decided anew, or refused.
+_AGAIN: Final = frozenset(
+    ("releases", "quotes", "losses", "room", "conversations", "streams", "parts", "questions", "ticks", "login")
+)
+#: The longest that a service's own word for a pause is followed.
+_LONGEST_WISH: Final = 5.0
 _RULE: Final = "a token of yours, or DITHER_TOKEN set to it: 'dither token new' makes one"
 
 
 class ServiceUnreachable(DitherError):
     """The service does not answer; asking again with the same key finds out what became of a request."""
+
+
+class _NotConnected(OSError):
+    """Nobody was there: nothing was sent."""
+
+
+class _Trying:
+    """How long something is tried: about ten seconds from its first failure on, with pauses that grow."""
+
+    def __init__(self) -> None:
+        self._until: float | None = None
+        self._pause = _PAUSES[0]
+
+    def goes_on(self, wish: float | None = None) -> bool:
+        """Pause and return True; or return False where it was tried for long enough.
+
+        Args:
+            wish: for how many seconds the service asks to be left alone, if it does.
+
+        """
+        now = time.monotonic()
+        self._until = now + _LASTING if self._until is None else self._until
+        pause = self._pause if wish is None else min(_LONGEST_WISH, wish)
+        if now + pause > self._until:
+            return False
+        self._pause = min(2 * self._pause, _PAUSES[1])
+        time.sleep(pause)
+        return True
 
 
 @dataclass(frozen=True)
@@ -64,9 +104,10 @@ class Transport:
         return self._ask("GET", self.address(*path, **query), None, {})
 
     def post(self, *path: str, body: Any, key: str | None = None, wait: float | None = None) -> Reply:
-        """Send a body, under a key where it may be asked again; wait for that many seconds, where it is said."""
+        """Send a body, under a key where there is one; wait for that many seconds, where it is said."""
         headers: dict[str, str | bytes] = {} if key is None else {"Idempotency-Key": f'"{key}"'.encode()}
-        return self._ask("POST", _joined(path), json.dumps(body).encode(), headers | _preferring(wait))
+        content, is_once = json.dumps(body).encode(), path[-1] not in _AGAIN
+        return self._ask("POST", _joined(path), content, headers | _preferring(wait), is_once=is_once)
 
     def told(self, address: str, *, wait: float | None = None) -> Reply:
         """Return what an address has that the service told, having waited for that many seconds at most."""
@@ -79,7 +120,7 @@ class Transport:
 
     def delete(self, address: str) -> Reply:
         """Let go of what is at an address that the service told."""
-        return self._ask("DELETE", address, None, {})
+        return self._ask("DELETE", address, None, {}, is_once=True)
 
     def close(self) -> None:
         """Let go of all connections; they are made again where they are needed."""
@@ -99,46 +140,80 @@ class Transport:
             if connection in self._open:
                 self._open.remove(connection)
 
-    def _ask(self, method: str, path: str, body: bytes | None, more: Mapping[str, str | bytes]) -> Reply:
+    def _ask(
+        self, method: str, path: str, body: bytes | None, more: Mapping[str, str | bytes], *, is_once: bool = False
+    ) -> Reply:
         headers: dict[str, str | bytes] = {"Accept": f"application/json, {MEDIA_TYPE}", **more}
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
         if body is not None:
             headers["Content-Type"] = "application/json"
-        for attempt in range(_TRIES):
+        if is_once:
+            # A connection that was kept may have ended meanwhile, which shows only once something was sent.
+            self._drop()
+        trying = _Trying()
+        while True:
             # What was asked is asked again with the same key, or is free: nothing is charged twice.
             try:
                 reply = self._once(method, path, body, headers)
             except (OSError, http.client.HTTPException) as error:
                 self._drop()
-                if attempt == _TRIES - 1:
-                    why = getattr(error, "strerror", None) or type(error).__name__
-                    raise ServiceUnreachable(f"{self.url} does not answer ({why})") from None
-                time.sleep(0.1 * 2**attempt)
+                is_sent = not isinstance(error, _NotConnected)
+                if (is_sent and is_once) or not _may_pass(error) or not trying.goes_on():
+                    raise self._unreachable(error, is_unsure=is_sent and is_once) from None
                 continue
-            if reply.status in (429, 503) and "retry-after" in reply.headers and attempt < _TRIES - 1:
-                time.sleep(min(5.0, float(reply.headers["retry-after"])))
-                continue
-            break
+            wish = _wish(reply)
+            if wish is None or not trying.goes_on(wish):
+                break
         if reply.status >= 400:
             raise _error(reply)
         return reply
 
+    def _unreachable(self, error: Exception, *, is_unsure: bool) -> ServiceUnreachable:
+        """Return what is said of a service that does not answer, and of how to go on."""
+        cause = error.__cause__ or error
+        why = getattr(cause, "verify_message", None) or getattr(cause, "strerror", None) or type(cause).__name__
+        if is_unsure:
+            return ServiceUnreachable(f"{self.url} went away ({why}): look whether it was done before you ask again")
+        tried = f" and was tried for {_LASTING:.0f} seconds" if _may_pass(error) else ""
+        found = "the same again, with the same key if it had one, finds out what became of it"
+        return ServiceUnreachable(f"{self.url} does not answer ({why}){tried}: {found}")
+
     def _once(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str | bytes]) -> Reply:
         connection: http.client.HTTPConnection | None = getattr(self._here, "connection", None)
         if connection is None:
-            host, port = self._parts.hostname or "", self._parts.port
-            if self._parts.scheme == "https":
-                context = ssl.create_default_context()
-                connection = http.client.HTTPSConnection(host, port, timeout=_PATIENCE, context=context)
-            else:
-                connection = http.client.HTTPConnection(host, port, timeout=_PATIENCE)
+            connection = self._connected()
             self._here.connection = connection
             self._open.append(connection)
         connection.request(method, self._parts.path.rstrip("/") + path, body=body, headers=dict(headers))
         response = connection.getresponse()
         content = response.read()
         return Reply(response.status, {name.lower(): value for name, value in response.getheaders()}, content)
+
+    def _connected(self) -> http.client.HTTPConnection:
+        """Return a new connection to the service, which is there."""
+        host, port = self._parts.hostname or "", self._parts.port
+        connection = http.client.HTTPConnection(host, port, timeout=_CONNECTING)
+        if self._parts.scheme == "https":
+            context = ssl.create_default_context()
+            connection = http.client.HTTPSConnection(host, port, timeout=_CONNECTING, context=context)
+        try:
+            connection.connect()
+        except OSError as error:
+            raise _NotConnected(str(error)) from error
+        connection.sock.settimeout(_PATIENCE)
+        return connection
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether what went wrong may be right a moment later: a certificate is not."""
+    return not isinstance(error.__cause__, ssl.SSLCertVerificationError)
+
+
+def _wish(reply: Reply) -> float | None:
+    """Return for how many seconds a service that has no time asks to be left alone; None for no such wish."""
+    told = reply.headers.get("retry-after", "") if reply.status in (429, 503) else ""
+    return float(told) if told.isdecimal() else None
 
 
 def _preferring(wait: float | None) -> dict[str, str | bytes]:

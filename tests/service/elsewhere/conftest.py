@@ -1,7 +1,9 @@
 """The tests of a session, of a session elsewhere: over the whole service, without a socket between.
 
 A file here takes the tests of a file of ``tests/curator`` as they are. What that one calls ``session`` is ``here`` in
-this one, and ``session`` is a session elsewhere of the same analyst, of the same curator, about the same rows.
+this one, and ``session`` is a session elsewhere of the same analyst, of the same curator, about the same rows. Where a
+test opens its sessions itself, ``opened_elsewhere`` lets it open such ones. A test may look behind the service, at the
+books that it writes and at the tables that it reads; a session elsewhere cannot.
 """
 
 from __future__ import annotations
@@ -9,8 +11,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import io
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from types import ModuleType
 from typing import Any
 
@@ -23,7 +27,7 @@ from dither.curator.people import People
 from dither.curator.session import Session
 from dither.service.app import Service
 from dither.service.client import Connection, RemoteSession
-from dither.service.desk import desk_of
+from dither.service.desk import _beside, desk_of
 from dither.service.logs import Log
 from dither.service.settings import Settings
 from dither.service.transport import Reply, Transport
@@ -31,6 +35,7 @@ from tests.curator import conftest as curators
 from tools.security.without_network import asked
 
 folder, curator, importing = curators.folder, curators.curator, curators.importing
+noiseless_here = curators.noiseless
 
 
 class Direct(Transport):
@@ -57,29 +62,107 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
     made.close()
 
 
+class Behind:
+    """The curator of a session elsewhere, as that session knows them; tests are shown the true ledger.
+
+    Args:
+        known: what the session knows.
+        curator: whom the service asks.
+
+    """
+
+    def __init__(self, known: Any, curator: Curator) -> None:
+        self._known, self._curator = known, curator
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._known, name)
+
+    @property
+    def ledger(self) -> Any:
+        return (self._curator if _asked_by("tests.") else self._known).ledger
+
+
+def _asked_by(modules: str) -> bool:
+    """Whether what calls the caller of this is in one of some modules, by how their names begin."""
+    return str(sys._getframe(2).f_globals["__name__"]).startswith(modules)
+
+
+class Served:
+    """A curator behind a service, in this process.
+
+    Args:
+        curator: whom it asks.
+        loop: where it runs.
+
+    """
+
+    def __init__(self, curator: Curator, loop: asyncio.AbstractEventLoop) -> None:
+        settings = Settings(timing="off", requests_per_second=100_000, releasing=2)
+        self.curator, self._desk, self._loop = curator, desk_of(curator, settings), loop
+        self._service = Service(self._desk, settings, Log(io.StringIO()))
+        self._application = self._service.application()
+
+    def session(self, here: Session, patch: pytest.MonkeyPatch) -> RemoteSession:
+        """Return a session elsewhere of whoever has one here, with as much to spend as there is."""
+        # Nobody is called as the owner of the rows is.
+        name = "owner" if here.account.analyst == "curator" else here.account.analyst
+        People(self.curator).add(name, "analyst")
+        self._desk.people.grant(name, here.called, self.curator.ledger.balance(here.dataset.name).budget)
+        transport = Direct(self._application, self._loop, self._desk.people.new_token(name))
+        found: Any = Connection(transport).session(here.called)
+
+        asked = self._desk._session
+
+        def beside(bearer: Any, name: str) -> Session:
+            asked(bearer, name)
+            return _beside(here, bearer.person.name)
+
+        def tables() -> Any:
+            """Open the tables for a test, and let the service read them as the test leaves them."""
+            patch.setattr(self._desk, "_session", beside)
+            return here._open()
+
+        found.curator, found._open = Behind(found.curator, self.curator), tables
+        return found
+
+    def stop(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._service.stop(), self._loop).result()
+
+
 Elsewhere = Callable[[Session], RemoteSession]
 
 
 @pytest.fixture
 def elsewhere(loop: asyncio.AbstractEventLoop) -> Iterator[Elsewhere]:
     """Return what makes a session elsewhere of one that is here."""
-    services: list[Service] = []
+    with ExitStack() as held:
+        served: dict[Curator, Served] = {}
+        patch = held.enter_context(pytest.MonkeyPatch.context())
 
-    def made(session: Session) -> RemoteSession:
-        curator: Curator = session.curator
-        settings = Settings(timing="off", requests_per_second=100_000, releasing=2)
-        desk = desk_of(curator, settings)
-        services.append(Service(desk, settings, Log(io.StringIO())))
-        # Nobody is called as the owner of the rows is.
-        name = "ana" if session.account.analyst == "curator" else session.account.analyst
-        People(curator).add(name, "analyst")
-        desk.people.grant(name, session.called, curator.ledger.balance(session.dataset.name).budget)
-        transport = Direct(services[-1].application(), loop, desk.people.new_token(name))
-        return Connection(transport).session(session.called)
+        def made(session: Session) -> RemoteSession:
+            if isinstance(session, RemoteSession):
+                return session
+            held.callback(session.close)
+            if session.curator not in served:
+                served[session.curator] = Served(session.curator, loop)
+                held.callback(served[session.curator].stop)
+            return served[session.curator].session(session, patch)
 
-    yield made
-    for service in services:
-        asyncio.run_coroutine_threadsafe(service.stop(), loop).result()
+        yield made
+
+
+@pytest.fixture
+def opened_elsewhere(elsewhere: Elsewhere) -> Iterator[None]:
+    """Let sessions that tests of a curator open be elsewhere; the service goes on opening its own."""
+    real = Curator.session
+
+    def opened(curator: Curator, dataset: str, **how: Any) -> Session:
+        found = real(curator, dataset, **how)
+        return elsewhere(found) if _asked_by("tests.curator.") else found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Curator, "session", opened)
+        yield
 
 
 @pytest.fixture
@@ -94,19 +177,25 @@ def session(here: Session, elsewhere: Elsewhere) -> RemoteSession:
     return elsewhere(here)
 
 
-def shared_by(module: ModuleType, left_out: Mapping[str, str], *, fixture: str = "session") -> dict[str, Any]:
+@pytest.fixture
+def noiseless(noiseless_here: Session, elsewhere: Elsewhere) -> RemoteSession:
+    return elsewhere(noiseless_here)
+
+
+def shared_by(module: ModuleType, left_out: Mapping[str, str], *fixtures: str) -> dict[str, Any]:
     """Return the tests of a file that ask a session, but for those that are left out, each for a reason.
 
     Args:
         module: the file.
         left_out: why, by name.
-        fixture: what the file calls its session.
+        fixtures: by which a test comes to its session: ``session``, unless said; ``curator`` where it opens one.
 
     """
+    named = set(fixtures or ("session",))
     found = {
         name: test
         for name, test in vars(module).items()
-        if name.startswith("test_") and fixture in inspect.signature(test).parameters
+        if name.startswith("test_") and named & inspect.signature(test).parameters.keys()
     }
     unknown = left_out.keys() - found.keys()
     assert not unknown, f"there is no such test: {unknown}"

@@ -7,7 +7,6 @@ from tests.service.elsewhere.conftest import shared_by
 
 here = file.session
 LEFT_OUT = {
-    "test_a_large_count_is_charged_its_coarse_level": "reads the ledger, which is behind the service",
     "test_what_cannot_be_read_from_the_answer_stays_charged": "changes how an answer is read, which is done there",
 }
 globals().update(shared_by(file, LEFT_OUT))

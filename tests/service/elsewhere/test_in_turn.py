@@ -6,7 +6,7 @@ from tests.curator import test_in_turn as file
 from tests.service.elsewhere.conftest import shared_by
 
 LEFT_OUT = {
-    "test_both_are_priced_together_and_charged_once_each": "reads the ledger, which is behind the service",
+    "test_both_are_priced_together_and_charged_once_each": "compares the chain, which has a grant",
     "test_a_failure_midway_keeps_the_debits_and_the_same_key_goes_on": "after a debit a service says one fixed text",
 }
 globals().update(shared_by(file, LEFT_OUT))

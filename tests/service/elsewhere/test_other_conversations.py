@@ -16,4 +16,4 @@ def people(session: RemoteSession) -> RemoteSession:
     return session
 
 
-globals().update(shared_by(file, {}, fixture="people"))
+globals().update(shared_by(file, {}, "people"))

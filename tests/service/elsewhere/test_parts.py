@@ -8,7 +8,6 @@ from tests.service.elsewhere.conftest import shared_by
 here = file.session
 HANDLE = "is about the handle of an open book: elsewhere it is opened anew for each request"
 LEFT_OUT = {
-    "test_the_books_are_true_with_questions_that_cost_nothing": "reads the ledger, which is behind the service",
     "test_it_cannot_be_held_twice_copied_or_asked_about_other_rows": HANDLE,
     "test_what_was_written_down_and_not_asked_is_taken_once": "interrupts the process of the service",
     "test_the_same_question_goes_on_after_a_death": "interrupts the process of the service",
