@@ -187,8 +187,9 @@ def attacked(found: Times) -> Found:
 
 
 def _noise(pairs: list[tuple[float, float]]) -> np.ndarray:
-    values = np.array([value for _, value in pairs])
-    return np.subtract(values, np.median(values))
+    values: np.ndarray = np.array([value for _, value in pairs])
+    middle = float(np.median(values))
+    return values - middle
 
 
 def told_apart(small: np.ndarray, large: np.ndarray) -> float:
