@@ -22,9 +22,10 @@ from dither.errors import DitherError, InvalidParameter, NotFound
 from dither.service import server as server_module
 from dither.service.app import Service
 from dither.service.logs import Log
+from dither.service.openapi import openapi
 from dither.service.problems import error_of, problem_of
 from dither.service.queue import LONGEST_LINE, FairPool, LineFull
-from dither.service.routes import ROUTES, Route, openapi
+from dither.service.routes import ROUTES, Route
 from dither.service.settings import Settings, read_settings
 from dither.service.sign_in import SECONDS, Link
 from tests.service.conftest import Running

@@ -16,8 +16,9 @@ from starlette.responses import Response
 
 from dither.curator.ledger.people import PeopleBooks
 from dither.curator.people import Role, Scope
-from dither.service.app import DEEPEST, Service, read_object
+from dither.service.app import Service
 from dither.service.logs import Log
+from dither.service.reading import DEEPEST, read_object
 from dither.service.routes import ROUTES
 from dither.service.settings import Settings
 from tests.service.conftest import Running

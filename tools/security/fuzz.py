@@ -31,8 +31,8 @@ from dither.curator.named_rows import NamedRows
 from dither.curator.people import Bearer, People
 from dither.errors import DitherError
 from dither.privacy import PureDP
-from dither.service.app import read_object
 from dither.service.desk import Desk, wanted_of
+from dither.service.reading import read_object
 from tools.security.bodies import GOOD, LOADING, PARTS, SCHEMA, changed, texts
 
 SECONDS: Final = 0.05

@@ -42,6 +42,24 @@ _STATUSES: Final[tuple[tuple[type[DitherError], int, str | None], ...]] = (
     (errors.LedgerCorrupted, 503, "the ledger cannot be written; nothing more is spent"),
     (errors.MissingExtra, 501, None),
 )
+#: Of those that no class stands for: they are about a request, and not about what it asks.
+_OTHERS: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "NotAuthenticated": 401,
+        "NotAllowed": 403,
+        "OtherSite": 403,
+        "NotAcceptable": 406,
+        "NotCancelled": 409,
+        "LinkUsed": 410,
+        "TooLarge": 413,
+        "UnsupportedEncoding": 415,
+        "TooManyRequests": 429,
+        "HeadersTooLarge": 431,
+        "EngineFailure": 500,
+        "Stopping": 503,
+        "NotReady": 503,
+    }
+)
 #: What an error carries beside its words, where that is a text or a number.
 _CARRIED: Final = ("parameter", "rule", "key", "analyst", "dataset", "entry", "because", "stage", "more_from")
 
@@ -86,6 +104,7 @@ NOT_ALLOWED: Final = Problem(403, "NotAllowed", "your role or your token's scope
 ELSEWHERE: Final = Problem(403, "OtherSite", "sent by a page of another site; pages of this one and programs may ask")
 FAILED: Final = Problem(500, "EngineFailure", _FIXED)
 TOO_MANY: Final = Problem(429, "TooManyRequests", "too many requests at once; come again in a second")
+NOT_READY: Final = Problem(503, "NotReady", "the ledger or its key cannot be read, or the service is stopping")
 STOPPING: Final = Problem(503, "Stopping", "the service is stopping; nothing was debited: come again in a moment")
 
 
@@ -103,6 +122,17 @@ def problem_of(error: BaseException) -> Problem:
             fields = {name: value for name, value in carried.items() if isinstance(value, str | int)}
             return Problem(status, type(error).__name__, detail, fields)
     return FAILED
+
+
+def status_of(name: str) -> int:
+    """Return the status with which a problem of a name is told.
+
+    >>> status_of("QuotaExceeded"), status_of("TooManyRequests")
+    (409, 429)
+    """
+    if name in _OTHERS:
+        return _OTHERS[name]
+    return next(status for kind, status, _ in _STATUSES if issubclass(_KINDS[name], kind))
 
 
 def error_of(record: Mapping[str, Any]) -> DitherError:

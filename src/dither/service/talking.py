@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from dither.curator.people import Bearer
 from dither.service.desk import Desk
 from dither.service.forms import check_form
-from dither.service.governing import number_of
+from dither.service.governing import name_of, number_of
 from dither.service.pace import Pace, Strict, Timing
 from dither.service.queue import FairPool
 from dither.service.releasing import key_of
@@ -32,7 +32,7 @@ class Talking:
     _answered: Callable[..., Any]
 
     async def _conversations(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        found: Response = await self._about(request, bearer, self.desk.conversations)
+        found: Response = await self._about(request, bearer, self.desk.conversations, name_of(request, "after"))
         return found
 
     async def _conversation(self, request: Request, bearer: Bearer, _body: Any) -> Response:
@@ -49,7 +49,7 @@ class Talking:
         return await self._paced(bearer, lambda came: self.desk.converse(bearer, name, called, body, came))
 
     async def _partitions(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        found: Response = await self._about(request, bearer, self.desk.partitions)
+        found: Response = await self._about(request, bearer, self.desk.partitions, name_of(request, "after"))
         return found
 
     async def _parts(self, request: Request, bearer: Bearer, _body: Any) -> Response:
@@ -71,7 +71,7 @@ class Talking:
         return response
 
     async def _streams(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        found: Response = await self._about(request, bearer, self.desk.streams)
+        found: Response = await self._about(request, bearer, self.desk.streams, name_of(request, "after"))
         return found
 
     async def _stream(self, request: Request, bearer: Bearer, _body: Any) -> Response:

@@ -28,6 +28,7 @@ from dither.service.logs import Log
 from dither.service.settings import Settings
 from dither.service.transport import Reply, Transport
 from tests.curator import conftest as curators
+from tests.service.told import watched
 from tools.security.without_network import asked
 
 folder, curator, importing = curators.folder, curators.curator, curators.importing
@@ -64,12 +65,14 @@ Elsewhere = Callable[[Session], RemoteSession]
 def elsewhere(loop: asyncio.AbstractEventLoop) -> Iterator[Elsewhere]:
     """Return what makes a session elsewhere of one that is here."""
     services: list[Service] = []
+    differs: list[list[str]] = []
 
     def made(session: Session) -> RemoteSession:
         curator: Curator = session.curator
         settings = Settings(timing="off", requests_per_second=100_000, releasing=2)
         desk = desk_of(curator, settings)
         services.append(Service(desk, settings, Log(io.StringIO())))
+        differs.append(watched(services[-1]))
         # Nobody is called as the owner of the rows is.
         name = "ana" if session.account.analyst == "curator" else session.account.analyst
         People(curator).add(name, "analyst")
@@ -80,6 +83,7 @@ def elsewhere(loop: asyncio.AbstractEventLoop) -> Iterator[Elsewhere]:
     yield made
     for service in services:
         asyncio.run_coroutine_threadsafe(service.stop(), loop).result()
+    assert [what for found in differs for what in found] == []
 
 
 @pytest.fixture
