@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dither.curator.delivering import VERBS
-from dither.service.routes import ROUTES
+from dither.service.problems import status_of
+from dither.service.records import JOB, LOSS
+from dither.service.routes import ANYWHERE, LARGEST_BODY, OF_A_SET, PROTECTED, ROUTES, WITH_BODY, Rate, Route
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "api.md"
+_KINDS: Final = {"string": "text", "integer": "integer", "number": "number", "boolean": "true or false", "null": "null"}
 
 
 def page() -> str:
@@ -19,7 +23,7 @@ def page() -> str:
         "# The wire",
         "",
         "Every route of the [service](service.md), as the table in `dither.service.routes` has it. For programs:",
-        "`GET /v1/openapi.json`. What is not listed cannot be reached.",
+        "`GET /v1/openapi.json`. What is not listed cannot be reached, and parameters that are not listed are refused.",
         "",
         "| route | who, with a token for | what |",
         "| --- | --- | --- |",
@@ -27,7 +31,9 @@ def page() -> str:
     for route in ROUTES:
         roles = "everybody" if route.roles is None else ", ".join(sorted(role.value for role in route.roles))
         scope = "" if route.scope is None else f" ({route.scope.value})"
-        lines.append(f"| `{route.method} {route.path}` | {roles}{scope} | {route.summary} |")
+        parameters = ", ".join(f"`{name}`" for name in route.query)
+        takes = f" Takes {parameters}." if parameters else ""
+        lines.append(f"| {_named(route)} | {roles}{scope} | {route.summary}{takes} |")
     lines += [
         "",
         "## Verbs",
@@ -37,13 +43,106 @@ def page() -> str:
         + ".",
         "They are those of a [session](reference/dither.md).",
         "",
-        "## Bodies",
-        "",
+        *_parameters(),
+        *_bodies(),
+        *_answers(),
+        *_problems(),
+        *_limits(),
     ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _named(route: Route) -> str:
+    return f"`{route.method} {route.path}`"
+
+
+def _parameters() -> Iterator[str]:
+    yield from ("## Parameters", "", "Each at most once.", "")
+    yield from ("| route | parameter | what |", "| --- | --- | --- |")
+    for route in ROUTES:
+        for name, schema in route.query.items():
+            default = schema.get("default", "")
+            more = " Must be there." if name in route.needed else f" Else {default}." if default != "" else ""
+            yield f"| {_named(route)} | `{name}`: {shape(schema)} | {schema['description']}{more} |"
+    yield ""
+
+
+def _bodies() -> Iterator[str]:
+    yield from ("## Bodies", "")
     for route in ROUTES:
         if route.body is not None:
-            lines += [f"`{route.method} {route.path}`:", "", "```json", json.dumps(route.body, indent=1), "```", ""]
-    return "\n".join(lines).rstrip() + "\n"
+            yield from (f"{_named(route)}:", "", "```json", json.dumps(route.body, indent=1), "```", "")
+
+
+def _answers() -> Iterator[str]:
+    yield from ("## Answers", "", "A `loss` is an object of exact figures; `...` stands for fields that vary.", "")
+    for route in ROUTES:
+        if route.answer == ():
+            told = f"{route.status}, and where to go"
+        elif isinstance(route.answer, tuple):
+            told = ", ".join(f"`{kind}`" for kind in route.answer)
+        else:
+            told = f"`{shape(route.answer)}`"
+        also = [f"202 and `{shape(JOB)}` where it is waited for"] if route.is_new else []
+        also += ["an `ETag`, and 304 to whoever has it"] if route.is_tagged else []
+        yield f"- {_named(route)}: {'; '.join([told, *also])}"
+    yield ""
+
+
+def _problems() -> Iterator[str]:
+    """Yield what is refused: what all routes of a kind say, then what each says beside that."""
+    yield from ("## Problems", "", "As `application/problem+json`, by status and title.", "")
+    for who, names in (
+        ("Every route", ANYWHERE),
+        ("Every route but `GET /healthz`", ("TooManyRequests",)),
+        ("Every route that needs a token", PROTECTED),
+        ("Every route with names in its path", ("NotFound",)),
+        ("Every route about one data set", OF_A_SET),
+        ("Every route that takes a body", WITH_BODY),
+        ("Every route but those of `GET`", ("OtherSite",)),
+    ):
+        yield f"- {who}: {_statuses(names)}"
+    yield from ("", "Beside these:", "")
+    yield from (f"- {_named(route)}: {_statuses(route.errors)}" for route in ROUTES if route.errors)
+    yield ""
+
+
+def _statuses(names: tuple[str, ...]) -> str:
+    return ", ".join(f"{status_of(name)} `{name}`" for name in sorted(dict.fromkeys(names), key=status_of))
+
+
+def _limits() -> Iterator[str]:
+    yield from ("## Limits", "")
+    yield f"A body has at most {LARGEST_BODY:,} bytes. Requests are counted for {Rate.PERSON.value} where a token"
+    yield f"is needed, and for {Rate.ADDRESS.value} where none is; 429 says when to come again. With their own limits:"
+    yield ""
+    for route in ROUTES:
+        own = [f"at most {route.largest:,} bytes"] if route.largest != LARGEST_BODY else []
+        own += [f"counted for {route.rate.value}"] if route.rate is not None else []
+        if own:
+            yield f"- {_named(route)}: {'; '.join(own)}"
+
+
+def shape(schema: Mapping[str, Any]) -> str:
+    """Return what a schema describes, in one line for people.
+
+    >>> shape({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "array", "items": {}}}})
+    '{a: text, b: [anything], ...}'
+    """
+    if schema == LOSS:
+        return "loss"
+    if "enum" in schema:
+        return " or ".join(json.dumps(value) for value in schema["enum"])
+    if "anyOf" in schema:
+        return " or ".join(map(shape, schema["anyOf"]))
+    kind = schema.get("type")
+    if kind == "array":
+        return f"[{shape(schema['items'])}]"
+    if kind == "object":
+        fields = [f"{name}: {shape(field)}" for name, field in schema.get("properties", {}).items()]
+        known = [*fields, *(name for name in schema.get("required", ()) if name not in schema.get("properties", {}))]
+        return f"{{{', '.join(known if schema.get('additionalProperties') is False else [*known, '...'])}}}"
+    return _KINDS.get(str(kind), "anything")
 
 
 def main() -> None:

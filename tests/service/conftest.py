@@ -24,6 +24,7 @@ from dither.service.server import Server
 from dither.service.settings import Settings
 from dither.service.sign_in import Link
 from tests.curator.conftest import ROWS, SCHEMA
+from tests.service.told import watched
 
 
 @dataclass
@@ -70,6 +71,7 @@ def serving(curator: Curator, settings: Settings) -> Iterator[Running]:
     log, ports = io.StringIO(), []
     link = Link(desk.people)
     service = Service(desk, settings, Log(log), link)
+    differs = watched(service)
     is_up = threading.Event()
 
     def ready(port: int) -> None:
@@ -86,3 +88,4 @@ def serving(curator: Curator, settings: Settings) -> Iterator[Running]:
     finally:
         server.should_exit = True
         thread.join()
+    assert differs == []

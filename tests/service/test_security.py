@@ -86,6 +86,7 @@ def test_neighbours_are_told_apart_by_values_alone() -> None:
 
 def test_what_differs_beside_its_figures_is_seen() -> None:
     assert neighbours.covered(b'{"n": 1.5}') == neighbours.covered(b'{"n": -20}')
+    assert neighbours.covered(b'"a",2.0,1\r\n') == neighbours.covered(b'"a",,\r\n')
     assert neighbours.covered(b'{"n": 1}') != neighbours.covered(b'{"n": [1]}')
     assert neighbours.covered(b'{"n": 1}') != neighbours.covered(b'{"m": 1}')
 

@@ -80,7 +80,10 @@ BODIES: Final[tuple[dict[str, Any], ...]] = (
 _COVERED: Final = (
     (re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[0-9.:+Z]*"), b"TIME"),
     (re.compile(rb'"raw":\[\[.*?\]\],'), b""),  # what values were before they were made whole, where that is another
-    (re.compile(rb"\bnull\b"), b"N"),  # a mean of nothing is a value, too
+    (
+        re.compile(rb"\bnull\b|(?<=,)(?=[,\r])"),
+        b"N",
+    ),  # a mean of nothing is a value, too; in a sheet it is an empty cell
     (re.compile(rb"-?[0-9]+\.[0-9]+(e[+-]?[0-9]+)?"), b"N"),
     (re.compile(rb"[0-9a-f]{16,}"), b"HASH"),
     (re.compile(rb"[A-Za-z0-9+/]{20,}={0,2}"), b"TEXT"),

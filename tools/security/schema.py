@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dither.service.client import Connection, connect
+from dither.service.routes import path_to
 from tools.faults.served import COUNT, Served, made
 from tools.rivals.environments import environment
 
@@ -28,7 +29,7 @@ def _installed(folder: Path) -> str | None:
 def _named(client: Connection) -> dict[str, Any]:
     """Return the OpenAPI text with a data set and entries that are there: random names would reach little."""
     there = {"dataset": ["clinic", "nowhere"], "entry": ["1", "5", "5.csv", "99", "x"]}
-    found: dict[str, Any] = client._transport.get("v1", "openapi.json").json()
+    found: dict[str, Any] = client._transport.get(*path_to("openapi")).json()
     for operations in found["paths"].values():
         for operation in operations.values():
             for parameter in operation["parameters"]:

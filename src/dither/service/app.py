@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import hashlib
+import json
 import os
 import threading
 import time
@@ -31,19 +34,20 @@ from dither.service.debits import debit_lines
 from dither.service.deciding import NotYours
 from dither.service.desk import Desk
 from dither.service.forms import JSON, Form, etag, split, wanted_form, written
-from dither.service.governing import Governing, number_of
+from dither.service.governing import Governing, name_of, number_of
 from dither.service.jobs import Jobs
 from dither.service.limits import Limits, address_of, line_of
 from dither.service.logs import Log
 from dither.service.metrics import Metrics
 from dither.service.oidc import Issuer
+from dither.service.openapi import openapi
 from dither.service.pace import Timing, TooLate, sent_after
 from dither.service.problems import (
-    ELSEWHERE,
     FAILED,
     MEDIA_TYPE,
     NOT_ALLOWED,
     NOT_KNOWN,
+    NOT_READY,
     NOT_THERE,
     STOPPING,
     TOO_MANY,
@@ -52,16 +56,15 @@ from dither.service.problems import (
     problem_of,
 )
 from dither.service.queue import FairPool, LineFull
+from dither.service.reading import NO_PATH, check_headers, check_names, check_query, check_site, read_body
 from dither.service.releasing import Releasing
 from dither.service.repeats import LARGEST, Repeats
-from dither.service.routes import BY_NAME, ROUTES, Route, openapi
+from dither.service.routes import BY_NAME, ROUTES, Rate, Route
 from dither.service.settings import Settings
 from dither.service.sign_in import Link
 from dither.service.signing_in import SigningIn, shown_token
 from dither.service.talking import Talking
 
-LARGEST_BODY: Final = 2**20
-LONGEST_HEADERS: Final = 2**14
 _DOORS: Final = 2
 _READERS: Final = 4
 _HEADERS: Final = {
@@ -71,7 +74,6 @@ _HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
 }
 _NOBODY: Final = ""
-_NO_PATH: Final = Problem(404, "NotFound", "there is no such path; /v1/openapi.json lists all there are")
 #: Statuses of requests whose data set was found: others may name anything, and a log does not repeat it.
 _TOLD_OF_A_SET: Final = (200, 202, 304, 409, 410, 422, 500, 501)
 
@@ -162,17 +164,20 @@ class Service(SigningIn, Releasing, Governing, Talking):
             request.state.facts, request.state.noticed = {}, None
             request.state.who = {"request": name, "route": route.name}
             try:
-                _check_headers(request)
-                _check_names(request)
+                check_headers(request)
+                check_names(request)
                 check_site(request)
                 if route.roles is None:
                     self._check_often(route, request)
                 bearer = None if route.roles is None else await self._admitted(route, request)
                 person = bearer.person.name if bearer else _NOBODY
-                content = None if route.body is None else await _read_body(request)
+                check_query(route, request)
+                content = None if route.body is None else await read_body(request, route.largest)
                 response = await self._repeated(route.name, request, bearer, content)
                 if response is None:
                     response = await handle(request, bearer, None if content is None else read_object(content))
+                if route.is_tagged:
+                    response = _tagged(route, request, response)
             except Refused as refused:
                 response = _told(refused.problem, refused.headers)
             except NotYours:
@@ -210,8 +215,12 @@ class Service(SigningIn, Releasing, Governing, Talking):
 
     def _check_often(self, route: Route, request: Request) -> None:
         """Let anybody in, and no address too often; whether the process lives is always told."""
-        if route.name != "health" and not self._limits.admits(line_of(request)):
+        if route.counted is not Rate.NOBODY and not self._limits.admits(line_of(request)):
             raise Refused(TOO_MANY, {"Retry-After": "1"})
+        # Whoever signs in is a stranger, and each try asks the issuer something.
+        is_strange = route.counted is Rate.STRANGER and self._issuer is not None
+        if is_strange and not self._limits.admits_stranger(address_of(request)):
+            raise Refused(TOO_MANY, {"Retry-After": "10"})
 
     async def _admitted(self, route: Route, request: Request) -> Bearer:
         """Return who asks, or refuse: a wrong token and none are told apart by nothing."""
@@ -247,16 +256,19 @@ class Service(SigningIn, Releasing, Governing, Talking):
 
     async def _ready(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
         is_ready = not self._is_stopping and await self._read(line_of(request), self.desk.ready)
-        return JSONResponse({"status": "ready" if is_ready else "not ready"}, 200 if is_ready else 503)
+        if not is_ready:
+            raise Refused(NOT_READY, {"Retry-After": "5"})
+        return JSONResponse({"status": "ready"})
 
     async def _openapi(self, _request: Request, _bearer: Bearer | None, _body: Any) -> Response:
-        return JSONResponse(openapi(dither.__version__))
+        return Response(_openapi(), media_type=JSON.media_type)
 
     async def _me(self, _request: Request, bearer: Bearer, _body: Any) -> Response:
         return JSONResponse(await self._read(bearer.person.name, lambda: self.desk.me(bearer)))
 
-    async def _datasets(self, _request: Request, bearer: Bearer, _body: Any) -> Response:
-        return JSONResponse(await self._read(bearer.person.name, lambda: self.desk.datasets(bearer)))
+    async def _datasets(self, request: Request, bearer: Bearer, _body: Any) -> Response:
+        after = name_of(request, "after")
+        return JSONResponse(await self._read(bearer.person.name, lambda: self.desk.datasets(bearer, after)))
 
     async def _dataset(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         return await self._about(request, bearer, self.desk.dataset)
@@ -311,7 +323,7 @@ class Service(SigningIn, Releasing, Governing, Talking):
         wanted = form or wanted_form(request.headers.get("accept", ""))
         tag = etag(receipt, wanted)
         fixed = {**headers, "ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept"}
-        if request.method == "GET" and tag in request.headers.get("if-none-match", ""):
+        if request.method == "GET" and _has(request, tag):
             return Response(status_code=304, headers=fixed)
         is_quick = wanted is JSON and len(receipt.answer) <= LARGEST
         try:
@@ -326,8 +338,9 @@ class Service(SigningIn, Releasing, Governing, Talking):
             fixed["ETag"] = etag(receipt, JSON)
         return Response(content, media_type=kind, headers=fixed)
 
-    async def _balances(self, _request: Request, bearer: Bearer, _body: Any) -> Response:
-        return JSONResponse(await self._read(bearer.person.name, self.desk.balances))
+    async def _balances(self, request: Request, bearer: Bearer, _body: Any) -> Response:
+        after = name_of(request, "after")
+        return JSONResponse(await self._read(bearer.person.name, lambda: self.desk.balances(after)))
 
     async def _entries(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         after = _after(request)
@@ -353,47 +366,32 @@ class Service(SigningIn, Releasing, Governing, Talking):
         return JSONResponse({"path": path})
 
     async def _no_such_path(self, _request: Request, _error: Exception) -> Response:
-        return _told(_NO_PATH)
+        return _told(NO_PATH)
 
 
-def _check_headers(request: Request) -> None:
-    if sum(len(name) + len(value) for name, value in request.headers.raw) > LONGEST_HEADERS:
-        raise Refused(Problem(431, "HeadersTooLarge", f"headers of at most {LONGEST_HEADERS} bytes together"))
+def _tagged(route: Route, request: Request, response: Response) -> Response:
+    """Return an answer with the tag of its bytes; whoever has these already is told so, and no more."""
+    if "etag" in response.headers or response.status_code != route.status:
+        return response
+    tag = f'"{hashlib.sha256(response.body).hexdigest()}"'
+    if _has(request, tag):
+        response = Response(status_code=304)
+    response.headers["ETag"] = tag
+    if route.roles is None:
+        # Anybody may keep what is public, and asks whether it is still so; what is private is kept nowhere.
+        response.headers["Cache-Control"] = "no-cache"
+    return response
 
 
-def _check_names(request: Request) -> None:
-    """Refuse names in a path that nothing can have: not every database takes them as a question."""
-    if any("\0" in str(name) for name in request.path_params.values()):
-        raise Refused(_NO_PATH)
+def _has(request: Request, tag: str) -> bool:
+    """Whether a client says that it has the bytes of a tag; proxies that pack answers make tags weak."""
+    said = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
+    return tag in said or said == ["*"]
 
 
-def check_site(request: Request) -> None:
-    """Refuse what a page of another site makes a browser send; programs send neither header."""
-    if request.method in ("GET", "HEAD"):
-        return
-    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
-    if site is not None:
-        is_ours = site in ("same-origin", "none")
-    else:
-        is_ours = origin is None or origin.partition("://")[2] == request.headers.get("host")
-    if not is_ours:
-        raise Refused(ELSEWHERE)
-
-
-async def _read_body(request: Request) -> bytes:
-    """Return the body, or refuse it; encoded ones are not unpacked."""
-    if request.headers.get("content-encoding", "identity") != "identity":
-        raise Refused(Problem(415, "UnsupportedEncoding", "a body without content-encoding"))
-    said = request.headers.get("content-length", "0")
-    if not said.isdecimal() or int(said[:20]) > LARGEST_BODY:
-        raise Refused(Problem(413, "TooLarge", f"a body of at most {LARGEST_BODY} bytes"))
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > LARGEST_BODY:
-            raise Refused(Problem(413, "TooLarge", f"a body of at most {LARGEST_BODY} bytes"))
-        parts.append(part)
-    return b"".join(parts)
+@functools.cache
+def _openapi() -> bytes:
+    return json.dumps(openapi(dither.__version__)).encode()
 
 
 def _after(request: Request) -> int:

@@ -40,9 +40,10 @@ from dither.privacy import Loss
 from dither.publish.queries import QueryResult
 from dither.publish.queries.adaptive_parts import OpenPartition
 from dither.publish.queries.parts import Partition
-from dither.service.deciding_elsewhere import DecidingElsewhere, read_balance
+from dither.service.deciding_elsewhere import DecidingElsewhere, pages, read_balance
 from dither.service.kept import configuration, first_key, kept_token, keys_file
 from dither.service.problems import error_of
+from dither.service.routes import path_to
 from dither.service.talks import RemoteParts, RemoteStream, RemoteTalk
 from dither.service.transport import Reply, Transport
 
@@ -170,20 +171,23 @@ class RemoteSession(Session):
         curator: Any = _Curator(record)
         super().__init__(curator, dataset, analyst=str(record["analyst"]), called=str(record["name"]))
         self._transport = transport
-        self._path = ("v1", "datasets", self.called)
+
+    def _at(self, route: str, **names: str) -> tuple[str, ...]:
+        """Return the path of a route about this data set."""
+        return path_to(route, dataset=self.called, **names)
 
     def balance(self) -> Balance:
         """Return what this analyst has spent and may still spend."""
-        return read_balance(self._transport.get(*self._path, "balance").json())
+        return read_balance(self._transport.get(*self._at("balance")).json())
 
     def card(self) -> Card:
         """Return the release card of the data set: what is promised, spent and released, from public facts alone."""
-        return Card(self._transport.get(*self._path, "card").json())
+        return Card(self._transport.get(*self._at("card")).json())
 
     def room_for(self, loss: Loss, *, is_counted: bool = False) -> Room:
         """Return what this analyst may still spend, and whether a release of a loss fits, or how many do."""
         body = {"loss": loss.to_dict(), "counted": is_counted}
-        return Room(**self._transport.post(*self._path, "room", body=body).json())
+        return Room(**self._transport.post(*self._at("room"), body=body).json())
 
     def receipt(self, offer: Offer[Any], *, key: str | None = None) -> Receipt:
         """Return the stored answer of an offer as bytes, and where it was charged."""
@@ -220,7 +224,7 @@ class RemoteSession(Session):
             checked_name("key", key)
         told = {name: value for name, value in words.items() if name != "key" and value is not None}
         body = {"verb": verb, "words": write_words(told, self.dataset)}
-        reply = self._transport.post(*self._path, "releases", body=body, key=key, wait=PATIENCE)
+        reply = self._transport.post(*self._at("release"), body=body, key=key, wait=PATIENCE)
         if reply.status == 202:
             reply = Job(self._transport, reply).answered()
         return self._received(reply, key, loss)
@@ -247,7 +251,7 @@ class RemoteSession(Session):
         name = offer.key if key is None else key
         told = {word: value for word, value in call.words.items() if word != "key" and value is not None}
         body = {"verb": call.verb, "words": write_words(told, self.dataset)}
-        reply = self._transport.post(*self._path, "releases", body=body, key=name, wait=0)
+        reply = self._transport.post(*self._at("release"), body=body, key=name, wait=0)
 
         def read(found: Reply) -> Any:
             receipt = self._received(found, name, offer.loss)
@@ -274,23 +278,23 @@ class RemoteSession(Session):
 
     def streams(self) -> tuple[str, ...]:
         """Return the names of the streams that this analyst has opened."""
-        return tuple(self._transport.get(*self._path, "streams").json()["streams"])
+        return tuple(pages(self._transport, "streams", dataset=self.called))
 
     def stream(self, name: str, query: Any = None, **words: Any) -> Any:
         """Open a query on a stream, paid for as a whole now, or open it again; see ``Session.stream``."""
-        return self._opened("streams", RemoteStream, name, {"query": query, **words})
+        return self._opened("stream", RemoteStream, name, {"query": query, **words})
 
     def conversations(self) -> tuple[str, ...]:
         """Return the names of the conversations that this analyst has opened."""
-        return tuple(self._transport.get(*self._path, "conversations").json()["conversations"])
+        return tuple(pages(self._transport, "conversations", dataset=self.called))
 
     def conversation(self, name: str, table: Any = None, columns: Any = None, **words: Any) -> Any:
         """Open a conversation, paid for as a whole now, or open it again; see ``Session.conversation``."""
-        return self._opened("conversations", RemoteTalk, name, {"table": table, "columns": columns, **words})
+        return self._opened("conversation", RemoteTalk, name, {"table": table, "columns": columns, **words})
 
     def partitions(self) -> tuple[str, ...]:
         """Return the names of the accounts of parts that this analyst has opened."""
-        return tuple(self._transport.get(*self._path, "parts").json()["parts"])
+        return tuple(pages(self._transport, "partitions", dataset=self.called))
 
     def parts(self, name: str, partition: Any = None, **words: Any) -> Any:
         """Open questions about public parts, paid for as a whole now, or open them again; see ``Session.parts``."""
@@ -300,15 +304,16 @@ class RemoteSession(Session):
         return self._opened("parts", made, name, {"partition": partition, **words})
 
     def _opened(self, kind: str, made: Any, name: str, words: Mapping[str, Any]) -> Any:
+        """Open what goes on under a name, or look at it; both are routes that are called after its kind."""
         self.check_declared()
-        path = (*self._path, kind, str(name))
+        names = {"dataset": self.called, "name": str(name)}
         told = {word: value for word, value in words.items() if value is not None and word != "only_read"}
         if not told:
-            return made(self._transport, path, self._transport.get(*path).json())
+            return made(self._transport, names, self._transport.get(*path_to(kind, **names)).json())
         if words.get("only_read"):
             raise InvalidParameter("only_read", True, "left out where something is paid for; or the name alone")
         body = {"name": name, "words": write_words(told, self.dataset)}
-        return made(self._transport, path, self._transport.post(*self._path, kind, body=body).json())
+        return made(self._transport, names, self._transport.post(*self._at(f"open_{kind}"), body=body).json())
 
 
 class Connection(DecidingElsewhere, Closing):
@@ -324,7 +329,7 @@ class Connection(DecidingElsewhere, Closing):
 
     def me(self) -> dict[str, Any]:
         """Return who you are, and what you may ask."""
-        return dict(self._transport.get("v1", "me").json())
+        return dict(self._transport.get(*path_to("me")).json())
 
     def datasets(self) -> tuple[str, ...]:
         """Return the names of the data sets that you may see."""
@@ -332,7 +337,7 @@ class Connection(DecidingElsewhere, Closing):
 
     def listed(self) -> list[dict[str, Any]]:
         """Return the data sets that you may see: name, unit, tables, and whether you may ask."""
-        return list(self._transport.get("v1", "datasets").json()["datasets"])
+        return list(pages(self._transport, "datasets"))
 
     def session(self, dataset: str) -> RemoteSession:
         """Return a session about a data set, with the verbs of any session.
@@ -341,11 +346,11 @@ class Connection(DecidingElsewhere, Closing):
             dataset: its name.
 
         """
-        return RemoteSession(self._transport, self._transport.get("v1", "datasets", dataset).json())
+        return RemoteSession(self._transport, self._transport.get(*path_to("dataset", dataset=dataset)).json())
 
     def releases(self, dataset: str) -> list[dict[str, Any]]:
         """Return what you were answered about a data set, from the oldest."""
-        return list(self._pages("releases", "v1", "datasets", dataset, "releases"))
+        return list(pages(self._transport, "releases", dataset=dataset))
 
     def answer(self, dataset: str, entry: int | str) -> Any:
         """Return a stored answer of yours once more: a table where it is one, else plain data; nothing is charged.
@@ -355,7 +360,7 @@ class Connection(DecidingElsewhere, Closing):
             entry: its number, its key, or its place in the ledger.
 
         """
-        reply = self._transport.get("v1", "datasets", dataset, "releases", f"{_number(entry)}.json")
+        reply = self._transport.get(*path_to("answer", dataset=dataset, entry=f"{_number(entry)}.json"))
         try:
             return QueryResult.stored(reply.content, reply.headers["dither-place"])
         except (DitherError, ValueError, KeyError, TypeError):
@@ -372,7 +377,7 @@ class Connection(DecidingElsewhere, Closing):
             InvalidParameter: it proves nothing, or the service shows another key than before.
 
         """
-        content = self._transport.get("v1", "datasets", dataset, "releases", _number(entry), "receipt").content
+        content = self._transport.get(*path_to("receipt", dataset=dataset, entry=_number(entry))).content
         found = read_receipt(content.decode())
         verify_receipt(found, self.key())
         return dict(found)
@@ -380,7 +385,7 @@ class Connection(DecidingElsewhere, Closing):
     def key(self) -> PublicKey:
         """Return the key of the service: the first that was seen at this address, kept in the user's configuration."""
         # Read before it is kept: what is no key at all would be the first for ever.
-        shown = PublicKey.read(self._transport.get("v1", "key").content.decode("utf-8", "replace"))
+        shown = PublicKey.read(self._transport.get(*path_to("key")).content.decode("utf-8", "replace"))
         url = self._transport.url
         kept = first_key(url, str(shown))
         if kept != str(shown) and self._is_successor(kept, str(shown)):
@@ -393,14 +398,14 @@ class Connection(DecidingElsewhere, Closing):
 
     def checkpoint(self) -> str:
         """Return the signed head of the ledger, checked with the first key that this service has shown."""
-        note = self._transport.get("v1", "checkpoint").content.decode("utf-8", "replace")
+        note = self._transport.get(*path_to("checkpoint")).content.decode("utf-8", "replace")
         read_checkpoint(note, self.key())
         return note
 
     def _is_successor(self, kept: str, shown: str) -> bool:
         """Whether the key that was seen first has signed the one that is shown."""
         try:
-            changes = self._transport.get("v1", "keys").json()["changes"]
+            changes = self._transport.get(*path_to("keys")).json()["changes"]
             return str(successor(changes, PublicKey.read(kept))) == shown
         except (DitherError, ValueError, KeyError, TypeError):
             return False

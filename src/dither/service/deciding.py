@@ -6,7 +6,7 @@ curator's verbs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dither.curator.folder import Curator
@@ -77,11 +77,11 @@ class Deciding:
 
     # Grants.
 
-    def grants(self, name: str) -> dict[str, Any]:
-        """Return who is granted what of a data set."""
+    def grants(self, name: str, after: str = "") -> dict[str, Any]:
+        """Return who is granted what of a data set, a page of them."""
         registered = self._registered(name)
-        found = [grant for grant in self.people.grants() if grant.dataset == registered]
-        return {"grants": [self._grant_record(grant) for grant in found]}
+        found = {grant.person: grant for grant in self.people.grants() if grant.dataset == registered}
+        return paged_by_name("grants", found, after, self._grant_record)
 
     def grant(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Let a person ask of a data set, on terms."""
@@ -213,6 +213,25 @@ def paged(name: str, found: list[dict[str, Any]]) -> dict[str, Any]:
     """
     page = found[:PAGE]
     return {name: page, "after": page[-1]["number"] if len(found) > PAGE else None}
+
+
+def paged_by_name(
+    name: str, found: Mapping[str, Any], after: str, told: Callable[[Any], Any] = lambda one: one
+) -> dict[str, Any]:
+    """Return the lines of a list that come behind a name, as many as are told at once, and where the next page begins.
+
+    They stand in the order of their names: what is added meanwhile moves none of them to another page.
+
+    Args:
+        name: of the list.
+        found: what it lists, by name.
+        after: the last name of the page before; "" for the first page.
+        told: makes a line of what is listed.
+
+    """
+    behind = sorted(one for one in found if one > after)
+    page = behind[:PAGE]
+    return {name: [told(found[one]) for one in page], "after": page[-1] if len(behind) > PAGE else None}
 
 
 def check_fields(body: Mapping[str, Any], known: tuple[str, ...]) -> None:

@@ -20,6 +20,7 @@ from dither.data.yaml_tree import read, to_plain
 from dither.exact import Number
 from dither.privacy import Loss, stated_loss
 from dither.service.deciding import read_allowance, read_approval, terms_record
+from dither.service.routes import path_to
 from dither.service.transport import Transport
 
 
@@ -73,7 +74,7 @@ class DecidingElsewhere:
         is_stated = any(word is not None for word in (budget, epsilon, delta, rho))
         whole = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=budget) if is_stated else None
         body = {"schema": said, "draft": is_draft} | ({} if whole is None else {"budget": whole.to_dict()})
-        return dict(self._transport.post("v1", "datasets", body=body).json())
+        return dict(self._transport.post(*path_to("add"), body=body).json())
 
     # Grants.
 
@@ -84,7 +85,7 @@ class DecidingElsewhere:
             dataset: what it is called.
 
         """
-        return tuple(_granted(one) for one in self._transport.get("v1", "datasets", dataset, "grants").json()["grants"])
+        return tuple(_granted(one) for one in pages(self._transport, "grants", dataset=dataset))
 
     def grant(
         self,
@@ -112,7 +113,7 @@ class DecidingElsewhere:
         terms = terms_record(Grant(person, dataset, most, usual, allowance, approval))
         said = {name: value for name, value in terms.items() if value is not None}
         body = {"person": person, "quota": quota.to_dict(), **said}
-        return _granted(self._transport.post("v1", "datasets", dataset, "grants", body=body).json())
+        return _granted(self._transport.post(*path_to("grant", dataset=dataset), body=body).json())
 
     def end_grant(self, person: str, dataset: str) -> None:
         """Let a person ask no more of a data set; what was spent stays spent.
@@ -122,7 +123,7 @@ class DecidingElsewhere:
             dataset: what it is called.
 
         """
-        self._transport.delete(self._transport.address("v1", "datasets", dataset, "grants", person))
+        self._transport.delete(self._transport.address(*path_to("end_grant", dataset=dataset, person=person)))
 
     # Stages and budgets.
 
@@ -135,7 +136,7 @@ class DecidingElsewhere:
             reason: why, for the books.
 
         """
-        self._transport.post("v1", "datasets", dataset, "stage", body={"stage": stage, "reason": reason})
+        self._transport.post(*path_to("stage", dataset=dataset), body={"stage": stage, "reason": reason})
 
     def raise_budget(
         self,
@@ -160,7 +161,8 @@ class DecidingElsewhere:
         """
         whole = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=budget)
         body = {"budget": whole.to_dict(), "reason": reason}
-        return Loss.from_dict(self._transport.post("v1", "datasets", dataset, "budget", body=body).json()["budget"])
+        told = self._transport.post(*path_to("budget", dataset=dataset), body=body).json()
+        return Loss.from_dict(told["budget"])
 
     # Approvals.
 
@@ -171,7 +173,7 @@ class DecidingElsewhere:
             is_waiting: whether only those are wanted that nobody has settled.
 
         """
-        found = (AskedFor.from_dict(one) for one in self._pages("questions", "v1", "approvals"))
+        found = (AskedFor.from_dict(one) for one in pages(self._transport, "questions"))
         return tuple(one for one in found if not is_waiting or one.state == "waiting")
 
     def approve(self, question: int) -> AskedFor:
@@ -194,13 +196,14 @@ class DecidingElsewhere:
         return self._answered_question(question, {"decision": "decline", "because": because})
 
     def _answered_question(self, question: int, body: dict[str, str]) -> AskedFor:
-        return AskedFor.from_dict(self._transport.post("v1", "approvals", str(question), body=body).json())
+        place = path_to("answer_question", question=str(question))
+        return AskedFor.from_dict(self._transport.post(*place, body=body).json())
 
     # Publications.
 
     def published(self) -> tuple[Published, ...]:
         """Return what everybody may see, from the oldest."""
-        return tuple(Published.from_dict(one) for one in self._pages("published", "v1", "published"))
+        return tuple(Published.from_dict(one) for one in pages(self._transport, "published"))
 
     def publish(self, dataset: str, name: int | str, *, title: str = "") -> Published:
         """Let everybody see a stored answer; nothing is charged.
@@ -212,7 +215,7 @@ class DecidingElsewhere:
 
         """
         body = {"release": str(name), "title": title}
-        return Published.from_dict(self._transport.post("v1", "datasets", dataset, "published", body=body).json())
+        return Published.from_dict(self._transport.post(*path_to("publish", dataset=dataset), body=body).json())
 
     def withdraw(self, dataset: str, name: int | str, *, because: str = "") -> None:
         """Show a published answer no more; it was released, and nothing is given back.
@@ -224,34 +227,48 @@ class DecidingElsewhere:
 
         """
         said = {"because": because} if because else {}
-        self._transport.delete(self._transport.address("v1", "datasets", dataset, "published", str(name), **said))
+        place = path_to("withdraw", dataset=dataset, entry=str(name))
+        self._transport.delete(self._transport.address(*place, **said))
 
     # The books.
 
     def balances(self) -> tuple[Balance, ...]:
         """Return what was spent of every data set, and what is left."""
-        return tuple(read_balance(one) for one in self._transport.get("v1", "ledger", "balances").json()["balances"])
+        return tuple(read_balance(one) for one in pages(self._transport, "balances"))
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """Yield the entries of the ledger's chain, from the oldest: number, hash, and what the hash covers."""
-        yield from self._pages("entries", "v1", "ledger", "entries")
+        yield from pages(self._transport, "entries")
 
     def verify(self) -> Verification:
         """Let the service walk its whole chain, and say whether anything contradicts itself.
 
         A ledger that lies would lie here, too: ``dither witness`` compares what it signs with what it signed before.
         """
-        found = self._transport.get("v1", "ledger", "verification").json()
+        found = self._transport.get(*path_to("verification")).json()
         said: dict[str, Any] = {field.name: found[field.name] for field in fields(Verification)}
         return Verification(**{**said, "problems": tuple(said["problems"])})
 
-    def _pages(self, name: str, *path: str) -> Iterator[dict[str, Any]]:
-        """Yield the lines of a list that is told page by page."""
-        after: int | None = 0
-        while after is not None:
-            page = self._transport.get(*path, after=after).json()
-            yield from page[name]
-            after = page["after"]
+
+def pages(transport: Transport, route: str, /, **names: str) -> Iterator[Any]:
+    """Yield the lines of a list, which a service tells page by page.
+
+    Args:
+        transport: to the service.
+        route: the name of the route that lists them.
+        names: what stands in its path.
+
+    """
+    behind: dict[str, Any] = {}
+    while True:
+        page = transport.get(*path_to(route, **names), **behind).json()
+        after = page.pop("after")
+        # What is left of a page is the list.
+        (lines,) = page.values()
+        yield from lines
+        if after is None:
+            return
+        behind = {"after": after}
 
 
 def read_balance(record: Mapping[str, Any]) -> Balance:

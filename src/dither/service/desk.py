@@ -54,6 +54,7 @@ from dither.service.deciding import (
     check_fields,
     check_most,
     paged,
+    paged_by_name,
     published_number,
     read_loss,
     terms_record,
@@ -144,21 +145,17 @@ class Desk(Deciding, GoingOn):
         scopes = [scope.value for scope in bearer.scopes]
         return {"name": bearer.person.name, "role": bearer.person.role.value, "scopes": scopes, "grants": grants}
 
-    def datasets(self, bearer: Bearer) -> dict[str, Any]:
-        """Return the data sets that a person may see."""
+    def datasets(self, bearer: Bearer, after: str = "") -> dict[str, Any]:
+        """Return the data sets that a person may see, a page of them."""
         names = {grant.dataset for grant in self.people.grants(bearer.person.name)}
         seen = [one for one in self.curator.datasets() if one.name in names or bearer.person.role is not Role.ANALYST]
-        listed = [
-            {
-                "name": self.curator.called(one.name),
-                "unit": str(one.unit),
-                "tables": [table.name for table in one.tables],
-                "is_granted": one.name in names,
-                "stage": _stage(self.curator.standing(one.name)),
-            }
-            for one in seen
-        ]
-        return {"datasets": listed}
+
+        def told(one: DataSet) -> dict[str, Any]:
+            standing = self.curator.standing(one.name)
+            said = {"name": standing.name(one.name), "unit": str(one.unit), "stage": _stage(standing)}
+            return said | {"tables": [table.name for table in one.tables], "is_granted": one.name in names}
+
+        return paged_by_name("datasets", {self.curator.called(one.name): one for one in seen}, after, told)
 
     def dataset(self, bearer: Bearer, name: str) -> dict[str, Any]:
         """Return what is declared about a data set, without the places of its rows."""
@@ -344,10 +341,15 @@ class Desk(Deciding, GoingOn):
 
     # The books, for those who read them.
 
-    def balances(self) -> dict[str, Any]:
-        """Return what was spent of every data set, and what is left, by what each is called."""
-        found = [self.curator.ledger.balance(name) for name in self.curator.ledger.datasets()]
-        return {"balances": [{**balance_record(one), "dataset": self.curator.called(one.dataset)} for one in found]}
+    def balances(self, after: str = "") -> dict[str, Any]:
+        """Return what was spent of every data set, and what is left, by what each is called, a page of them."""
+        ledger = self.curator.ledger
+        found = {self.curator.called(name): name for name in ledger.datasets()}
+
+        def told(name: str) -> dict[str, Any]:
+            return {**balance_record(ledger.balance(name)), "dataset": self.curator.called(name)}
+
+        return paged_by_name("balances", found, after, told)
 
     def entries(self, after: int) -> dict[str, Any]:
         """Return a page of the ledger's chain, from the oldest."""

@@ -1,12 +1,12 @@
 """The forms of a stored answer: the bytes themselves, or a table made of them.
 
 JSON is what the ledger stores, the same bytes for ever. CSV, an Arrow stream and Parquet are made from it where the
-answer is a table, by the header ``Accept`` or by the ending of its address, which comes first.
+answer is rows, by the header ``Accept`` or by the ending of its address, which comes first.
 """
 
 from __future__ import annotations
 
-import csv
+import importlib
 import importlib.util
 import io
 import json
@@ -15,12 +15,19 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dither.curator.ledger import Receipt
-from dither.errors import DitherError, MissingExtra
-from dither.publish.queries import QueryResult
+from dither.errors import MissingExtra
 from dither.service.problems import Problem, Refused
+from dither.service.tables import Columns, NoTable, columns_of
 
-#: What a spreadsheet would run, were it to begin a cell.
-_FORMULA: Final = re.compile("^[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+#: What some spreadsheets end a cell with, whatever stands around it.
+_ENDS: Final = ";\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029"
+#: Where one may begin a formula: at the beginning of a text or of what it takes for another cell, behind signs that it
+#: passes over (white space, controls, marks without width).
+_FORMULA: Final = re.compile(
+    f"(^|[{_ENDS}])((?:(?![{_ENDS}])"
+    "[\\s\x00-\x1f\x7f-\x9f\xad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff])*"
+    "[=+\\-@\ufe62\ufe63\ufe66\ufe6b\uff0b\uff0d\uff1d\uff20])"
+)
 _QUALITY: Final = re.compile(r"^q=(0(\.[0-9]{0,3})?|1(\.0{0,3})?)$")
 
 
@@ -53,7 +60,7 @@ FORMS: Final = (JSON, CSV, ARROW, PARQUET)
 _NOT_ONE: Final = Problem(
     406, "NotAcceptable", f"an answer is {', '.join(f'{form.kind} ({form.ending})' for form in FORMS)}; ask for one"
 )
-_NO_TABLE: Final = Problem(406, "NotAcceptable", f"this answer is no table; ask for it as {JSON.kind}")
+_NO_TABLE: Final = "this answer is no table, but {}; {} ({}) has it"
 
 
 def split(name: str) -> tuple[str, Form | None]:
@@ -105,11 +112,10 @@ def written(receipt: Receipt, form: Form) -> tuple[bytes, str]:
     if form is JSON:
         return receipt.answer, JSON.media_type if is_json(receipt.answer) else "application/octet-stream"
     try:
-        result = QueryResult.stored(receipt.answer, "")
-    except (DitherError, ValueError, KeyError, TypeError):
-        raise Refused(_NO_TABLE) from None
-    try:
-        made = {CSV: _csv, ARROW: _arrow, PARQUET: _parquet}[form](result)
+        made = {CSV: _csv, ARROW: _arrow, PARQUET: _parquet}[form](columns_of(receipt.answer))
+    except NoTable as other:
+        told = _NO_TABLE.format(other, JSON.kind, JSON.ending)
+        raise Refused(Problem(406, "NotAcceptable", told)) from None
     except MissingExtra as absent:
         raise Refused(Problem(406, "NotAcceptable", str(absent))) from None
     return made, form.media_type
@@ -124,34 +130,53 @@ def is_json(content: bytes) -> bool:
     return True
 
 
-def _csv(result: QueryResult) -> bytes:
-    """Return CSV; cells that a spreadsheet would run are quoted with an apostrophe."""
-    out = io.StringIO()
-    rows = result.to_rows()
-    writer = csv.writer(out)
-    writer.writerow([_safe(name) for name in (rows[0] if rows else result.names)])
-    writer.writerows([_safe(value) for value in row.values()] for row in rows)
-    return out.getvalue().encode()
+def _csv(columns: Columns) -> bytes:
+    """Return CSV: all texts in quotes, what a spreadsheet would run behind an apostrophe, and nothing for NULL."""
+    rows = zip(*columns.values(), strict=True)
+    return "".join(f"{','.join(map(_cell, row))}\r\n" for row in (list(columns), *rows)).encode()
 
 
-def _safe(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, int | float):
+        return str(value)
+    return '"{}"'.format(safe(str(value)).replace('"', '""'))
 
 
-def _arrow(result: QueryResult) -> bytes:
-    table = result.to_arrow()
-    import pyarrow
+def safe(text: str) -> str:
+    """Return a text with an apostrophe before whatever a spreadsheet would take for a formula, and else as it is.
 
+    >>> [safe(text) for text in ("=1", " -1", "a;=1", "a-1", "1")]
+    ["'=1", "' -1", "a;'=1", 'a-1', '1']
+    """
+    marked = _FORMULA.sub(r"\1'\2", text)
+    return f"'{marked}" if text[:1] in ("\t", "\r", "\n") else marked
+
+
+def _arrow(columns: Columns) -> bytes:
+    arrow, table = _arrow_table(columns)
     out = io.BytesIO()
-    with pyarrow.ipc.new_stream(out, table.schema) as writer:
+    with arrow.ipc.new_stream(out, table.schema) as writer:
         writer.write_table(table)
     return out.getvalue()
 
 
-def _parquet(result: QueryResult) -> bytes:
-    table = result.to_arrow()
-    import pyarrow.parquet
-
+def _parquet(columns: Columns) -> bytes:
+    _, table = _arrow_table(columns)
     out = io.BytesIO()
-    pyarrow.parquet.write_table(table, out)
+    importlib.import_module("pyarrow.parquet").write_table(table, out)
     return out.getvalue()
+
+
+def _arrow_table(columns: Columns) -> tuple[Any, Any]:
+    """Return the library and a table of its own; refuse values that it has no place for, such as very long integers."""
+    try:
+        arrow = importlib.import_module("pyarrow")
+    except ImportError:
+        raise MissingExtra("Arrow and Parquet", "frames") from None
+    try:
+        return arrow, arrow.table(columns)
+    except (ValueError, TypeError, OverflowError, NotImplementedError):
+        rule = f"Arrow has no place for a value of this answer; ask for it as {CSV.kind} or {JSON.kind}"
+        raise Refused(Problem(406, "NotAcceptable", rule)) from None

@@ -26,7 +26,7 @@ from dither.curator.words import public_record, read_words, write_words
 from dither.errors import DitherError, InvalidParameter
 from dither.lift.planned_size import planned_within
 from dither.privacy import stated_loss
-from dither.service.deciding import check_fields, check_most
+from dither.service.deciding import check_fields, check_most, paged_by_name
 from dither.service.pace import Pace, Strict
 
 MOST_QUESTIONS: Final = 1000
@@ -51,9 +51,9 @@ class GoingOn:
     #: One at a time of one book: another would be told that it is in use. Books share these, many to one.
     _turns: tuple[threading.Lock, ...]
 
-    def conversations(self, bearer: Bearer, name: str) -> dict[str, Any]:
-        """Return the names of a person's conversations with a data set."""
-        return {"conversations": list(self._session(bearer, name).conversations())}
+    def conversations(self, bearer: Bearer, name: str, after: str = "") -> dict[str, Any]:
+        """Return the names of a person's conversations with a data set, a page of them."""
+        return paged_by_name("conversations", {one: one for one in self._session(bearer, name).conversations()}, after)
 
     def conversation(self, bearer: Bearer, name: str, called: str, confidence: str) -> dict[str, Any]:
         """Return what is public about a conversation, and all its answers."""
@@ -91,9 +91,9 @@ class GoingOn:
         with alone as session, held(pace), session.conversation(called) as talk:
             return {"answers": [one.to_dict() for one in talk.ask_all(questions or (), confidence=confidence)]}
 
-    def partitions(self, bearer: Bearer, name: str) -> dict[str, Any]:
-        """Return the names of a person's accounts of parts of a data set."""
-        return {"parts": list(self._session(bearer, name).partitions())}
+    def partitions(self, bearer: Bearer, name: str, after: str = "") -> dict[str, Any]:
+        """Return the names of a person's accounts of parts of a data set, a page of them."""
+        return paged_by_name("parts", {one: one for one in self._session(bearer, name).partitions()}, after)
 
     def parts(self, bearer: Bearer, name: str, called: str) -> dict[str, Any]:
         """Return what is public about an account of parts."""
@@ -150,9 +150,9 @@ class GoingOn:
             planned = account.planned(loss=loss, **words)
         return planned, key or usual_key(planned.request, self._here.edition)
 
-    def streams(self, bearer: Bearer, name: str) -> dict[str, Any]:
-        """Return the names of a person's streams of a data set."""
-        return {"streams": list(self._session(bearer, name).streams())}
+    def streams(self, bearer: Bearer, name: str, after: str = "") -> dict[str, Any]:
+        """Return the names of a person's streams of a data set, a page of them."""
+        return paged_by_name("streams", {one: one for one in self._session(bearer, name).streams()}, after)
 
     def stream(
         self, bearer: Bearer, name: str, called: str, ticks: tuple[int, int | None], confidence: str

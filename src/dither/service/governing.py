@@ -31,7 +31,8 @@ class Governing:
         return JSONResponse(await asyncio.shield(asyncio.wrap_future(future)))
 
     async def _grants(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        return await self._decided(bearer, lambda: self.desk.grants(_name(request)))
+        after = name_of(request, "after")
+        return await self._decided(bearer, lambda: self.desk.grants(_name(request), after))
 
     async def _grant(self, request: Request, bearer: Bearer, body: Any) -> Response:
         return await self._decided(bearer, lambda: self.desk.grant(bearer, _name(request), body))
@@ -58,7 +59,7 @@ class Governing:
         return await self._decided(bearer, lambda: self.desk.publish(bearer, _name(request), body))
 
     async def _withdraw(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        release, because = str(request.path_params["entry"]), request.query_params.get("because", "")
+        release, because = str(request.path_params["entry"]), name_of(request, "because")
         return await self._decided(bearer, lambda: self.desk.withdraw(bearer, _name(request), release, because))
 
     async def _published(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
@@ -83,6 +84,11 @@ class Governing:
 def number_of(request: Request, name: str) -> int:
     """Return a number of the query, 0 where it is left out."""
     return checked_number(name, request.query_params.get(name, "0"))
+
+
+def name_of(request: Request, name: str) -> str:
+    """Return a text of the query, nothing where it is left out."""
+    return request.query_params.get(name, "")
 
 
 def checked_number(name: str, text: str) -> int:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dither.errors import DitherError
 from dither.service.oidc import Fetch, fetched
+from dither.service.routes import path_to
 from dither.service.transport import Transport
 
 _GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
@@ -39,7 +40,7 @@ def log_in(
 
     """
     transport = Transport(url, None)
-    known = transport.get("v1", "login").json()
+    known = transport.get(*path_to("issuer_told")).json()
     begun = _answer(fetch(known["device_authorization"], {"client_id": known["client"], "scope": known["scope"]}))
     tell(str(begun.get("verification_uri_complete") or begun["verification_uri"]), str(begun["user_code"]))
     interval, waited = float(begun.get("interval") or _USUAL_INTERVAL), 0.0
@@ -54,7 +55,7 @@ def log_in(
             interval += _USUAL_INTERVAL
         elif problem != "authorization_pending":
             shown = _answer(said).get("id_token")
-            return str(transport.post("v1", "login", body={"id_token": shown}).json()["token"])
+            return str(transport.post(*path_to("login"), body={"id_token": shown}).json()["token"])
     raise LoginFailed("nobody typed the code in time; sign in again")
 
 

@@ -84,6 +84,24 @@ _CARRIED: Final[Mapping[type[DitherError], tuple[str, ...]]] = MappingProxyType(
         errors.MissingExtra: ("extra",),
     }
 )
+#: Of those that no class stands for: they are about a request, and not about what it asks.
+_OTHERS: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "NotAuthenticated": 401,
+        "NotAllowed": 403,
+        "OtherSite": 403,
+        "NotAcceptable": 406,
+        "NotCancelled": 409,
+        "LinkUsed": 410,
+        "TooLarge": 413,
+        "UnsupportedEncoding": 415,
+        "TooManyRequests": 429,
+        "HeadersTooLarge": 431,
+        "EngineFailure": 500,
+        "Stopping": 503,
+        "NotReady": 503,
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -126,6 +144,7 @@ NOT_ALLOWED: Final = Problem(403, "NotAllowed", "your role or your token's scope
 ELSEWHERE: Final = Problem(403, "OtherSite", "sent by a page of another site; pages of this one and programs may ask")
 FAILED: Final = Problem(500, "EngineFailure", _FIXED)
 TOO_MANY: Final = Problem(429, "TooManyRequests", "too many requests at once; come again in a second")
+NOT_READY: Final = Problem(503, "NotReady", "the ledger or its key cannot be read, or the service is stopping")
 STOPPING: Final = Problem(503, "Stopping", "the service is stopping; nothing was debited: come again in a moment")
 
 
@@ -144,6 +163,17 @@ def problem_of(error: BaseException) -> Problem:
             fields = {name: _written(value) for name, value in carried.items() if value is not None}
             return Problem(status, type(error).__name__, detail, fields)
     return FAILED
+
+
+def status_of(name: str) -> int:
+    """Return the status with which a problem of a name is told.
+
+    >>> status_of("QuotaExceeded"), status_of("TooManyRequests")
+    (409, 429)
+    """
+    if name in _OTHERS:
+        return _OTHERS[name]
+    return next(status for kind, status, _ in _TOLD if issubclass(_KINDS[name], kind))
 
 
 def error_of(record: Mapping[str, Any]) -> DitherError:

@@ -1,100 +1,67 @@
-"""The one table of routes: what can be reached over HTTP, by whom, and what is told.
+"""The one table of routes: what can be reached over HTTP, by whom, what is told, and what is refused.
 
-The router, the OpenAPI text, the check of who may reach what and the client are made of it. A route that is not here
-cannot be reached.
+The router, the OpenAPI text, the check of who may reach what, the client and docs/api.md are made of it. A route that
+is not here cannot be reached, and a parameter of an address that is not here is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
+from enum import Enum
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
-from dither.curator.delivering import QUOTED, VERBS
 from dither.curator.people import Role, Scope
+from dither.service import records
+from dither.service.forms import FORMS
+from dither.service.records import Schema
 
 EVERY_ROLE: Final = frozenset(Role)
 ASKING: Final = frozenset({Role.ANALYST, Role.CURATOR})
 READING: Final = frozenset({Role.AUDITOR, Role.CURATOR})
 DECIDING: Final = frozenset({Role.CURATOR})
 
-_TEXT: Final = {"type": "string"}
-_LOSS: Final = {
-    "type": "object",
-    "description": 'What may be lost, in exact figures: {"kind": "pure", "epsilon": "1/10"}.',
-    "properties": {"kind": _TEXT, "epsilon": _TEXT, "delta": _TEXT, "rho": _TEXT},
-    "required": ["kind"],
-}
-_WORDS: Final = {
-    "type": "object",
-    "description": "The arguments of the verb, by name: see the guide to the service for how figures are written.",
-}
-_VERB: Final = {"type": "string", "enum": list(VERBS)}
-_QUOTED: Final = {"type": "string", "enum": list(QUOTED)}
-_RELEASE: Final = {
-    "type": "object",
-    "properties": {"verb": _VERB, "words": _WORDS},
-    "required": ["verb", "words"],
-    "additionalProperties": False,
-}
-_QUOTE: Final = {
-    "type": "object",
-    "properties": {"verb": _QUOTED, "words": _WORDS, "losses": {"type": "array", "items": _LOSS, "maxItems": 64}},
-    "required": ["verb", "words"],
-    "additionalProperties": False,
-}
-_LOGIN: Final = {
-    "type": "object",
-    "properties": {"id_token": _TEXT},
-    "required": ["id_token"],
-    "additionalProperties": False,
-}
-_ROOM: Final = {
-    "type": "object",
-    "properties": {"loss": _LOSS, "counted": {"type": "boolean"}},
-    "required": ["loss"],
-    "additionalProperties": False,
-}
+#: The largest body of a request, in bytes, where a route has none of its own.
+LARGEST_BODY: Final = 2**20
+_LARGEST_LOGIN: Final = 2**16
 
 
-def _object(required: tuple[str, ...], **fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object with these fields, some of which must be there, and no others."""
-    plain = {"type": "object", "properties": dict(fields), "additionalProperties": False}
-    return {**plain, "required": list(required)} if required else plain
+class Rate(Enum):
+    """Whose requests are counted, so that nobody asks too often."""
+
+    PERSON = "each person"
+    ADDRESS = "each address"
+    STRANGER = "each address, as one that shows wrong tokens"
+    NOBODY = "nobody"
 
 
-_NUMBER: Final = {"type": "integer"}
-_OR_NULL: Final = {"anyOf": [_LOSS, {"type": "null"}]}
-_ALLOWANCE: Final = _object(("each", "days"), each=_TEXT, days=_NUMBER)
-_APPROVAL: Final = _object((), above=_OR_NULL, approvers=_NUMBER)
-_GRANT: Final = _object(
-    ("person", "quota"),
-    person=_TEXT,
-    quota=_LOSS,
-    most=_OR_NULL,
-    usual=_OR_NULL,
-    allowance=_ALLOWANCE,
-    approval=_APPROVAL,
+# What is refused, by the names of problems. What all routes of a kind may say:
+ANYWHERE: Final = (
+    *("InvalidParameter", "HeadersTooLarge", "EngineFailure"),
+    *("LedgerUnavailable", "LedgerCorrupted", "LedgerBehindAnchor"),
 )
-_OPEN: Final = _object(("name", "words"), name=_TEXT, words=_WORDS)
-_QUESTIONS: Final = _object(
-    ("questions",), questions={"type": "array", "items": _TEXT, "maxItems": 1000}, confidence=_TEXT
+PROTECTED: Final = ("NotAuthenticated", "NotAllowed", "Stopping")
+OF_A_SET: Final = ("EngineUnavailable", "DataSetRetired")
+WITH_BODY: Final = ("TooLarge", "UnsupportedEncoding")
+# What some say, as their own:
+_PLANNED: Final = (
+    *("LossNotStated", "InvalidValue", "IncompatibleDistance", "NotSerialisable", "UnknownMechanism"),
+    *("Unanswerable", "NoGuarantee", "MissingExtra"),
 )
-_PART: Final = _object(("words",), words=_WORDS)
-_ERROR: Final = _object(("words",), words=_WORDS)
-_TICKS: Final = _object((), until={"anyOf": [_NUMBER, {"type": "null"}]}, after=_NUMBER)
-_STAGES: Final = ["open", "paused", "closed", "retired"]
-_STAGE: Final = _object(("stage",), stage={"type": "string", "enum": _STAGES}, reason=_TEXT)
-_ADD: Final = _object(
-    ("schema",),
-    schema={"type": "object", "description": "What a schema file says; sources are paths below the roots, or tables."},
-    budget=_LOSS,
-    draft={"type": "boolean"},
+_DEBITED: Final = (
+    *("BudgetExceeded", "QuotaExceeded", "AllowanceExceeded", "KeyReused", "DataSetNotOpen"),
+    *("ApprovalDeclined", "RequestCancelled", "RequestUnderWay", "RequestSealed", "ReleaseFailed"),
 )
-_BUDGET: Final = _object(("budget", "reason"), budget=_LOSS, reason=_TEXT)
-_DECISION: Final = _object(("decision",), decision={"type": "string", "enum": ["approve", "decline"]}, because=_TEXT)
-_PUBLISH: Final = _object(("release",), release={"type": ["integer", "string"]}, title=_TEXT)
+_OPENED: Final = (*_PLANNED, *_DEBITED, "ApprovalPending", "StreamUnavailable")
+_GOING_ON: Final = ("StreamUnavailable", "ReleaseFailed", "Unanswerable", "NoGuarantee")
+_SIGNING_IN: Final = ("NotFound", "NotAuthenticated")
+_IN_FORMS: Final = ("NotAcceptable",)
+
+#: Stored answers are JSON but for those that are bytes of their own; rows have other forms, too.
+_STORED: Final = (*(form.kind for form in FORMS), "application/octet-stream")
+_PLAIN: Final = ("text/plain",)
+_PAGE: Final = ("text/html",)
 
 
 @dataclass(frozen=True)
@@ -109,8 +76,17 @@ class Route:
         roles: who may reach it; None for everybody, with a token or without.
         scope: what a token must be good for.
         body: what the body must be, as JSON Schema; None where there is none.
+        answer: what is told, as JSON Schema; or the media types of what is no JSON of our own.
+        query: the parameters of its address, as JSON Schema each.
+        needed: those of them that must be there.
+        errors: the names of problems that it tells beside those that all routes of its kind do.
+        largest: how many bytes a body may have.
+        rate: whose requests are counted; None for those of the person, or of the address where nobody is known.
+        status: as HTTP has it, where all is well.
         is_new: whether a release may be made, so that the time of its answer is held back.
         takes_key: whether a caller may give the request a name, under which it is answered once.
+        is_tagged: whether the answer has a tag, and whoever has it already is told so.
+        is_open: whether other parameters are passed over: an issuer adds what it likes.
 
     """
 
@@ -120,134 +96,345 @@ class Route:
     summary: str
     roles: frozenset[Role] | None = None
     scope: Scope | None = None
-    body: Mapping[str, Any] | None = None
+    body: Schema | None = None
+    _: KW_ONLY
+    answer: Schema | tuple[str, ...]
+    query: Mapping[str, Schema] = field(default_factory=dict)
+    needed: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    largest: int = LARGEST_BODY
+    rate: Rate | None = None
+    status: int = 200
     is_new: bool = False
     takes_key: bool = False
+    is_tagged: bool = False
+    is_open: bool = False
+
+    @property
+    def counted(self) -> Rate:
+        """Whose requests are counted."""
+        return self.rate or (Rate.ADDRESS if self.roles is None else Rate.PERSON)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The names of all problems that it tells."""
+        kinds = {
+            ANYWHERE: True,
+            ("TooManyRequests",): self.counted is not Rate.NOBODY,
+            PROTECTED: self.roles is not None,
+            ("NotFound",): "{" in self.path,
+            OF_A_SET: "{dataset}" in self.path,
+            WITH_BODY: self.body is not None,
+            ("OtherSite",): self.method != "GET",
+        }
+        found = [name for names, is_said in kinds.items() if is_said for name in names]
+        return tuple(dict.fromkeys((*found, *self.errors)))
 
 
 _SET: Final = "/v1/datasets/{dataset}"
+_TALK: Final = f"{_SET}/conversations/{{name}}"
+_PARTS: Final = f"{_SET}/parts/{{name}}"
+_STREAM: Final = f"{_SET}/streams/{{name}}"
+_READ: Final = (ASKING, Scope.READ)
+_ASK: Final = (ASKING, Scope.ASK)
+_DECIDE: Final = (DECIDING, Scope.DECIDE)
+
+
 ROUTES: Final = (
-    Route("health", "GET", "/healthz", "Whether the process answers; needs nothing."),
-    Route("ready", "GET", "/readyz", "Whether requests are taken: the ledger can be read, and nobody is stopping it."),
-    Route("openapi", "GET", "/v1/openapi.json", "This table as OpenAPI 3.1."),
-    Route("me", "GET", "/v1/me", "Who you are, and what you may ask.", EVERY_ROLE, Scope.READ),
-    Route("datasets", "GET", "/v1/datasets", "The data sets that you may see.", EVERY_ROLE, Scope.READ),
-    Route("add", "POST", "/v1/datasets", "Add a data set, or other rows of one.", DECIDING, Scope.DECIDE, _ADD),
-    Route("dataset", "GET", _SET, "What is declared about a data set; never where its rows are.", ASKING, Scope.READ),
-    Route("card", "GET", f"{_SET}/card", "Its release card.", ASKING, Scope.READ),
-    Route("balance", "GET", f"{_SET}/balance", "What you have spent and may still spend.", ASKING, Scope.READ),
-    Route("room", "POST", f"{_SET}/room", "Whether a loss would fit, and how often.", ASKING, Scope.READ, _ROOM),
-    Route("quote", "POST", f"{_SET}/quotes", "What a release would cost, and its error.", ASKING, Scope.READ, _QUOTE),
+    # The process.
+    Route(
+        *("health", "GET", "/healthz", "Whether the process answers; needs nothing."),
+        answer=records.ALIVE,
+        rate=Rate.NOBODY,
+    ),
+    Route(
+        *("ready", "GET", "/readyz", "Whether requests are taken: the ledger can be read, and nobody is stopping it."),
+        answer=records.READY,
+        errors=("NotReady",),
+    ),
+    Route(
+        *("openapi", "GET", "/v1/openapi.json", "This table as OpenAPI 3.1."), answer=records.OPENAPI, is_tagged=True
+    ),
+    # Data sets.
+    Route(*("me", "GET", "/v1/me", "Who you are, and what you may ask.", EVERY_ROLE, Scope.READ), answer=records.ME),
+    Route(
+        *("datasets", "GET", "/v1/datasets", "The data sets that you may see; a page of them."),
+        *(EVERY_ROLE, Scope.READ),
+        answer=records.DATASETS,
+        query=records.AFTER_NAME,
+    ),
+    Route(
+        *("add", "POST", "/v1/datasets", "Add a data set, or other rows of one.", *_DECIDE, records.ADD),
+        answer=records.ADDED,
+        errors=("InvalidSchema", "NotFound", "MissingExtra", *OF_A_SET),
+    ),
+    Route(
+        *("dataset", "GET", _SET, "What is declared about a data set; never where its rows are.", *_READ),
+        answer=records.DECLARED,
+    ),
+    Route("card", "GET", f"{_SET}/card", "Its release card.", *_READ, answer=records.OBJECT),
+    Route(
+        *("balance", "GET", f"{_SET}/balance", "What you have spent and may still spend.", *_READ),
+        answer=records.BALANCE,
+    ),
+    Route(
+        *("room", "POST", f"{_SET}/room", "Whether a loss would fit, and how often.", *_READ, records.ROOM),
+        answer=records.FITS,
+        errors=("IncompatibleDistance",),
+    ),
+    Route(
+        *("quote", "POST", f"{_SET}/quotes", "What a release would cost, and its error.", *_READ, records.QUOTE),
+        answer=records.QUOTED_AT,
+        errors=_PLANNED,
+    ),
+    # Releases.
     Route(
         *("loss_for_error", "POST", f"{_SET}/losses", "The least loss at which a column of a query errs by so much."),
-        *(ASKING, Scope.READ, _ERROR),
+        *(*_READ, records.ERROR),
+        answer=records.LEAST,
+        errors=_PLANNED,
     ),
     Route(
         *("release", "POST", f"{_SET}/releases", "Release an answer, charged to your quota; the same again is free."),
-        *(ASKING, Scope.ASK, _RELEASE),
+        *(*_ASK, records.RELEASE),
+        answer=_STORED,
+        errors=(*_PLANNED, *_DEBITED, *_IN_FORMS),
         is_new=True,
         takes_key=True,
     ),
-    Route("releases", "GET", f"{_SET}/releases", "What you were answered; a page of it.", ASKING, Scope.READ),
-    Route("job", "GET", f"{_SET}/jobs/{{job}}", "How far a release has come that you wait for.", ASKING, Scope.READ),
-    Route("cancel", "DELETE", f"{_SET}/jobs/{{job}}", "Cancel it, as long as it is not debited.", ASKING, Scope.ASK),
-    Route("answer", "GET", f"{_SET}/releases/{{entry}}", "A stored answer again.", ASKING, Scope.READ),
-    Route("receipt", "GET", f"{_SET}/releases/{{entry}}/receipt", "Its receipt.", ASKING, Scope.READ),
-    Route("conversations", "GET", f"{_SET}/conversations", "Your conversations with it.", ASKING, Scope.READ),
+    Route(
+        *("releases", "GET", f"{_SET}/releases", "What you were answered; a page of it.", *_READ),
+        answer=records.RELEASES,
+        query=records.AFTER_ENTRY,
+    ),
+    Route(
+        *("job", "GET", f"{_SET}/jobs/{{job}}", "How far a release has come that you wait for.", *_READ),
+        answer=records.JOB,
+    ),
+    Route(
+        *("cancel", "DELETE", f"{_SET}/jobs/{{job}}", "Cancel it, as long as it is not debited.", *_ASK),
+        answer=records.JOB,
+        errors=("NotCancelled",),
+    ),
+    Route(
+        *("answer", "GET", f"{_SET}/releases/{{entry}}", "A stored answer again.", *_READ),
+        answer=_STORED,
+        errors=_IN_FORMS,
+        is_tagged=True,
+    ),
+    Route(
+        *("receipt", "GET", f"{_SET}/releases/{{entry}}/receipt", "Its receipt.", *_READ),
+        answer=records.RECEIPT,
+        is_tagged=True,
+    ),
+    # What goes on after it was paid for.
+    Route(
+        *("conversations", "GET", f"{_SET}/conversations", "Your conversations with it; a page of them.", *_READ),
+        answer=records.CONVERSATIONS,
+        query=records.AFTER_NAME,
+    ),
     Route(
         *("open_conversation", "POST", f"{_SET}/conversations", "Pay for a conversation, or find it open."),
-        *(ASKING, Scope.ASK, _OPEN),
+        *(*_ASK, records.OPEN),
+        answer=records.TALK,
+        errors=_OPENED,
     ),
-    Route("conversation", "GET", f"{_SET}/conversations/{{name}}", "One, with its answers.", ASKING, Scope.READ),
     Route(
-        *("converse", "POST", f"{_SET}/conversations/{{name}}/questions", "Ask it, at no further cost."),
-        *(ASKING, Scope.ASK, _QUESTIONS),
+        *("conversation", "GET", _TALK, "One, with its answers.", *_READ),
+        answer=records.TALKED,
+        query=records.TALKED_AT,
+        errors=_GOING_ON,
     ),
-    Route("partitions", "GET", f"{_SET}/parts", "Your accounts of its parts.", ASKING, Scope.READ),
+    Route(
+        *("converse", "POST", f"{_TALK}/questions", "Ask it, at no further cost.", *_ASK, records.QUESTIONS),
+        answer=records.ANSWERS,
+        errors=_GOING_ON,
+    ),
+    Route(
+        *("partitions", "GET", f"{_SET}/parts", "Your accounts of its parts; a page of them.", *_READ),
+        answer=records.PARTITIONS,
+        query=records.AFTER_NAME,
+    ),
     Route(
         *("open_parts", "POST", f"{_SET}/parts", "Pay for questions about its parts, or find them paid for."),
-        *(ASKING, Scope.ASK, _OPEN),
+        *(*_ASK, records.OPEN),
+        answer=records.ACCOUNT,
+        errors=_OPENED,
     ),
-    Route("parts", "GET", f"{_SET}/parts/{{name}}", "One, with what is left of each part.", ASKING, Scope.READ),
     Route(
-        *("ask_part", "POST", f"{_SET}/parts/{{name}}/questions", "Ask about one part, at no further cost."),
-        *(ASKING, Scope.ASK, _PART),
+        *("parts", "GET", _PARTS, "One, with what is left of each part.", *_READ),
+        answer=records.ACCOUNT,
+        errors=_GOING_ON,
+    ),
+    Route(
+        *("ask_part", "POST", f"{_PARTS}/questions", "Ask about one part, at no further cost.", *_ASK, records.PART),
+        answer=_STORED,
+        errors=(*_OPENED, *_IN_FORMS),
         takes_key=True,
     ),
-    Route("streams", "GET", f"{_SET}/streams", "Your streams of it.", ASKING, Scope.READ),
+    Route(
+        *("streams", "GET", f"{_SET}/streams", "Your streams of it; a page of them.", *_READ),
+        answer=records.STREAMS,
+        query=records.AFTER_NAME,
+    ),
     Route(
         *("open_stream", "POST", f"{_SET}/streams", "Pay for a query on a stream, or find it open."),
-        *(ASKING, Scope.ASK, _OPEN),
+        *(*_ASK, records.OPEN),
+        answer=records.STREAM,
+        errors=_OPENED,
     ),
-    Route("stream", "GET", f"{_SET}/streams/{{name}}", "One, with what it has released.", ASKING, Scope.READ),
     Route(
-        *("release_ticks", "POST", f"{_SET}/streams/{{name}}/ticks", "Release the ticks that have ended."),
-        *(ASKING, Scope.ASK, _TICKS),
+        *("stream", "GET", _STREAM, "One, with what it has released.", *_READ),
+        answer=records.STREAMED,
+        query=records.STREAMED_AT,
+        errors=_GOING_ON,
     ),
-    Route("end_stream", "DELETE", f"{_SET}/streams/{{name}}", "Release nothing more of it.", ASKING, Scope.ASK),
-    Route("grants", "GET", f"{_SET}/grants", "Who is granted what of it.", DECIDING, Scope.READ),
-    Route("grant", "POST", f"{_SET}/grants", "Let a person ask, on terms.", DECIDING, Scope.DECIDE, _GRANT),
-    Route("end_grant", "DELETE", f"{_SET}/grants/{{person}}", "Let them ask no more.", DECIDING, Scope.DECIDE),
-    Route("stage", "POST", f"{_SET}/stage", "Open, pause, close or retire it.", DECIDING, Scope.DECIDE, _STAGE),
-    Route("budget", "POST", f"{_SET}/budget", "Raise its budget, with a reason.", DECIDING, Scope.DECIDE, _BUDGET),
-    Route("publish", "POST", f"{_SET}/published", "Let everybody see an answer.", DECIDING, Scope.DECIDE, _PUBLISH),
-    Route("withdraw", "DELETE", f"{_SET}/published/{{entry}}", "Show it no more.", DECIDING, Scope.DECIDE),
-    Route("questions", "GET", "/v1/approvals", "The releases that need an approval.", READING, Scope.READ),
+    Route(
+        *("release_ticks", "POST", f"{_STREAM}/ticks", "Release the ticks that have ended.", *_ASK, records.TICKS),
+        answer=records.STREAMED,
+        errors=_GOING_ON,
+    ),
+    Route(
+        *("end_stream", "DELETE", _STREAM, "Release nothing more of it.", *_ASK),
+        answer=records.STREAM,
+        errors=_GOING_ON,
+    ),
+    # Decisions.
+    Route(
+        *("grants", "GET", f"{_SET}/grants", "Who is granted what of it; a page of them.", DECIDING, Scope.READ),
+        answer=records.GRANTS,
+        query=records.AFTER_NAME,
+    ),
+    Route(
+        *("grant", "POST", f"{_SET}/grants", "Let a person ask, on terms.", *_DECIDE, records.GRANT),
+        answer=records.GRANTED,
+        errors=("BudgetExceeded", "IncompatibleDistance"),
+    ),
+    Route(
+        *("end_grant", "DELETE", f"{_SET}/grants/{{person}}", "Let them ask no more.", *_DECIDE),
+        answer=records.GRANT_ENDED,
+    ),
+    Route(
+        *("stage", "POST", f"{_SET}/stage", "Open, pause, close or retire it.", *_DECIDE, records.STAGE),
+        answer=records.STAGED,
+    ),
+    Route(
+        *("budget", "POST", f"{_SET}/budget", "Raise its budget, with a reason.", *_DECIDE, records.BUDGET),
+        answer=records.RAISED,
+        errors=("IncompatibleDistance",),
+    ),
+    Route(
+        *("publish", "POST", f"{_SET}/published", "Let everybody see an answer.", *_DECIDE, records.PUBLISH),
+        answer=records.SHOWN,
+    ),
+    Route(
+        *("withdraw", "DELETE", f"{_SET}/published/{{entry}}", "Show it no more.", *_DECIDE),
+        answer=records.WITHDRAWN,
+        query=records.BECAUSE,
+    ),
+    Route(
+        *("questions", "GET", "/v1/approvals", "The releases that need an approval; a page of them."),
+        *(READING, Scope.READ),
+        answer=records.WAITING_QUESTIONS,
+        query=records.AFTER_ENTRY,
+    ),
     Route(
         *("answer_question", "POST", "/v1/approvals/{question}", "Agree to a release, or do not; never to one's own."),
-        *(DECIDING, Scope.DECIDE, _DECISION),
+        *(*_DECIDE, records.DECISION),
+        answer=records.QUESTION,
     ),
-    Route("published", "GET", "/v1/published", "What everybody may see; a page of it."),
-    Route("published_answer", "GET", "/v1/published/{entry}", "A published answer."),
-    Route("published_receipt", "GET", "/v1/published/{entry}/receipt", "Its receipt."),
-    Route("balances", "GET", "/v1/ledger/balances", "What every data set has spent.", READING, Scope.READ),
-    Route("entries", "GET", "/v1/ledger/entries", "The chain of the ledger; a page of it.", READING, Scope.READ),
-    Route("verification", "GET", "/v1/ledger/verification", "Whether the books are true.", READING, Scope.READ),
-    Route("key", "GET", "/v1/key", "The key with which receipts are checked."),
-    Route("keys", "GET", "/v1/keys", "The notes by which earlier keys hand over to the present one."),
-    Route("checkpoint", "GET", "/v1/checkpoint", "The signed head of the ledger."),
-    Route("consistency", "GET", "/v1/consistency", "That the ledger of 'size' begins with that of 'earlier' entries."),
-    Route("sign_in", "GET", "/sign-in/{code}", "The link that is shown when the service starts; works once."),
-    Route("sign_in_elsewhere", "GET", "/sign-in", "Sign in with a browser, at the issuer of OpenID Connect."),
-    Route("signed_in", "GET", "/signed-in", "Where the issuer sends a browser back to."),
-    Route("issuer_told", "GET", "/v1/login", "Where programs sign in: the issuer, its endpoints and our name there."),
-    Route("login", "POST", "/v1/login", "A token for an ID token of the issuer.", body=_LOGIN),
+    # What everybody may see.
+    Route(
+        *("published", "GET", "/v1/published", "What everybody may see; a page of it."),
+        answer=records.PUBLISHED,
+        query=records.AFTER_ENTRY,
+    ),
+    Route(
+        *("published_answer", "GET", "/v1/published/{entry}", "A published answer."),
+        answer=_STORED,
+        errors=_IN_FORMS,
+        is_tagged=True,
+    ),
+    Route(
+        *("published_receipt", "GET", "/v1/published/{entry}/receipt", "Its receipt."),
+        answer=records.RECEIPT,
+        is_tagged=True,
+    ),
+    # The books, and what outsiders check.
+    Route(
+        *("balances", "GET", "/v1/ledger/balances", "What every data set has spent; a page of them."),
+        *(READING, Scope.READ),
+        answer=records.BALANCES,
+        query=records.AFTER_NAME,
+    ),
+    Route(
+        *("entries", "GET", "/v1/ledger/entries", "The chain of the ledger; a page of it.", READING, Scope.READ),
+        answer=records.ENTRIES,
+        query=records.AFTER_ENTRY,
+        is_tagged=True,
+    ),
+    Route(
+        *("verification", "GET", "/v1/ledger/verification", "Whether the books are true.", READING, Scope.READ),
+        answer=records.VERIFICATION,
+    ),
+    Route(*("key", "GET", "/v1/key", "The key with which receipts are checked."), answer=_PLAIN, is_tagged=True),
+    Route(
+        *("keys", "GET", "/v1/keys", "The notes by which earlier keys hand over to the present one."),
+        answer=records.KEYS,
+        is_tagged=True,
+    ),
+    Route(*("checkpoint", "GET", "/v1/checkpoint", "The signed head of the ledger."), answer=_PLAIN),
+    Route(
+        *("consistency", "GET", "/v1/consistency", "That the ledger of 'size' begins with that of 'earlier' entries."),
+        answer=records.CONSISTENCY,
+        query=records.SIZES,
+        needed=("earlier", "size"),
+        is_tagged=True,
+    ),
+    # Signing in.
+    Route(
+        *("sign_in", "GET", "/sign-in/{code}", "The link that is shown when the service starts; works once."),
+        answer=_PAGE,
+        errors=("LinkUsed",),
+    ),
+    Route(
+        *("sign_in_elsewhere", "GET", "/sign-in", "Sign in with a browser, at the issuer of OpenID Connect."),
+        answer=(),
+        errors=_SIGNING_IN,
+        rate=Rate.STRANGER,
+        status=302,
+    ),
+    Route(
+        *("signed_in", "GET", "/signed-in", "Where the issuer sends a browser back to."),
+        answer=_PAGE,
+        query=records.SENT_BACK,
+        errors=(*_SIGNING_IN, "NotAllowed"),
+        rate=Rate.STRANGER,
+        is_open=True,
+    ),
+    Route(
+        *("issuer_told", "GET", "/v1/login", "Where programs sign in: the issuer, its endpoints and our name there."),
+        answer=records.ISSUER,
+        errors=_SIGNING_IN,
+        rate=Rate.STRANGER,
+    ),
+    Route(
+        *("login", "POST", "/v1/login", "A token for an ID token of the issuer."),
+        body=records.LOGIN,
+        answer=records.TOKEN,
+        errors=(*_SIGNING_IN, "NotAllowed"),
+        largest=_LARGEST_LOGIN,
+        rate=Rate.STRANGER,
+    ),
 )
 BY_NAME: Final[Mapping[str, Route]] = MappingProxyType({route.name: route for route in ROUTES})
 
 
-def openapi(version: str) -> dict[str, Any]:
-    """Return the table as OpenAPI 3.1.
+def path_to(route: str, /, **names: str) -> tuple[str, ...]:
+    """Return the parts of a route's path, with names in place of those in braces.
 
-    Args:
-        version: of the package.
-
+    >>> path_to("answer", dataset="visits", entry="17.csv")
+    ('v1', 'datasets', 'visits', 'releases', '17.csv')
     """
-    paths: dict[str, dict[str, Any]] = {}
-    problem = {"description": "A problem.", "content": {"application/problem+json": {"schema": {"type": "object"}}}}
-    for route in ROUTES:
-        names = [part[1:-1] for part in route.path.split("/") if part.startswith("{")]
-        operation: dict[str, Any] = {
-            "operationId": route.name,
-            "summary": route.summary,
-            "parameters": [{"name": name, "in": "path", "required": True, "schema": _TEXT} for name in names],
-            "responses": {"200": {"description": "Done."}, "default": problem},
-            "security": [] if route.roles is None else [{"token": []}],
-        }
-        if route.body is not None:
-            operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": route.body}}}
-        named = {"Idempotency-Key": route.takes_key, "Prefer": route.is_new}
-        headers = [name for name, is_taken in named.items() if is_taken]
-        operation["parameters"] += [
-            {"name": name, "in": "header", "required": False, "schema": _TEXT} for name in headers
-        ]
-        if route.is_new:
-            operation["responses"]["202"] = {"description": "Begun, or waiting for an approval; see Location."}
-        paths.setdefault(route.path, {})[route.method.lower()] = operation
-    security = {"token": {"type": "http", "scheme": "bearer"}}
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "dither", "version": version, "description": "Private answers, priced before they look."},
-        "paths": paths,
-        "components": {"securitySchemes": security},
-    }
+    parts = BY_NAME[route].path.split("/")[1:]
+    return tuple(names[part[1:-1]] if part.startswith("{") else part for part in parts)

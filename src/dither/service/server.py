@@ -13,10 +13,11 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dither.curator.folder import Curator
-from dither.service.app import LONGEST_HEADERS, Service
+from dither.service.app import Service
 from dither.service.desk import desk_of
 from dither.service.logs import Log, Others
 from dither.service.metrics import MetricsServer
+from dither.service.reading import LONGEST_HEADERS
 from dither.service.settings import Settings
 from dither.service.sign_in import Link
 from dither.service.starting import check_start, in_use

@@ -17,14 +17,13 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from dither.curator.keys import new_secret
 from dither.curator.people import Bearer
 from dither.errors import InvalidParameter
-from dither.service.limits import address_of, line_of
+from dither.service.limits import line_of
 from dither.service.oidc import Issuer, NotSigned
-from dither.service.problems import NOT_KNOWN, TOO_MANY, Problem, Refused
+from dither.service.problems import NOT_ALLOWED, Problem, Refused
 from dither.service.sign_in import Link, link_page
 
 if TYPE_CHECKING:
     from dither.service.desk import Desk
-    from dither.service.limits import Limits
     from dither.service.settings import Settings
 
 COOKIE: Final = "__Host-dither"
@@ -52,7 +51,6 @@ class SigningIn:
     settings: Settings
     _link: Link | None
     _issuer: Issuer | None
-    _limits: Limits
     _read: Callable[[str, Callable[[], Any]], Awaitable[Any]]
 
     async def _sign_in(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
@@ -63,7 +61,7 @@ class SigningIn:
         return _kept(HTMLResponse(link_page(token)), token)
 
     async def _sign_in_elsewhere(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
-        issuer = self._known_issuer(request)
+        issuer = self._known_issuer()
         state, nonce, verifier = (new_secret() for _ in range(3))
         where = await self._asked_of_issuer(request, lambda: issuer.authorization(self._return, state, nonce, verifier))
         response = RedirectResponse(where, 302)
@@ -78,7 +76,7 @@ class SigningIn:
         return response
 
     async def _signed_in(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
-        issuer = self._known_issuer(request)
+        issuer = self._known_issuer()
         parts = request.cookies.get(_GOING, "").split(".")
         state, code = request.query_params.get("state", ""), request.query_params.get("code", "")
         if len(parts) != 3 or not code or not hmac.compare_digest(parts[0].encode(), state.encode()):
@@ -94,7 +92,7 @@ class SigningIn:
         return response
 
     async def _issuer_told(self, request: Request, _bearer: Bearer | None, _body: Any) -> Response:
-        issuer = self._known_issuer(request)
+        issuer = self._known_issuer()
 
         def work() -> dict[str, str]:
             ends = {name: issuer.endpoint(f"{name}_endpoint") for name in ("device_authorization", "token")}
@@ -103,7 +101,7 @@ class SigningIn:
         return JSONResponse(await self._asked_of_issuer(request, work))
 
     async def _login(self, request: Request, _bearer: Bearer | None, body: Any) -> Response:
-        issuer, shown = self._known_issuer(request), body.get("id_token")
+        issuer, shown = self._known_issuer(), body.get("id_token")
         if set(body) != {"id_token"} or not isinstance(shown, str):
             raise InvalidParameter("body", "something else", "an object of id_token, a text")
         subject = await self._asked_of_issuer(request, lambda: issuer.subject(shown, None))
@@ -113,12 +111,9 @@ class SigningIn:
     def _return(self) -> str:
         return f"{self.settings.address}/signed-in"
 
-    def _known_issuer(self, request: Request) -> Issuer:
+    def _known_issuer(self) -> Issuer:
         if self._issuer is None:
             raise Refused(_NO_ISSUER)
-        # Whoever signs in is a stranger, and each try asks the issuer something.
-        if not self._limits.admits_stranger(address_of(request)):
-            raise Refused(TOO_MANY, {"Retry-After": "10"})
         return self._issuer
 
     async def _asked_of_issuer(self, request: Request, work: Callable[[], Any]) -> Any:
@@ -132,7 +127,7 @@ class SigningIn:
         person = await self._read(line_of(request), lambda: people.identified(issuer.address, subject))
         if person is None:
             told = f"nobody is declared as {subject[:200]!r} of {issuer.address}; ask the curator"
-            raise Refused(Problem(403, NOT_KNOWN.kind, told))
+            raise Refused(Problem(403, NOT_ALLOWED.kind, told))
         made: str = await self._read(line_of(request), lambda: people.new_token(person.name, days=days))
         return made
 

@@ -16,7 +16,7 @@ from dither.curator.people import Bearer
 from dither.service.debits import Watch
 from dither.service.desk import Desk
 from dither.service.forms import check_form
-from dither.service.governing import number_of
+from dither.service.governing import name_of, number_of
 from dither.service.logs import Log
 from dither.service.pace import Pace, Strict, Timing
 from dither.service.problems import STOPPING, Refused
@@ -44,7 +44,7 @@ class Talking:
         """The pace of what depends on public facts alone."""
 
     async def _conversations(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        found: Response = await self._about(request, bearer, self.desk.conversations)
+        found: Response = await self._about(request, bearer, self.desk.conversations, name_of(request, "after"))
         return found
 
     async def _conversation(self, request: Request, bearer: Bearer, _body: Any) -> Response:
@@ -65,7 +65,7 @@ class Talking:
         )
 
     async def _partitions(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        found: Response = await self._about(request, bearer, self.desk.partitions)
+        found: Response = await self._about(request, bearer, self.desk.partitions, name_of(request, "after"))
         return found
 
     async def _parts(self, request: Request, bearer: Bearer, _body: Any) -> Response:
@@ -90,7 +90,7 @@ class Talking:
         return response
 
     async def _streams(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        found: Response = await self._about(request, bearer, self.desk.streams)
+        found: Response = await self._about(request, bearer, self.desk.streams, name_of(request, "after"))
         return found
 
     async def _stream(self, request: Request, bearer: Bearer, _body: Any) -> Response:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dither.curator.ledger.interface import checked_name
 from dither.curator.words import read_words, write_words
@@ -18,6 +18,7 @@ from dither.publish.queries import Query, QueryResult
 from dither.publish.queries.adaptive_parts import OpenPartition
 from dither.publish.queries.builder import Groups, Rows
 from dither.publish.queries.parts import query_of_part
+from dither.service.routes import path_to
 from dither.service.transport import Transport
 
 if TYPE_CHECKING:
@@ -29,13 +30,16 @@ class _Elsewhere:
 
     Args:
         transport: to the service.
-        path: of its address.
+        names: that stand in its address: its data set's and its own.
         record: what the service says about it.
 
     """
 
-    def __init__(self, transport: Transport, path: tuple[str, ...], record: dict[str, Any]) -> None:
-        self._transport, self._path, self._record = transport, path, record
+    #: The route that tells of it.
+    _route: ClassVar[str]
+
+    def __init__(self, transport: Transport, names: Mapping[str, str], record: dict[str, Any]) -> None:
+        self._transport, self._names, self._record = transport, names, record
 
     @property
     def name(self) -> str:
@@ -69,7 +73,7 @@ class _Elsewhere:
         """Do nothing: what goes on elsewhere is let go of there after each request."""
 
     def _looked(self, **query: Any) -> dict[str, Any]:
-        self._record = dict(self._transport.get(*self._path, **query).json())
+        self._record = dict(self._transport.get(*path_to(self._route, **self._names), **query).json())
         return self._record
 
 
@@ -80,6 +84,8 @@ def _answer(record: dict[str, Any]) -> CountAnswer | ChosenAnswer:
 
 class RemoteTalk(_Elsewhere):
     """A conversation with a data set that is elsewhere: any number of questions, paid for as a whole."""
+
+    _route = "conversation"
 
     @property
     def asked(self) -> int:
@@ -105,7 +111,7 @@ class RemoteTalk(_Elsewhere):
 
         """
         body = {"questions": list(questions), "confidence": str(exact("confidence", confidence))}
-        told = self._transport.post(*self._path, "questions", body=body).json()
+        told = self._transport.post(*path_to("converse", **self._names), body=body).json()
         return tuple(_answer(one) for one in told["answers"])
 
     def answers(self, *, confidence: Number = "0.95") -> tuple[CountAnswer | ChosenAnswer, ...]:
@@ -117,8 +123,12 @@ class RemoteTalk(_Elsewhere):
 class RemoteParts(_Elsewhere):
     """Questions about public parts of rows that are elsewhere, paid for as a whole."""
 
-    def __init__(self, transport: Transport, path: tuple[str, ...], record: dict[str, Any], dataset: DataSet) -> None:
-        super().__init__(transport, path, record)
+    _route = "parts"
+
+    def __init__(
+        self, transport: Transport, names: Mapping[str, str], record: dict[str, Any], dataset: DataSet
+    ) -> None:
+        super().__init__(transport, names, record)
         self._dataset = dataset
         #: The parts, and the rows that are split.
         self.partition: OpenPartition = read_words({"partition": record["partition"]}, dataset)["partition"]
@@ -178,12 +188,14 @@ class RemoteParts(_Elsewhere):
         words = {"label": label, "question": query, "loss": stated, "noise": noise}
         words["confidence"] = exact("confidence", confidence)
         body = {"words": write_words(words, self._dataset)}
-        reply = self._transport.post(*self._path, "questions", body=body, key=key)
+        reply = self._transport.post(*path_to("ask_part", **self._names), body=body, key=key)
         return QueryResult.stored(reply.content, reply.headers["dither-place"])
 
 
 class RemoteStream(_Elsewhere):
     """A query on a stream that is elsewhere, paid for as a whole, answered tick by tick."""
+
+    _route = "stream"
 
     @property
     def released(self) -> int:
@@ -218,7 +230,7 @@ class RemoteStream(_Elsewhere):
             raise InvalidParameter("now", now, "left out: the clock is that of the service")
         # A reply that was lost on the way is told again: all that this handle does not know yet.
         body = {"after": int(self._record["released"])} | ({} if until is None else {"until": until})
-        told = dict(self._transport.post(*self._path, "ticks", body=body).json())
+        told = dict(self._transport.post(*path_to("release_ticks", **self._names), body=body).json())
         self._record = {name: value for name, value in told.items() if name != "answers"}
         return QueryResult.stored(told["answers"], self.receipt)
 
@@ -253,4 +265,4 @@ class RemoteStream(_Elsewhere):
 
     def end(self) -> None:
         """Release nothing more, for ever. What was paid for and not released is not given back."""
-        self._transport.delete(self._transport.address(*self._path))
+        self._transport.delete(self._transport.address(*path_to("end_stream", **self._names)))

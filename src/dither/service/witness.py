@@ -17,6 +17,7 @@ from dither.curator.keys import SigningKey
 from dither.curator.receipts import PublicKey, WitnessKey, cosigned, read_checkpoint, successor
 from dither.curator.receipts.tree import is_consistent
 from dither.errors import DitherError, InvalidParameter
+from dither.service.routes import path_to
 from dither.service.transport import Transport
 
 
@@ -81,13 +82,13 @@ def visit(url: str, keep: Path, cosigner: Cosigner | None = None, *, now: Callab
 
     """
     transport = Transport(url, None)
-    key, note = (transport.get("v1", name).content.decode() for name in ("key", "checkpoint"))
+    key, note = (transport.get(*path_to(name)).content.decode() for name in ("key", "checkpoint"))
 
     def prove(earlier: int, size: int) -> Any:
-        return transport.get("v1", "consistency", earlier=earlier, size=size).json()["path"]
+        return transport.get(*path_to("consistency"), earlier=earlier, size=size).json()["path"]
 
     def changes() -> Any:
-        return transport.get("v1", "keys").json()["changes"]
+        return transport.get(*path_to("keys")).json()["changes"]
 
     found = compared(_kept(keep), key, note, prove, changes)
     if found.is_consistent:

@@ -32,6 +32,7 @@ from dither.service.logs import Log
 from dither.service.settings import Settings
 from dither.service.transport import Reply, Transport
 from tests.curator import conftest as curators
+from tests.service.told import watched
 from tools.security.without_network import asked
 
 folder, curator, importing = curators.folder, curators.curator, curators.importing
@@ -100,6 +101,7 @@ class Served:
         settings = Settings(timing="off", requests_per_second=100_000, releasing=2)
         self.curator, self._desk, self._loop = curator, desk_of(curator, settings), loop
         self._service = Service(self._desk, settings, Log(io.StringIO()))
+        self._differs = watched(self._service)
         self._application = self._service.application()
 
     def session(self, here: Session, patch: pytest.MonkeyPatch) -> RemoteSession:
@@ -127,6 +129,7 @@ class Served:
 
     def stop(self) -> None:
         asyncio.run_coroutine_threadsafe(self._service.stop(), self._loop).result()
+        assert self._differs == []
 
 
 Elsewhere = Callable[[Session], RemoteSession]
