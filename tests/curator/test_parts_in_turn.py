@@ -12,13 +12,18 @@ from typing import Any
 import pytest
 
 from dither.curator.folder import Curator
+from dither.curator.ledger import accept_restored
+from dither.curator.ledger.terms import Approval, Terms
 from dither.curator.session import Session
 from dither.errors import (
+    ApprovalPending,
     BudgetExceeded,
+    DataSetNotOpen,
     HandleMisuse,
     InvalidParameter,
     KeyReused,
     NotFound,
+    ReleaseFailed,
     StreamUnavailable,
     Unanswerable,
 )
@@ -180,37 +185,37 @@ def test_an_account_outlives_its_process(tmp_path: Path) -> None:
         assert session.balance().spent == PureDP(1)
 
 
-def test_what_was_written_down_and_not_asked_is_taken_once(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A death between the book and the ledger: the same question goes on, another under its key takes again."""
+def _die(*_: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+def test_what_was_written_down_and_never_asked_stays_taken(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A death between the book and the ledger: nobody can tell it from a ledger that was restored."""
     talk = session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1)
-
-    def die(*_: Any) -> Any:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patched:
-        patched.setattr(Session, "charged", die)
+        patched.setattr(Session, "charged", _die)
         with pytest.raises(KeyboardInterrupt):
             talk.ask("first", _count, epsilon="1/4", key="k")
     assert talk.left("first").pure == Fraction(3, 4)
     talk.close()
     again = session.parts("sites")
     assert again.left("first").pure == Fraction(3, 4)
-    again.ask("first", _count, epsilon="1/2", key="k")
-    assert again.left("first").pure == Fraction(1, 4)
-    # The first one's key is another question's by now.
+    # Its key is that question's, and the question takes a line of its own.
     with pytest.raises(KeyReused):
-        again.ask("first", _count, epsilon="1/4", key="k")
-    assert again.left("first").pure == Fraction(1, 4)
+        again.ask("first", _count, epsilon="1/2", key="k")
+    first = again.ask("first", _count, epsilon="1/4", key="k")
+    assert again.left("first").pure == Fraction(1, 2)
+    assert again.ask("first", _count, epsilon="1/4", key="k").raw == first.raw
+    assert again.left("first").pure == Fraction(1, 2)
+    assert session.curator.ledger.verify().is_intact
 
 
-def test_the_same_question_goes_on_after_a_death(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_that_the_ledger_knows_goes_on_after_a_death(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     talk = session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1)
-
-    def die(*_: Any) -> Any:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patched:
-        patched.setattr(Session, "charged", die)
+        patched.setattr(Session, "_carried_out", _die)
         with pytest.raises(KeyboardInterrupt):
             talk.ask("first", _count, epsilon=1, key="k")
     # Nothing is left, and this was paid for.
@@ -218,12 +223,86 @@ def test_the_same_question_goes_on_after_a_death(session: Session, monkeypatch: 
     assert talk.left("first").pure == 0
 
 
-def test_a_key_of_another_request_takes_nothing(session: Session) -> None:
+def test_keys_are_those_of_the_account(session: Session) -> None:
     session.sql("SELECT COUNT(*) AS n FROM visits", epsilon="1/4", key="k")
     talk = session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1)
+    first = talk.ask("first", _count, epsilon="1/4", key="k")
     with pytest.raises(KeyReused):
-        talk.ask("first", _count, epsilon="1/4", key="k")
-    assert talk.left("first").pure == 1
+        talk.ask("rest", _count, epsilon="1/4", key="k")
+    with pytest.raises(InvalidParameter, match="key"):
+        talk.ask("rest", _count, epsilon="1/4", key="")
+    assert [talk.left(label).pure for label in talk.labels] == [Fraction(3, 4), 1]
+    assert talk.ask("first", _count, epsilon="1/4", key="k").raw == first.raw
+
+
+def test_of_two_copies_of_a_book_one_goes_on(tmp_path: Path) -> None:
+    """A folder that was copied to another machine, or restored with its marks, while the ledger stayed."""
+    with made(tmp_path) as curator, curator.session("visits") as session:
+        session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1).close()
+        [book], [marks] = (tmp_path / "home" / "parts").glob("*.sqlite"), (tmp_path / "anchors").glob("*.ticks")
+        before = book.read_bytes(), marks.read_bytes()
+        with session.parts("sites") as talk:
+            first = talk.ask("first", _count, epsilon="1/2", key="one")
+            talk.ask("rest", _count, epsilon=1)
+        for part in book.parent.glob("*.sqlite-*"):
+            part.unlink()
+        book.write_bytes(before[0])
+        marks.write_bytes(before[1])
+        with session.parts("sites") as talk:
+            # The same question has the answer that its line has: nothing is drawn.
+            assert talk.ask("first", _count, epsilon="1/2", key="two").raw == first.raw
+            # Another one than the other book asked is refused, and so is everything after it.
+            with pytest.raises(StreamUnavailable, match="another copy of its book"):
+                talk.ask("first", _count, epsilon="1/4")
+            for label in ("first", "rest"):
+                with pytest.raises(StreamUnavailable, match="another copy of its book"):
+                    talk.ask(label, _count, epsilon="1/8")
+
+
+def test_a_restored_ledger_draws_no_line_again(tmp_path: Path) -> None:
+    home, anchors = tmp_path / "home", tmp_path / "anchors"
+    with made(tmp_path) as curator, curator.session("visits") as session:
+        session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1).close()
+    backup = (home / "ledger.sqlite").read_bytes()
+    with (
+        Curator.open(home, anchors=anchors) as curator,
+        curator.session("visits") as session,
+        session.parts("sites") as talk,
+    ):
+        talk.ask("first", _count, epsilon=1, key="k")
+    for part in home.glob("ledger.sqlite-*"):
+        part.unlink()
+    (home / "ledger.sqlite").write_bytes(backup)
+    accept_restored(home / "ledger.sqlite", anchors=anchors, reason="the disk died").close()
+    with Curator.open(home, anchors=anchors) as curator, curator.session("visits") as session:
+        with session.parts("sites") as talk:
+            with pytest.raises(BudgetExceeded):
+                talk.ask("first", _count, epsilon=1, key="k")
+            assert talk.left("first").pure == 0
+            talk.ask("rest", _count, epsilon="1/2")
+            # The line that was lost has its number now, and is never drawn.
+            with pytest.raises(ReleaseFailed):
+                talk.ask("first", _count, epsilon=1, key="k")
+        assert curator.ledger.verify().is_intact
+
+
+def test_what_is_refused_takes_nothing(tmp_path: Path) -> None:
+    with made(tmp_path) as curator:
+        curator.books.set_quota("visits", "ana", PureDP(1), terms=Terms(approval=Approval()))
+        with curator.session("visits", analyst="ana") as session:
+            split = session.table("visits").partition("site", PARTS)
+            with pytest.raises(ApprovalPending) as pending:
+                session.parts("sites", split, epsilon=1)
+            curator.approve(pending.value.entry)
+            with session.parts("sites", split, epsilon=1) as talk:
+                # What was agreed to as a whole is not asked about again.
+                talk.ask("first", _count, epsilon="1/2")
+                curator.set_stage("visits", "paused")
+                with pytest.raises(DataSetNotOpen):
+                    talk.ask("first", _count, epsilon="1/2")
+                curator.set_stage("visits", "open")
+                assert talk.left("first").pure == Fraction(1, 2)
+            assert curator.ledger.verify().is_intact
 
 
 def test_other_rows_end_it(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """Parts of a public partition, asked one after the other in a session: a parallel account that is paid for at once.
 
 What all parts may lose together is debited when the account is opened, before anything is asked. Each question is then
-a request of its own, debited nothing: its text is in the ledger before its noise is drawn, its answer before it is
-returned, and a retry with its key gives the stored answer. What a question may lose is written into the book of the
-account before that: so the account outlives its process, and whoever opens it again finds no more left than there is.
-All questions are about the same rows: other rows end the account.
+a line of the account's book and a request of its own, debited nothing. The line, with what the question may lose, is
+durable before the ledger is asked: so the account outlives its process, and whoever opens it again finds no more left
+than there is. In the ledger the request is called by the number of its line, which can have one question and one draw:
+of two copies of a book, whichever comes second with another line is refused from there on. A line that the ledger does
+not know, because a process died between both or the ledger was restored, stays taken and is never drawn. All questions
+are about the same rows: other rows end the account.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 from weakref import WeakKeyDictionary
 
 from dither.curator.editions import mark_of_rows
-from dither.curator.ledger import Receipt
+from dither.curator.ledger import Receipt, Stored
+from dither.curator.ledger.interface import checked_name
 from dither.curator.offers.parts import parts_again
 from dither.curator.request import Request
 from dither.curator.streams.book import PlainBook
@@ -25,7 +28,15 @@ from dither.curator.streams.opening import book_names, book_paths, checked_strea
 from dither.data import wire
 from dither.data.closing import Closing
 from dither.data.engines import Engine
-from dither.errors import DitherError, HandleMisuse, InvalidParameter, NotFound, StreamUnavailable
+from dither.errors import (
+    DitherError,
+    HandleMisuse,
+    InvalidParameter,
+    KeyReused,
+    NotFound,
+    RequestSealed,
+    StreamUnavailable,
+)
 from dither.exact import Number, probability
 from dither.lift.offer import Offer
 from dither.lift.stored import LARGEST_ANSWER
@@ -48,6 +59,7 @@ if TYPE_CHECKING:
 FOLDER: Final = "parts"
 #: What is debited for a question: it was paid for when the account was opened.
 _FREE: Final = PureDP(0)
+_OTHER_BOOK: Final = "another copy of its book has gone on from here; open another account"
 _OTHER_ROWS: Final = "its rows are not those that it was opened on; open another one"
 #: Rows that are given as frames are known by the engine that has read them, and end with it.
 _frames: WeakKeyDictionary[Engine, str] = WeakKeyDictionary()
@@ -224,30 +236,94 @@ class PartsInTurn(Closing):
         book, session, question = self._here(), self._session, planned.question
         if book.only_read:
             raise HandleMisuse(f"the account {self.name} was opened to be read only")
-        record = {"key": key, "digest": planned.request.digest, "label": question.label, "loss": planned.loss.to_dict()}
-        before = list(book.numbers())
-        # What was written down for this very question is not taken a second time.
-        others = [_taken(one) for one in before if one != record]
-        is_written = len(others) < len(before)
-        with session.opened() as engine:
-            self._check_rows(engine)
-            for aggregation in question.answer.aggregations():
-                engine.prepare(aggregation)
-            if not is_written and not session.is_known(key):
-                # What does not fit, or is about other rows, is refused before it is written down.
-                self._resumed(engine, others).check(question)
-                book.freeze([(record, {})], first=len(before))
-                is_written = True
+        checked_name("key", key)
+        lines = list(book.numbers())
+        number = self._line_of(lines, key, planned)
+        if number is None:
+            number = self._write(lines, key, planned)
+        others = [_taken(one) for place, one in enumerate(lines) if place != number]
 
         def run(opened: Engine) -> bytes:
             self._check_rows(opened)
-            if not is_written:
-                raise HandleMisuse("what a question may lose is written down before it is asked")
             answered = self._resumed(opened, others).ask(question)
             shown = present(question.answer, answered, confidence=planned.level)
             return shown.stored_within(LARGEST_ANSWER)[1].encode()
 
-        return session.charged(planned.request, _FREE, run, key)
+        try:
+            return session.charged(planned.request, _FREE, run, _line_key(self.name, number))
+        except KeyReused:
+            raise _unavailable(self.name, _OTHER_BOOK) from None
+
+    def stored(self, planned: PlannedPart, key: str) -> Receipt | None:
+        """Return the answer that is stored for a question under a key, if there is one.
+
+        Args:
+            planned: the question.
+            key: the caller's name for it.
+
+        """
+        number, account = self._line_of(list(self._here().numbers()), key, planned), self._session.account
+        if number is None:
+            return None
+        called = (_line_key(self.name, number),)
+        found = self._session.curator.ledger.answers_called(account.dataset, called, [account.analyst])
+        return next((one for one in found if one.request_digest == planned.request.digest), None)
+
+    def _line_of(self, lines: list[Any], key: str, planned: PlannedPart) -> int | None:
+        """Return the line of a question that was asked before under a key, as the ledger knows it too."""
+        named = [place for place, one in enumerate(lines) if one["key"] == key]
+        if not named:
+            return None
+        if lines[named[-1]]["digest"] != planned.request.digest:
+            raise KeyReused(key)
+        return named[-1] if self._is_claimed(named[-1], lines[named[-1]]) else None
+
+    def _write(self, lines: list[Any], key: str, planned: PlannedPart) -> int:
+        """Write a new question down, having refused what can be refused, and return the number of its line."""
+        book, session, question = self._here(), self._session, planned.question
+        session.check_fits(_FREE)
+        with session.opened() as engine:
+            self._check_rows(engine)
+            for aggregation in question.answer.aggregations():
+                engine.prepare(aggregation)
+            # What does not fit, or is about other rows, is refused before it is written down.
+            self._resumed(engine, [_taken(one) for one in lines]).check(question)
+        if lines:
+            self._claim(len(lines) - 1, lines[-1])
+        record = {"key": key, "digest": planned.request.digest, "label": question.label, "loss": planned.loss.to_dict()}
+        book.freeze([(record, {})], first=len(lines))
+        return len(lines)
+
+    def _is_claimed(self, number: int, record: Mapping[str, Any]) -> bool:
+        """Whether the ledger has the request of a line; refuses where it has another one under its number."""
+        known = self._session.curator.ledger.known_digest(self._session.account, _line_key(self.name, number))
+        if known not in (None, record["digest"]):
+            raise _unavailable(self.name, _OTHER_BOOK)
+        return known is not None
+
+    def _claim(self, number: int, record: Mapping[str, Any]) -> None:
+        """Let the ledger know the last line, so that no other book goes on from another one; nothing is drawn for it.
+
+        Each line was claimed before the one after it was written: so the lines of all books that were ever drawn for
+        are the beginning of one book.
+        """
+        if self._is_claimed(number, record):
+            return
+        ledger, key = self._session.curator.ledger, _line_key(self.name, number)
+        words = f"a question about the part {record['label']} of {self.name} that was lost"
+        try:
+            held = ledger.reserve(self._session.account, key, record["digest"], _FREE, description=words)
+        except KeyReused:
+            raise _unavailable(self.name, _OTHER_BOOK) from None
+        except RequestSealed:
+            return
+        if isinstance(held, Stored):
+            return
+        try:
+            # What is drawn and not answered is never drawn again.
+            ledger.begin_draw(held)
+        finally:
+            ledger.abandon(held)
 
     def close(self) -> None:
         """Let go of the book, so that the account can be opened again, here or elsewhere."""
@@ -383,6 +459,11 @@ def _mark(session: Session, engine: Engine) -> str:
 
 def _key_of(name: str) -> str:
     return f"parts {name}"
+
+
+def _line_key(name: str, number: int) -> str:
+    """Return what the request of a line is called in the ledger."""
+    return f"parts {name} line {number}"
 
 
 def _unavailable(name: str, reason: str) -> StreamUnavailable:

@@ -291,15 +291,19 @@ class Session(Continuing, ForOwner, ByKind, Closing):
 
     def check_affordable(self, offer: Offer[Any]) -> None:
         """Refuse what would not be admitted now; a charge decides it."""
-        if not self.curator.ledger.would_admit(self.account, offer.loss):
+        self.check_fits(offer.loss)
+
+    def check_fits(self, loss: Loss) -> None:
+        """Refuse a loss that would not be admitted now, of nothing too where nothing is; a charge decides it."""
+        if not self.curator.ledger.would_admit(self.account, loss):
             refuse_not_open(self.curator.ledger, self.account)
             balance = self.balance()
             counted = Filter(balance.budget)
             counted.spent = balance.spent
             # Where the quota has room, something else has none: the budget of all, or an allowance.
-            why = " by now" if counted.admits(offer.loss) else counted.shortage(offer.loss)
+            why = " by now" if counted.admits(loss) else counted.shortage(loss)
             more = f"; {balance.left} is left{why}"
-            raise BudgetExceeded(offer.loss, balance.spent, balance.budget, more)
+            raise BudgetExceeded(loss, balance.spent, balance.budget, more)
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Engine]:
@@ -315,7 +319,7 @@ class Session(Continuing, ForOwner, ByKind, Closing):
 
     def is_known(self, key: str) -> bool:
         """Return whether something was debited to this analyst for a key."""
-        return self.curator.ledger.is_known(self.account, key)
+        return self.curator.ledger.known_digest(self.account, key) is not None
 
     @overload
     def release(self, what: Offer[T], /) -> T: ...

@@ -258,9 +258,14 @@ class Books(PeopleBooks):
 
         return self._look(work)
 
-    def is_known(self, account: Account, key: str) -> bool:
-        """Return whether something was debited to an account for a key."""
-        return self._look(lambda page: page.request(account, key) is not None)
+    def known_digest(self, account: Account, key: str) -> str | None:
+        """Return the digest of the request that was debited to an account for a key, if one was."""
+
+        def work(page: Page) -> str | None:
+            known = page.request(account, key)
+            return None if known is None else known.digest
+
+        return self._look(work)
 
     def answers_that_begin(
         self, dataset: str, beginning: str, analysts: Collection[str] | None = None

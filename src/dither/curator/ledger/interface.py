@@ -314,8 +314,8 @@ class Ledger(Closing):
         """
 
     @abstractmethod
-    def is_known(self, account: Account, key: str) -> bool:
-        """Return whether something was debited to an account for a key.
+    def known_digest(self, account: Account, key: str) -> str | None:
+        """Return the digest of the request that was debited to an account for a key, if one was.
 
         Args:
             account: whose.

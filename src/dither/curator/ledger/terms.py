@@ -182,8 +182,8 @@ class Terms:
         return {name: value for name, value in said.items() if value is not None}
 
     def needs_approval(self, charge: Amount) -> bool:
-        """Whether others must agree to a charge."""
-        if self.approval is None:
+        """Whether others must agree to a charge; nobody need where nothing is lost, or was agreed to before."""
+        if self.approval is None or charge == ZERO:
             return False
         return self.approval.above is None or not charge.loss() <= self.approval.above
 
