@@ -7,16 +7,16 @@ spent what it has, and an answer that is hidden again was released.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from dither.curator.history import Answered
-from dither.curator.ledger import OWNER, Account, Ledger, Receipt, Standing
+from dither.curator.ledger import OWNER, Account, Balance, Ledger, Receipt, Standing
 from dither.curator.ledger.governed import Asked, GovernedBooks
 from dither.curator.ledger.standing import OPEN
-from dither.errors import DataSetNotOpen, InvalidParameter, NotFound
-from dither.privacy import Loss
+from dither.errors import BudgetExceeded, DataSetNotOpen, InvalidParameter, NotFound
+from dither.privacy import Filter, Loss
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,27 @@ def refuse_not_open(ledger: Ledger, account: Account) -> None:
     stage = ledger.standings()[account.dataset].stage
     if stage != OPEN:
         raise DataSetNotOpen(account.dataset, stage)
+
+
+def check_fits(ledger: Ledger, account: Account, loss: Loss, balance: Callable[[], Balance]) -> None:
+    """Refuse a loss that would not be admitted now; nothing at all is not, where a data set is not open.
+
+    Args:
+        ledger: the books.
+        account: who asks, and of which data set.
+        loss: what would be debited.
+        balance: tells what the account has spent, for the words of a refusal.
+
+    """
+    if ledger.would_admit(account, loss):
+        return
+    refuse_not_open(ledger, account)
+    stands = balance()
+    counted = Filter(stands.budget)
+    counted.spent = stands.spent
+    # Where the quota has room, something else has none: the budget of all, or an allowance.
+    why = " by now" if counted.admits(loss) else counted.shortage(loss)
+    raise BudgetExceeded(loss, stands.spent, stands.budget, f"; {stands.left} is left{why}")
 
 
 def refuse_in_turn(ledger: Ledger, account: Account) -> None:

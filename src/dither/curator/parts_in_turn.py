@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 from weakref import WeakKeyDictionary
 
 from dither.curator.editions import mark_of_rows
+from dither.curator.governing import check_fits
 from dither.curator.ledger import Receipt, Stored
 from dither.curator.ledger.interface import checked_name
 from dither.curator.offers.parts import parts_again
@@ -281,7 +282,7 @@ class PartsInTurn(Closing):
     def _write(self, lines: list[Any], key: str, planned: PlannedPart) -> int:
         """Write a new question down, having refused what can be refused, and return the number of its line."""
         book, session, question = self._here(), self._session, planned.question
-        session.check_fits(_FREE)
+        check_fits(session.curator.ledger, session.account, _FREE, session.balance)
         with session.opened() as engine:
             self._check_rows(engine)
             for aggregation in question.answer.aggregations():

@@ -22,7 +22,7 @@ from dither.curator.card import Card, release_card
 from dither.curator.continuing import Continuing
 from dither.curator.drawing import Drawing, place_of
 from dither.curator.for_owner import ForOwner
-from dither.curator.governing import refuse_in_turn, refuse_not_open
+from dither.curator.governing import check_fits, refuse_in_turn, refuse_not_open
 from dither.curator.held_back import draws_first, wait_for
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Account, Balance, Receipt, Stored
@@ -64,7 +64,7 @@ from dither.lift.trusted import checked_mechanism
 from dither.mechanisms import perform
 from dither.mechanisms.core.guard import Guard
 from dither.mechanisms.core.release import before_first_draw
-from dither.privacy import Filter, Loss, stated_loss
+from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, quote
 from dither.publish.queries.builder import Groups, Rows, table
 from dither.publish.queries.found_clamps import USUAL_SHARE, found_clamps
@@ -291,19 +291,7 @@ class Session(Continuing, ForOwner, ByKind, Closing):
 
     def check_affordable(self, offer: Offer[Any]) -> None:
         """Refuse what would not be admitted now; a charge decides it."""
-        self.check_fits(offer.loss)
-
-    def check_fits(self, loss: Loss) -> None:
-        """Refuse a loss that would not be admitted now, of nothing too where nothing is; a charge decides it."""
-        if not self.curator.ledger.would_admit(self.account, loss):
-            refuse_not_open(self.curator.ledger, self.account)
-            balance = self.balance()
-            counted = Filter(balance.budget)
-            counted.spent = balance.spent
-            # Where the quota has room, something else has none: the budget of all, or an allowance.
-            why = " by now" if counted.admits(loss) else counted.shortage(loss)
-            more = f"; {balance.left} is left{why}"
-            raise BudgetExceeded(loss, balance.spent, balance.budget, more)
+        check_fits(self.curator.ledger, self.account, offer.loss, self.balance)
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Engine]:
