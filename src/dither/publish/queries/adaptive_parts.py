@@ -188,10 +188,10 @@ class AdaptiveParts(Interactive[Any, "PartsConversation"]):
 
 def check_fixed(data: Engine) -> None:
     """Refuse rows that may change from one question to the next: what was in one part may be in another by then."""
-    if not data.has_fixed_rows:
+    if changing := data.changing_tables:
         raise Unanswerable(
-            "rows of this engine may change between two questions, and a row that moves to another part would be lost "
-            "in both",
+            f"rows of {', '.join(changing)} may change between two questions, and a row that moves to another part "
+            "would be lost in both",
             "ask about all parts in one request, or add a copy of the rows",
         )
 
