@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dither.curator.editions import TableEdition, as_read, current, mark_of_rows
 from dither.curator.folder import Curator
 from dither.curator.session import Session
 from dither.data import Aggregation, CountRows, Kind, Name, Persons, Scan
 from dither.data.engines.duckdb import DuckDBEngine
-from dither.errors import EngineFailure, EngineUnavailable, InvalidParameter
+from dither.errors import EngineFailure, EngineUnavailable, InvalidParameter, StreamUnavailable, Unanswerable
 from dither.privacy import PureDP
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
@@ -348,3 +350,65 @@ def test_rows_may_come_as_frames_alone(folder: Path) -> None:
     with pytest.raises(EngineUnavailable, match="given as frames"):
         curator.session("clinic").sql(COUNT, epsilon=1)
     curator.close()
+
+
+# ----------------------------------------------------------------------------------------------- marks of rows
+
+
+def mark(curator: Curator, name: str, **known: Any) -> str:
+    dataset = curator.dataset(name)
+    return mark_of_rows(curator.folder, dataset, as_read(curator.folder, dataset), **known)
+
+
+def test_a_mark_is_another_one_where_other_rows_may_count(
+    curator: Curator, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = mark(curator, "clinic")
+    assert mark(curator, "clinic") == before
+    assert mark(curator, "clinic", number=1) != mark(curator, "clinic", number=2)
+    with monkeypatch.context() as patch:
+        # Another release may choose other rows of a person.
+        patch.setattr("duckdb.__version__", "another")
+        assert mark(curator, "clinic") != before
+    with monkeypatch.context() as patch:
+        patch.setattr("dither.data.engines.protocol.CHOICE", 2)
+        assert mark(curator, "clinic") != before
+    assert mark(curator, "clinic") == before
+
+
+def test_the_same_file_read_in_place_has_another_mark_once_others_were_there(curator: Curator, folder: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    schema = parquet_schema(folder, v="integer")
+    first, second = folder / "odd.parquet", folder / "other"
+    parquet.write_table(pyarrow.table({"v": [1, 2]}), first)
+    curator.add(schema, budget=PureDP(1), in_place=True)
+    before = mark(curator, "odd")
+    first.rename(second)
+    parquet.write_table(pyarrow.table({"v": [1, 3]}), first)
+    curator.add(schema, budget=PureDP(1), in_place=True)
+    second.rename(first)
+    curator.add(schema, budget=PureDP(1), in_place=True)
+    assert mark(curator, "odd") != before
+
+
+def test_rows_in_no_files_have_no_mark(curator: Curator) -> None:
+    """An address or a table of a catalogue, as Spark reads them, may hold other rows at any time."""
+    edition = current(curator.folder, "clinic")
+    assert edition is not None
+    elsewhere = {"visits": TableEdition(places=("file:///somewhere",))}
+    path = curator.folder / "data" / "clinic" / "edition.json"
+    path.write_text(replace(edition, tables=elsewhere).to_json())
+    with pytest.raises(Unanswerable, match="rows of visits are in no files"):
+        mark(curator, "clinic")
+
+
+def test_another_release_of_the_engine_ends_an_account_of_parts(
+    curator: Curator, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wards = session.table("visits").partition("ward", {"first": ["heart"], "rest": ["skin"]}, groups=1)
+    with session.parts("wards", wards, epsilon=1) as account:
+        account.ask("first", lambda rows: rows.count(), epsilon="1/2")
+    monkeypatch.setattr("duckdb.__version__", "another")
+    with session.parts("wards") as account, pytest.raises(StreamUnavailable):
+        account.ask("rest", lambda rows: rows.count(), epsilon="1/2")
+    assert session.balance().releases == 2

@@ -114,6 +114,24 @@ def test_a_receipt_says_what_was_debited_and_for_what(receipt: tuple[Curator, Lo
             log.receipt(number)
 
 
+def test_a_receipt_of_what_was_paid_for_before_does_not_say_that_nothing_is_lost(curator: Curator) -> None:
+    with curator.session("clinic", analyst="ana") as session:
+        wards = session.table("visits").partition("ward", {"first": ["heart"], "rest": ["skin"]})
+        with session.parts("wards", wards, epsilon=1) as account:
+            account.ask("first", lambda rows: rows.count(), epsilon=1)
+    opened, asked = (entry.number for entry in curator.ledger.entries() if entry.kind == "answer")
+    curator.publish(asked, title="count")
+    log = Log(curator.ledger, curator.folder)
+    (shown,) = (one.entry for one in curator.published())
+    for made, whose in ((log.receipt(asked), " to ana"), (log.published_receipt(shown), "")):
+        found = verify_receipt(made, log.public_key)
+        assert found.loss.is_zero
+        words = f"paid for by an earlier debit{whose}, which this receipt does not show, and by no debit of its own:"
+        assert str(found).startswith(f"{words} an answer about clinic")
+        assert "epsilon = 0" not in str(found)
+    assert "was debited to ana for an answer about clinic" in str(verify_receipt(log.receipt(opened), log.public_key))
+
+
 def test_a_receipt_with_any_bit_flipped_proves_nothing(receipt: tuple[Curator, Log, dict[str, Any], bytes]) -> None:
     _, log, made, _ = receipt
     content = receipt_text(made).encode()

@@ -21,9 +21,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from dither.data.engines import release_of
 from dither.data.importing.sources import FRAMES, KnownFile, files_below, files_of
 from dither.data.schema import Column, DataSet, Table
-from dither.errors import DitherError, EngineUnavailable
+from dither.errors import DitherError, EngineUnavailable, Unanswerable
 
 FILE: Final = "edition.json"
 _VERSION: Final = 1
@@ -185,27 +186,46 @@ def as_read(home: Path, dataset: DataSet, given: Collection[str] = ()) -> DataSe
     return replace(dataset, tables=tuple(read.get(one.name, one) for one in dataset.tables))
 
 
-def mark_of_rows(home: Path, dataset: DataSet, read: DataSet) -> str:
-    """Return what tells the rows that an engine reads from those of any other edition.
+def mark_of_rows(home: Path, dataset: DataSet, read: DataSet, *, number: int | None = None) -> str:
+    """Return what tells the rows that an engine reads, and those of them that count, from any others.
 
     A copy is known by its name, which no other copy ever has; the owner's files, where they are read in place, by path,
-    inode, size and time.
+    inode, size, time and bytes, by when they were added and by which rows there were before. Which rows of a person
+    count may be another choice in another release of the engine: see ``release_of``.
 
     Args:
         home: the curator's folder.
         dataset: as it is declared.
         read: the same with the files that the engine reads as sources: what ``as_read`` returned when it was opened.
+        number: of the edition, as the ledger counts them, where it is known.
+
+    Raises:
+        EngineUnavailable: other rows were added since the engine was opened.
+        Unanswerable: nothing tells the rows of a table from others, which may be there at any time.
 
     """
     edition = current(home, dataset.name)
     # Read again: rows that are added at this very moment are not taken for those before.
     if edition is None or as_read(home, dataset) != read or current(home, dataset.name) != edition:
         raise EngineUnavailable(f"other rows of {dataset.name} were added meanwhile: ask again")
+    unknown = [name for name, table in sorted(edition.tables.items()) if not table.files]
+    if unknown:
+        raise Unanswerable(
+            f"the rows of {', '.join(unknown)} are in no files of this machine, and may be others at any time",
+            "add a copy of the rows",
+        )
     known = [
-        [name, [[Path(file.path).name] if table.is_copy else [file.path, *file.state] for file in table.files]]
+        [
+            name,
+            [
+                [Path(file.path).name] if table.is_copy else [file.path, *file.state, file.digest]
+                for file in table.files
+            ],
+        ]
         for name, table in sorted(edition.tables.items())
     ]
-    return hashlib.sha256(json.dumps([edition.fingerprint, known]).encode()).hexdigest()
+    record = [edition.fingerprint, edition.added, edition.earlier, number, known, release_of(dataset)]
+    return hashlib.sha256(json.dumps(record).encode()).hexdigest()
 
 
 def marks_of(home: Path, dataset: DataSet, remembered: Collection[str] | None) -> set[str]:

@@ -25,10 +25,10 @@ _here = _Here()
 
 @contextmanager
 def planned_within(most: int | None) -> Iterator[None]:
-    """Refuse larger tables that this thread would plan meanwhile.
+    """Refuse larger tables, and longer lists, that this thread would plan meanwhile.
 
     Args:
-        most: cells; None for as many as can be stored.
+        most: cells, or listed values; None for as many as can be stored.
 
     """
     before, _here.most = _here.most, most
@@ -43,6 +43,19 @@ def check_cells(cells: int) -> None:
     if _here.most is not None and cells > _here.most:
         rule = f"such that the table has at most {_here.most} cells, as this service plans; ask for fewer bins"
         raise InvalidParameter("bins", f"{cells} cells", rule)
+
+
+def check_listed(parameter: str, values: int) -> None:
+    """Refuse more listed values than are planned with here.
+
+    Args:
+        parameter: what lists them.
+        values: how many there are.
+
+    """
+    if _here.most is not None and values > _here.most:
+        rule = f"such that at most {_here.most} values are listed, as this service plans; list fewer"
+        raise InvalidParameter(parameter, f"{values} values", rule)
 
 
 def check_bins(bins: Any, row: int = 0) -> None:

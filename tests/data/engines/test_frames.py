@@ -402,6 +402,41 @@ def test_a_missing_or_odd_cell_changes_no_text_of_an_integer() -> None:
         assert read(Kind.TEXT, pandas.DataFrame({"c": [0.0, 1.0, 1.0, odd]})) == found
 
 
+@pytest.mark.parametrize("dtype", ["int64", "float64", "bool", "Int64", "Float64", "boolean", "int64[pyarrow]"])
+def test_what_is_written_into_a_pandas_frame_after_it_was_opened_is_not_read(dtype: str) -> None:
+    kind = {"f": Kind.REAL, "b": Kind.BOOLEAN}.get(dtype[0].lower(), Kind.INTEGER)
+    frame, table = pandas.DataFrame({"c": pandas.array([0, 0, 0], dtype=dtype)}), declared(kind)
+    with DuckDBEngine(DataSet("d", (table,), ROW), frames={"t": frame}, threads=1) as engine:
+        before = counted(engine, table)
+        frame.loc[1, "c"] = frame["c"].dtype.type(1)
+        frame["c"].array[2:] = frame["c"].array[1:2]
+        assert counted(engine, table) == before == {0: 3}
+
+
+@pytest.mark.parametrize("library", ["arrow", "arrow texts", "batch", "polars", "pandas", "pandas of arrow"])
+def test_memory_that_a_frame_was_made_over_may_be_written_later(library: str) -> None:
+    numbers, letters = np.zeros(5, dtype=np.int64), bytearray(b"aaaaa")
+    array, ends = pyarrow.array(numbers), pyarrow.array(range(6), pyarrow.int32()).buffers()[1]
+    texts = pyarrow.StringArray.from_buffers(5, ends, pyarrow.py_buffer(letters))
+    frames = {
+        "arrow": lambda: pyarrow.table({"c": array}),
+        "arrow texts": lambda: pyarrow.table({"c": texts}),
+        "batch": lambda: pyarrow.record_batch({"c": array}),
+        "polars": lambda: polars.DataFrame({"c": polars.from_arrow(array)}),
+        "pandas": lambda: pandas.DataFrame(numbers.reshape(-1, 1), columns=["c"], copy=False),
+        "pandas of arrow": lambda: pandas.DataFrame({"c": pandas.arrays.ArrowExtensionArray(array)}),
+    }
+    table = declared(Kind.TEXT if library == "arrow texts" else Kind.INTEGER)
+    frame = frames[library]()
+    with DuckDBEngine(DataSet("d", (table,), ROW), frames={"t": frame}, threads=1) as engine:
+        before = counted(engine, table)
+        numbers[2], letters[2] = 7, ord("z")
+        assert counted(engine, table) == before
+    # The frame itself has changed: it lies over that memory.
+    with DuckDBEngine(DataSet("d", (table,), ROW), frames={"t": frame}, threads=1) as engine:
+        assert counted(engine, table) != before
+
+
 def test_an_index_may_hold_anything() -> None:
     frame = pandas.DataFrame({"c": pandas.Series([1, 2, 3], index=pandas.Index([0, 0, Liar()], dtype=object))})
     assert read(Kind.INTEGER, frame) == {1: 1, 2: 1, 3: 1}

@@ -5,18 +5,21 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from dither import ROW, Budget, converse
 from dither.curator.folder import Curator
+from dither.data import Column, DataSet, Kind, Table
+from dither.data.engines.spark import SparkEngine
 from dither.data.examples import clinic, some_visits
 from dither.data.reference import ReferenceEngine
 from dither.errors import Unanswerable
 from dither.privacy import PureDP
 from dither.publish.queries import AdaptiveParts
-from dither.publish.queries.adaptive_parts import clinic_parts
+from dither.publish.queries.adaptive_parts import check_fixed, clinic_parts
 
 
 def test_parts_of_rows_that_may_change_are_refused() -> None:
@@ -29,6 +32,40 @@ def test_parts_of_rows_that_may_change_are_refused() -> None:
     rows = Live(made.partition.dataset, {"visits": some_visits()})
     with pytest.raises(Unanswerable, match="may change"):
         converse(made, rows, budget=Budget(epsilon=1, unit=ROW))
+
+
+def test_rows_that_spark_reads_elsewhere_are_refused_and_those_in_files_or_frames_are_not(tmp_path: Path) -> None:
+    """Nothing says whether an address or a table of the catalogue holds what it held before."""
+    path = tmp_path / "visits.parquet"
+    path.write_bytes(b"not read here")
+    dataset = clinic(ROW)
+
+    def engine(source: str, **given: Any) -> SparkEngine:
+        tables = tuple(replace(table, source=source) for table in dataset.tables)
+        return SparkEngine(replace(dataset, tables=tables, engine="spark"), folder=tmp_path, **given)
+
+    for source in (f"file://{path}", "s3a://bucket/visits", "hospital.visits"):
+        with pytest.raises(Unanswerable, match="rows of visits may change"):
+            check_fixed(engine(source))
+        check_fixed(engine(source, frames={"visits": some_visits()}))
+    for source in (str(path), "visits.parquet"):
+        check_fixed(engine(source))
+
+
+def test_a_spark_that_takes_the_place_of_one_that_died_reads_the_same_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The frame is copied once, when it is first read."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    table = Table("t", (Column("c", Kind.INTEGER),), "frames")
+    frame, read = pandas.DataFrame({"c": [1, 2]}), []
+    engine = SparkEngine(DataSet("d", (table,), ROW, engine="spark"), frames={"t": frame})
+    spark = SimpleNamespace(createDataFrame=lambda rows: read.append(rows.to_pydict()) or rows)
+    for _ in range(2):
+        engine._session = spark
+        engine._frame(table)
+        frame.loc[0, "c"] = 9
+        engine.close()
+    assert read == [{"c": [1, 2]}] * 2
 
 
 def test_a_table_of_postgresql_is_refused_before_the_charge(tmp_path: Path, factories: dict[str, Any]) -> None:

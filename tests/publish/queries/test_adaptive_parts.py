@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from dither import Budget, converse
-from dither.data import Limits, Name
+from dither.curator.offers.parts import parts
+from dither.data import Call, Filter, Kind, Limits, Literal, Name, OneOf, Scan
 from dither.data.examples import some_visits
 from dither.data.reference import ReferenceEngine
-from dither.data.schema import person_unit
+from dither.data.schema import Column, DataSet, person_unit
 from dither.errors import BudgetExceeded, InvalidParameter, Unanswerable
+from dither.lift.planned_size import planned_within
 from dither.privacy import ROW, ROW_REPLACED, PureDP
 from dither.publish.queries import AdaptiveParts, OpenPartition, Query, ask_part, plan_query
-from dither.publish.queries.adaptive_parts import PartQuestion, clinic_parts
+from dither.publish.queries.adaptive_parts import MOST_PARTS, PartQuestion, clinic_parts
 from dither.publish.queries.examples import aggregate
+from dither.publish.queries.work import planning
 
 
 def talk_about(partition: OpenPartition, epsilon: Any = 1) -> Any:
@@ -77,11 +81,61 @@ def test_what_is_not_about_the_part_is_refused_and_costs_nothing() -> None:
 
 def test_parts_must_be_disjoint_and_named() -> None:
     whole = clinic_parts(ROW)
-    for parts in (
+    for overlapping in (
         (("a", ("north",)), ("b", ("north", "south"))),
         (("a", ("north",)), ("a", ("south",))),
         (("a", ()),),
         (),
     ):
         with pytest.raises(InvalidParameter, match="parts"):
-            OpenPartition(whole.dataset, whole.relation, whole.by, parts)
+            OpenPartition(whole.dataset, whole.relation, whole.by, overlapping)
+
+
+def _clinic_of(column: Column) -> DataSet:
+    """Return the clinic with one column declared otherwise."""
+    dataset = clinic_parts(ROW).dataset
+    table = dataset.tables[0]
+    columns = tuple(column if one.name == column.name else one for one in table.columns)
+    return replace(dataset, tables=(replace(table, columns=columns), *dataset.tables[1:]))
+
+
+def _many(dataset: DataSet, by: str, kind: Kind, values: list[Any]) -> OpenPartition:
+    """Return a part for each value."""
+    listed = OneOf(Name(by), tuple(Literal(value, kind) for value in values))
+    named = tuple((f"part {place}", (value,)) for place, value in enumerate(values))
+    return OpenPartition(dataset, Filter(Scan(dataset.tables[0]), listed), Name(by), named)
+
+
+@pytest.mark.parametrize("kind", [Kind.TEXT, Kind.INTEGER])
+def test_planning_takes_steps_by_the_number_of_parts_and_not_by_its_square(kind: Kind) -> None:
+    steps = []
+    for many in (200, 800):
+        values: list[Any] = [f"site {number}" for number in range(many)] if kind is Kind.TEXT else list(range(many))
+        declared = Column("site", kind, categories=tuple(values))
+        with planning() as work:
+            parts(_clinic_of(declared), _many(_clinic_of(declared), "site", kind, values), epsilon=1)
+        steps.append(work.steps)
+    assert 800 < steps[1] < 5 * steps[0]
+
+
+def test_no_more_parts_than_can_be_looked_after_are_opened() -> None:
+    dataset = _clinic_of(Column("site", Kind.INTEGER))
+    assert len(_many(dataset, "site", Kind.INTEGER, list(range(MOST_PARTS))).parts) == MOST_PARTS
+    with pytest.raises(InvalidParameter, match="at most 4,096, got '4,097 parts'"):
+        _many(dataset, "site", Kind.INTEGER, list(range(MOST_PARTS + 1)))
+    with planned_within(10), pytest.raises(InvalidParameter, match="at most 10 values"):
+        parts(dataset, _many(dataset, "site", Kind.INTEGER, list(range(11))), epsilon=1)
+
+
+def test_parts_that_no_row_can_be_in_are_refused() -> None:
+    texts = _clinic_of(Column("site", Kind.TEXT, categories=("north", "south")))
+    with pytest.raises(Unanswerable, match="'nord' is not a declared category"):
+        parts(texts, _many(texts, "site", Kind.TEXT, ["north", "nord"]), epsilon=1)
+    numbers = _clinic_of(Column("site", Kind.INTEGER, lower=0, upper=5))
+    with pytest.raises(Unanswerable, match="site IN \\(9\\) can never be true"):
+        parts(numbers, _many(numbers, "site", Kind.INTEGER, [1, 9, 2]), epsilon=1)
+    # What the rows of all parts must meet counts as well.
+    no_north = Filter(Scan(texts.tables[0]), Call("unequal", (Name("site"), Literal("north", Kind.TEXT))))
+    split = OpenPartition(texts, no_north, Name("site"), (("a", ("south",)), ("b", ("north",))))
+    with pytest.raises(Unanswerable, match="can never be true"):
+        parts(texts, split, epsilon=1)

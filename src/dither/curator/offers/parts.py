@@ -9,10 +9,11 @@ from dither.data.schema import DataSet
 from dither.errors import InvalidParameter
 from dither.exact import Number
 from dither.lift.offer import Offer, not_released
+from dither.lift.planned_size import check_listed
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries.adaptive_parts import AdaptiveParts, OpenPartition
 from dither.publish.queries.parts import Partition
-from dither.publish.queries.sense import check_sense
+from dither.publish.queries.sense import check_sense_of_parts
 
 
 def parts(
@@ -41,8 +42,8 @@ def parts(
     split = partition.open(dataset) if isinstance(partition, Partition) else partition
     if split.dataset != dataset:
         raise InvalidParameter("partition", split.dataset.name, f"one of the rows of {dataset.name}")
-    for label, _ in split.parts:
-        check_sense(split.rows(label), (), ())
+    check_listed("parts", sum(len(values) for _, values in split.parts))
+    check_sense_of_parts(split.relation, split.conditions())
     mechanism: Any = AdaptiveParts(partition=split, each=stated)
     words = f"questions about {len(split.parts)} parts, one after the other"
     asked = {"parts": wire.encode(split)}

@@ -46,7 +46,7 @@ class Verified:
         key: the name of the request; likewise.
         request: its digest; likewise.
         answer: the answer's digest.
-        loss: what was debited.
+        loss: what was debited; zero where an earlier debit has paid, as for a question about a part.
         unit: whom it protects, in words.
         edition: of the rows that were asked; None where the debit was made before debits said so.
         entry: the number of the answer's entry.
@@ -77,8 +77,14 @@ class Verified:
         whose, done = (f" to {self.analyst}", "stored") if self.analyst else ("", "published")
         rows = "" if self.edition is None else f" (edition {self.edition})"
         sums = "" if self.budget is None else f", when {self.spent} was spent of the budget of {self.budget}"
+        debited = f"{self.loss} was debited{whose} for"
+        if self.loss.is_zero:
+            # Not that it loses nothing: whoever reads this is not told what was paid before.
+            debited = (
+                f"paid for by an earlier debit{whose}, which this receipt does not show, and by no debit of its own:"
+            )
         return (
-            f"{self.loss} was debited{whose} for an answer about {self.dataset}{rows}, for {self.unit}: entry "
+            f"{debited} an answer about {self.dataset}{rows}, for {self.unit}: entry "
             f"{self.entry} of {self.size}, {done} at {self.time}{sums}" + "".join(map(_raised, self.raises))
         )
 

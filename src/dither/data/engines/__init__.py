@@ -4,6 +4,6 @@ An engine prints relations and expressions in its own SQL, with forms that canno
 ``connect`` opens the engine that a data set names. Nothing an engine returns is public: it goes to a mechanism.
 """
 
-from dither.data.engines.protocol import Engine, connect
+from dither.data.engines.protocol import Engine, connect, release_of
 
-__all__ = ["Engine", "connect"]
+__all__ = ["Engine", "connect", "release_of"]

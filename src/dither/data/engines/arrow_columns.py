@@ -32,6 +32,32 @@ def clean_table(table: Any) -> Any:
     return pyarrow.table([clean(column) for column in table.columns], names=table.schema.names)
 
 
+def owned(column: Any) -> Any:
+    """Return a chunked array with the same cells, in memory that nobody else can write.
+
+    An array may lie over memory of NumPy that whoever gave it still holds.
+    """
+    import pyarrow
+
+    return pyarrow.chunked_array([_copied(chunk) for chunk in column.chunks], column.type)
+
+
+def owned_table(table: Any) -> Any:
+    """Return a table with the same cells, in memory that nobody else can write."""
+    import pyarrow
+
+    return pyarrow.table([owned(column) for column in table.columns], names=table.schema.names)
+
+
+def _copied(array: Any) -> Any:
+    import pyarrow
+    import pyarrow.ipc
+
+    # Written out and read: what is read lies in what was written, whatever the type.
+    batch = pyarrow.record_batch([array], names=["cells"])
+    return pyarrow.ipc.read_record_batch(batch.serialize(), batch.schema).column(0)
+
+
 def _clean(array: Any) -> Any:
     import pyarrow
     import pyarrow.compute as compute

@@ -430,7 +430,7 @@ class RelationEmitter(ExpressionEmitter):
     # Contributions of a person.
 
     def scramble(self, purpose: str, person: tuple[str, Kind], fields: Sequence[tuple[str, Kind]]) -> str:
-        """Return the hash that orders a person's rows or groups."""
+        """Return the hash that orders a person's rows or groups; another one raises ``protocol.CHOICE``."""
         if not self.portable:
             return self.native_hash([person, *fields])
         parts = [self._canonical_or_null(sql, kind) for sql, kind in (person, *fields)]

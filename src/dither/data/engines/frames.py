@@ -9,6 +9,9 @@ declared text, a real without fraction is the text of an integer: one missing ce
 Texts are checked for invalid ones (half of a surrogate pair, bytes that are not UTF-8), and moments are put into
 microseconds, before an engine meets them and fails: see ``arrow_columns``.
 
+**Copied.** Whoever gives a frame may write into it later. What an engine reads are the cells of when it was opened: two
+questions about two parts of the rows are asked of the same rows.
+
 **Categories** are read one by one, and looked up by their numbers. One cell decides of what type all categories are:
 2.5 makes reals of 1 and 2, and a category 1 is also that of 1.0 and of true. So in such a column numbers that are equal
 are one, whatever their type: a real without fraction is an integer, and 0 and 1 are false and true in a column of
@@ -25,7 +28,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.data.engines.arrow_columns import clean, clean_table
+from dither.data.engines.arrow_columns import clean, clean_table, owned, owned_table
 from dither.data.evaluation import cell
 from dither.data.expressions import Kind, Value
 from dither.data.graph_objects import foreign_edges
@@ -49,7 +52,7 @@ _NUMBERS: Final = (Number, np.bool_)
 
 
 def prepared(table: Table, frame: Any) -> Any:
-    """Return the declared columns of a frame, in types that a reader need not guess."""
+    """Return a copy of the declared columns of a frame, in types that a reader need not guess."""
     found: Any = None
     try:
         found = _prepared(table, frame)
@@ -76,7 +79,7 @@ def _prepared(table: Table, frame: Any) -> Any:
 
         names = frame.schema.names
         found = {column.name: frame.column(place_of(table, column, names)) for column in table.columns}
-        return clean_table(pyarrow.table(list(found.values()), names=list(found)))
+        return owned_table(clean_table(pyarrow.table(list(found.values()), names=list(found))))
     edges = None if table.graph is None else foreign_edges(frame)
     if table.graph is not None and edges is not None:
         return _edges(table, table.graph.ends, edges)
@@ -148,7 +151,7 @@ def _polars(table: Table, frame: Any) -> Any:
     frame = frame.with_columns(read)
     wide = [kind for kind in ("Int128", "UInt128") if hasattr(polars, kind)]
     narrow = [polars.col(getattr(polars, kind)).cast(polars.Int64, strict=False) for kind in wide]
-    return clean_table(frame.with_columns(narrow).to_arrow())
+    return owned_table(clean_table(frame.with_columns(narrow).to_arrow()))
 
 
 def _objects(series: Any, kind: Kind) -> Any:
@@ -181,7 +184,7 @@ def _pandas_column(column: Any, kind: Kind) -> Any:
 
     dtype, name = column.dtype, type(column.dtype).__name__
     if name == "ArrowDtype" or (name == "StringDtype" and dtype.storage != "python"):
-        return pandas.arrays.ArrowExtensionArray(clean(_arrow(column)))
+        return pandas.arrays.ArrowExtensionArray(owned(clean(_arrow(column))))
     if name == "CategoricalDtype":
         # NULL has the number -1, and so the place behind all categories.
         known = [*(_category(value, kind) for value in _cells(column.cat.categories)), None]
@@ -192,12 +195,12 @@ def _pandas_column(column: Any, kind: Kind) -> Any:
         # One cell that is missing makes reals of integers, and an integer is a text.
         cells = [_text(value) for value in column]
     elif isinstance(dtype, np.dtype) and _is_plain(dtype):
-        return column.array
+        return column.array.copy()
     elif isinstance(dtype, np.dtype) or name in (*_ODD_TYPES, "StringDtype"):
         # One cell of another kind makes objects of such reals.
         cells = [_text(value) if kind is Kind.TEXT else _cell(value, kind) for value in column]
     else:
-        return column.array
+        return column.array.copy()
     return pandas.array(cells, dtype=_PANDAS_TYPES[kind])
 
 

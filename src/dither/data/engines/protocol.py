@@ -28,6 +28,10 @@ FILES_CHANGED: Final = (
     "or add the data set again if its rows have changed"
 )
 
+#: By how rows and groups of a person are chosen: raised by whatever changes a choice, as ``scramble`` prints it.
+CHOICE: Final = 1
+#: Whose version is that of an engine.
+_PACKAGES: Final = {"duckdb": "duckdb", "spark": "pyspark"}
 #: For how many requests an engine knows that it has admitted them.
 _MOST_ADMITTED: Final = 64
 
@@ -83,6 +87,11 @@ class Engine(Closing):
         """
         yield
 
+    @property
+    def changing_tables(self) -> tuple[str, ...]:
+        """The tables of which two aggregations may read different rows without notice."""
+        return () if self.has_fixed_rows else tuple(table.name for table in self.dataset.tables)
+
     def prepare(self, aggregation: Aggregation) -> None:
         """Refuse, with InvalidParameter, a request that this engine could not run: before anything is charged.
 
@@ -124,6 +133,21 @@ class Engine(Closing):
     @abstractmethod
     def close(self) -> None:
         """Close files and connections."""
+
+
+def release_of(dataset: DataSet) -> str:
+    """Return which release of which engine reads a data set, and how statements are written for it.
+
+    Which of a person's rows or groups count is chosen by the engine's own hash, which the next release may compute
+    otherwise: what was chosen under another release may not be what is chosen now.
+
+    Args:
+        dataset: the schema.
+
+    """
+    scheme = dataset.engine.split(":", 1)[0]
+    found = importlib.import_module(_PACKAGES[scheme]) if scheme in _PACKAGES else None
+    return f"{scheme} {getattr(found, '__version__', 'unknown')}, choice {CHOICE}"
 
 
 def connect(

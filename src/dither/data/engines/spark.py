@@ -116,6 +116,7 @@ class SparkEngine(Engine):
         self._read: tuple[KnownFile, ...] = ()
         #: What was read before Spark died: another Spark goes on with the same files or not at all.
         self._before: dict[str, KnownFile] = {}
+        self._given: dict[str, Any] = {}
 
     def check(self) -> None:
         """Open every table, compare declared columns with those that exist, and files with those that were opened."""
@@ -127,6 +128,12 @@ class SparkEngine(Engine):
     def session(self) -> Any:
         """The session of this engine, with its settings and views."""
         return self._opened()
+
+    @property
+    def changing_tables(self) -> tuple[str, ...]:
+        """Those at an address or in the catalogue: of these nothing says whether they are what was opened."""
+        here = (table for table in self.dataset.tables if table.name not in self.frames)
+        return tuple(table.name for table in here if not self._files(table))
 
     def statement(self, aggregation: Aggregation) -> Statement:
         """Return the SQL that ``aggregate`` runs: public, a function of schema and request alone."""
@@ -234,7 +241,10 @@ class SparkEngine(Engine):
 
     def _frame(self, table: Table) -> Any:
         rows: Any = None
-        frame = prepared(table, self.frames[table.name])
+        # Kept: where Spark dies, another one goes on with the same rows, whatever was written into the frame since.
+        if table.name not in self._given:
+            self._given[table.name] = prepared(table, self.frames[table.name])
+        frame = self._given[table.name]
         # What is said of a frame may quote a cell.
         with contextlib.suppress(Exception):
             rows = self._session.createDataFrame(_arrow(frame))

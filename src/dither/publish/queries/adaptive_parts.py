@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, Final
 
 from dither.data import DataSet, Expression, Filter, Limits, Literal, OneOf, Relation, Scan
 from dither.data.engines.protocol import Engine
@@ -35,6 +36,9 @@ from dither.publish.queries.present import present
 from dither.publish.queries.query import Query
 from dither.publish.queries.result import QueryResult
 
+#: More parts are not opened together: each has an account of its own, and all are looked at for each question.
+MOST_PARTS: Final = 4096
+
 
 @dataclass(frozen=True)
 @typed
@@ -55,11 +59,12 @@ class OpenPartition:
     parts: tuple[tuple[str, tuple[Value, ...]], ...]
 
     def __post_init__(self) -> None:
-        """Reject parts that overlap, and labels that are not different."""
+        """Reject too many parts, parts that overlap, and labels that are not different."""
+        if len(self.parts) > MOST_PARTS:
+            raise InvalidParameter("parts", f"{len(self.parts):,} parts", f"at most {MOST_PARTS:,}")
         check_parts(self.dataset, self.relation, self.by, [values for _, values in self.parts])
-        labels = [label for label, _ in self.parts]
-        if len(set(labels)) != len(labels):
-            raise InvalidParameter("parts", labels, "with different labels")
+        if len(self._places) != len(self.parts):
+            raise InvalidParameter("parts", [label for label, _ in self.parts], "with different labels")
 
     @property
     def touched(self) -> int:
@@ -68,16 +73,26 @@ class OpenPartition:
 
     def rows(self, label: str) -> Filter:
         """Return the rows of a part, to be asked about."""
-        kind = kind_of(self.by, self.relation.columns)
-        values = tuple(Literal(value, kind) for value in self.parts[self.place(label)][1])
-        return Filter(self.relation, OneOf(self.by, values))
+        return Filter(self.relation, self._condition(self.parts[self.place(label)][1]))
+
+    def conditions(self) -> Iterator[OneOf]:
+        """Yield what the rows of each part meet, in the order of the parts."""
+        for _, values in self.parts:
+            yield self._condition(values)
 
     def place(self, label: str) -> int:
         """Return the number of a part."""
-        labels = [known for known, _ in self.parts]
-        if label not in labels:
-            raise InvalidParameter("label", label, f"one of {', '.join(labels)}")
-        return labels.index(label)
+        if label not in self._places:
+            raise InvalidParameter("label", label, f"one of {', '.join(self._places)}")
+        return self._places[label]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {label: place for place, (label, _) in enumerate(self.parts)}
+
+    def _condition(self, values: Iterable[Value]) -> OneOf:
+        kind = kind_of(self.by, self.relation.columns)
+        return OneOf(self.by, tuple(Literal(value, kind) for value in values))
 
 
 def _read_partition(record: object) -> OpenPartition:
@@ -173,10 +188,10 @@ class AdaptiveParts(Interactive[Any, "PartsConversation"]):
 
 def check_fixed(data: Engine) -> None:
     """Refuse rows that may change from one question to the next: what was in one part may be in another by then."""
-    if not data.has_fixed_rows:
+    if changing := data.changing_tables:
         raise Unanswerable(
-            "rows of this engine may change between two questions, and a row that moves to another part would be lost "
-            "in both",
+            f"rows of {', '.join(changing)} may change between two questions, and a row that moves to another part "
+            "would be lost in both",
             "ask about all parts in one request, or add a copy of the rows",
         )
 

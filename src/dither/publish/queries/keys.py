@@ -11,7 +11,7 @@ import datetime
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeGuard
 
 from dither.data import (
     Call,
@@ -327,12 +327,29 @@ def _restricted(name: str, values: _Values | None, relation: Filter) -> _Values 
         values = _narrowed(name, values, mine, relation)
     if values is None or not mine:
         return values
+    lists = [part for part in mine if _lists_texts(part, relation.columns)]
+    for part in lists:
+        values = _among(values, part.options)
+    mine = [part for part in mine if not _lists_texts(part, relation.columns)]
     tests = [evaluator(part, relation.columns) for part in mine]
     tried = values if len(values) <= _MOST_TRIED else (None,)  # too many to try each: more groups are harmless
     for part in mine:
         _evaluating(part, {name: tried}, relation.columns)
     left_out = {value for value in tried if not all(is_met({name: value}) is True for is_met in tests)}
     return tuple(value for value in values if value not in left_out)
+
+
+def _lists_texts(condition: Expression, columns: Mapping[str, Kind]) -> TypeGuard[OneOf]:
+    """Whether a condition lists texts of a column: these are equal if they are the same, and need no evaluation."""
+    is_list = isinstance(condition, OneOf) and isinstance(condition.value, Name)
+    return is_list and kind_of(condition.children()[0], columns) is Kind.TEXT
+
+
+def _among(values: _Values, options: Sequence[Literal]) -> _Values:
+    """Return the values that are listed; NULL is none of them."""
+    step((len(values) + len(options)) // 16)
+    listed = {option.value for option in options if option.value is not None}
+    return tuple(value for value in values if value in listed)
 
 
 def _narrowed(name: str, values: _Values | None, conditions: Sequence[Expression], relation: Filter) -> _Values | None:

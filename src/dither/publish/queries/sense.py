@@ -48,7 +48,7 @@ from dither.publish.queries.keys import public_values
 from dither.publish.queries.product_groups import as_integers
 from dither.publish.queries.query import Aggregate, Key
 from dither.publish.queries.saying import in_sql, quoted
-from dither.publish.queries.work import planning, step
+from dither.publish.queries.work import once, planning, step
 
 _NEGATED: Final = {
     "equal": "unequal",
@@ -76,6 +76,23 @@ def check_sense(relation: Relation, keys: Sequence[Key], aggregates: Sequence[Ag
                 check_can_hold(condition, relation)
         for key in keys:
             _check_key(key, relation)
+
+
+def check_sense_of_parts(relation: Relation, conditions: Iterable[Expression]) -> None:
+    """Reject parts of the same rows that contradict the declarations, as ``check_sense`` does for each of them.
+
+    What is the same for all parts is found once, so that the steps are as many as the parts and their values.
+
+    Args:
+        relation: the rows that are split.
+        conditions: what the rows of each part meet.
+
+    """
+    with planning():
+        for condition in conditions:
+            _check_constants(condition, relation)
+            check_can_hold(condition, relation)
+        check_sense(relation, (), ())
 
 
 def check_can_hold(condition: Expression, relation: Relation) -> None:
@@ -178,11 +195,16 @@ def _check_constant(name: Name, literals: Sequence[Literal], relation: Relation)
     column = _declared(name.name, relation)
     if column is None or column.categories is None:
         return
-    step(len(column.categories) // 16)
-    known = {as_stored(value, column.kind) for value in column.categories}
+    known = once("categories", name.name, column, lambda: _stored_categories(column))
     for literal in literals:
         if literal.value is not None and as_stored(literal.value, column.kind) not in known:
             raise _unknown(_called(name.name, relation), column, literal.value)
+
+
+def _stored_categories(column: Column) -> frozenset[Value]:
+    categories = column.categories or ()
+    step(len(categories) // 16)
+    return frozenset(as_stored(value, column.kind) for value in categories)
 
 
 def _unknown(name: str, column: Column, value: Value) -> Unanswerable:
@@ -257,9 +279,20 @@ def _may_compare(function: str, left: Expression, right: Expression, relation: R
     if function == "unequal":
         return is_text or not one[0] == one[1] == other[0] == other[1]
     if is_text and isinstance(right, Literal):
-        values = public_values(left, relation)
+        values = _possible_texts(left, relation)
         return values is None or right.value in values
     return one[0] <= other[1] and other[0] <= one[1]
+
+
+def _possible_texts(expression: Expression, relation: Relation) -> frozenset[Value] | None:
+    """Return all texts that an expression may have, or None if they are not known."""
+
+    def find() -> tuple[Relation, frozenset[Value] | None]:
+        values = public_values(expression, relation)
+        # With its relation, so that this is kept and its identity is nobody else's.
+        return relation, None if values is None else frozenset(values)
+
+    return once("texts", str(id(relation)), expression, find)[1]
 
 
 def _contradicts(condition: Call, relation: Relation) -> bool:
