@@ -173,7 +173,8 @@ class Curator(OwnersVerbs, GoverningVerbs, Closing):
 
         Raises:
             EngineUnavailable: a file is not what it should be; the message names it, with line or column and reason.
-            InvalidParameter: the rows belong to another data set, the name has another budget, every row is a unit of
+            InvalidParameter: the rows belong to another data set, a public table reads private ones of any, this one
+                and its earlier editions too, the name has another budget, every row is a unit of
                 its own and two tables read the same ones, or a row refers to a key of several people.
 
         """
@@ -331,19 +332,25 @@ class Curator(OwnersVerbs, GoverningVerbs, Closing):
         return set(known or ()).union(edition.lasting if edition is not None else ())
 
     def _refuse_second_name(self, dataset: DataSet, edition: Edition, known: Mapping[str, set[str]]) -> None:
+        """Refuse private rows of another data set, and private rows of any, this one too, that are declared public."""
         # Also of data sets whose schema is gone: they were answered about.
         others = dict(known)
         for other in self.datasets():
             others[other.name] = marks_of(self.folder, other, known.get(other.name))
+        # Those of this edition as well: one file cannot be private in one table and public in another.
+        others[dataset.name] = others.get(dataset.name, set()) | edition.marks
         for name, marks in others.items():
             for table in dataset.tables:
                 # By what was read and what it became: other line ends, or a blank line at the end, make no other rows.
-                if name != dataset.name and not table.is_public and edition.tables[table.name].marks & marks:
-                    called = self.called(name)
-                    owner = (
-                        f"it belongs to the data set {called}, whose budget covers the same people; add it as {called}"
-                    )
-                    raise InvalidParameter("source", table.source, f"registered once: {owner}")
+                if edition.tables[table.name].marks.isdisjoint(marks):
+                    continue
+                called = self.called(name)
+                owner = f"it belongs to the data set {called}, whose budget covers the same people"
+                if table.is_public:
+                    rule = f"no private rows where the table is public: {owner}; public rows are joined exactly"
+                    raise InvalidParameter("source", table.source, rule)
+                if name != dataset.name:
+                    raise InvalidParameter("source", table.source, f"registered once: {owner}; add it as {called}")
 
 
 def open_curator(folder: str | Path | None = None) -> Curator:
