@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -44,6 +44,7 @@ from dither.curator.ledger import OWNER, Ledger, open_ledger
 from dither.curator.ledger.anchor import anchors_folder
 from dither.curator.ledger.standing import OPEN
 from dither.curator.marks import remember, remembered
+from dither.curator.named_rows import refuse_beyond
 from dither.curator.owners import OwnersVerbs
 from dither.curator.same_rows import refuse_frames_twice, refuse_rows_twice
 from dither.curator.session import Session
@@ -154,6 +155,7 @@ class Curator(OwnersVerbs, GoverningVerbs, Closing):
         rho: Number | None = None,
         in_place: bool = False,
         is_draft: bool = False,
+        within: Iterable[Path] | None = None,
     ) -> DataSet:
         """Import the rows of a data set and register it with its budget; what fails leaves nothing behind.
 
@@ -170,6 +172,7 @@ class Curator(OwnersVerbs, GoverningVerbs, Closing):
             rho: a budget in zero-concentrated differential privacy.
             in_place: whether Parquet files are read where they are, after they were checked whole, and not copied.
             is_draft: whether a new data set can only be priced until ``set_stage`` opens it.
+            within: folders below which every file that is read has to be, also through links; None for anywhere.
 
         Raises:
             EngineUnavailable: a file is not what it should be; the message names it, with line or column and reason.
@@ -191,6 +194,8 @@ class Curator(OwnersVerbs, GoverningVerbs, Closing):
             known = self._remembered()
             earlier = self._earlier(dataset.name, known.get(dataset.name))
             with drafted(self.folder, dataset, text, earlier=earlier, in_place=in_place) as draft:
+                if within is not None:
+                    refuse_beyond(draft.edition, within)
                 self._refuse_second_name(dataset, draft.edition, known)
                 refuse_rows_twice(dataset, draft.edition)
                 refuse_shared_keys(dataset, draft)

@@ -44,7 +44,8 @@ class Deciding:
         declared, budget = self.named(body)
         registered = self.curator.registered(declared.name)
         try:
-            self.curator.add(declared, budget=budget, is_draft=body.get("draft", False))
+            roots = self._named_rows.roots
+            self.curator.add(declared, budget=budget, is_draft=body.get("draft", False), within=roots)
         except DitherError:
             rule = "rows that can be imported: 'dither add' with this schema, where they are, says why they cannot"
             raise InvalidParameter("schema", declared.name, rule) from None
