@@ -171,6 +171,32 @@ def test_a_file_that_became_a_link_is_not_followed(folder: Path, tmp_path: Path,
         desk.close()
 
 
+def test_other_rows_are_of_the_same_people(tmp_path: Path) -> None:
+    """The column of the privacy id keeps its name in the source, which its declared name does not say."""
+    (tmp_path / "v.csv").write_text("who,visit,cost\n" + "".join(f"1,{n},10\n" for n in range(50)))
+    (tmp_path / "lines.csv").write_text("visit,other,price\n" + "".join(f"{n},{n},1\n" for n in range(50)))
+    cost = {"kind": "integer", "bounds": [0, 10]}
+
+    def schema(who: str, *, refers: str = "visit", name: str = "v") -> dict[str, Any]:
+        number = {"kind": "integer", "from": "visit"}
+        columns = {"who": {"kind": "integer", "from": who}, "cost": cost} | ({"no": number} if who != "visit" else {})
+        tables = {name: {"source": "v.csv", "privacy id": "who", "columns": columns}}
+        if "no" in columns:
+            columns = {"no": {"kind": "integer", "from": refers}, "price": cost}
+            tables["lines"] = {"source": "lines.csv", "owner": {"no": f"{name}.no"}, "columns": columns}
+        return {"dataset": "v", "unit": "person", "contribution": {"rows": 1}, "tables": tables}
+
+    with Curator.create(tmp_path / "home", anchors=tmp_path / "anchors") as curator:
+        desk = Desk(curator, named=NamedRows((tmp_path,)))
+        desk.add({"schema": schema("who"), "budget": PureDP(1).to_dict()})
+        # Another id, another reference, and another id under a new name of the table.
+        for other in (schema("visit"), schema("who", refers="other"), schema("visit", name="w")):
+            with pytest.raises(InvalidParameter, match="people that it was before"):
+                desk.add({"schema": other})
+        assert desk.add({"schema": schema("who")})["edition"] == 1
+        desk.close()
+
+
 @pytest.mark.parametrize("source", ["x" * 5000 + ".csv", "loop.csv", "loop.csv/x.csv", "*/" * 200 + "x.csv"])
 def test_what_cannot_be_looked_up_is_refused_as_what_is_absent(tmp_path: Path, source: str) -> None:
     (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")

@@ -87,6 +87,49 @@ def refuse_beyond(edition: Edition, roots: Iterable[Path]) -> None:
                 raise _refused(name, "a file that was replaced meanwhile")
 
 
+def refuse_other_people(before: DataSet, now: DataSet) -> None:
+    """Refuse a declaration from elsewhere that reads who the people are off other columns of the sources than before.
+
+    The unit names the privacy id as it is declared, and stays what it was where another column is stored under it.
+
+    Args:
+        before: the data set as it is declared.
+        now: the same with other rows, from elsewhere.
+
+    Raises:
+        InvalidParameter: a table that was there says otherwise whose its rows are, or the privacy id of a new one is
+            stored under a name that no table had.
+
+    """
+    earlier = {table.name: table for table in before.tables if not table.is_public}
+    known = {_stored_id(table) for table in earlier.values()} - {None}
+    for table in now.tables:
+        if table.is_public:
+            continue
+        if table.name in earlier:
+            is_same = _whose(now, table) == _whose(before, earlier[table.name])
+        else:
+            is_same = table.person is None or _stored_id(table) in known
+        if not is_same:
+            rule = (
+                "of the people that it was before: 'dither add', where the rows are, can declare other columns for them"
+            )
+            raise InvalidParameter(f"schema.tables.{table.name[:64]}", ", ".join(table.identifying)[:200], rule)
+
+
+def _stored_id(table: Table) -> str | None:
+    return None if table.person is None else table.column(table.person).stored_name
+
+
+def _whose(dataset: DataSet, table: Table) -> tuple[object, ...]:
+    """Return what says whose the rows of a table are, by the names that the sources have for it."""
+    if table.owner is None:
+        return ("id", _stored_id(table))
+    owner = dataset.table(table.owner.table)
+    mine = tuple(table.column(name).stored_name for name in table.owner.columns)
+    return ("owner", owner.name, mine, tuple(owner.column(name).stored_name for name in table.owner.keys))
+
+
 def _source_below(base: Path, said: str) -> str | None:
     """Return the source by which an import finds files below a folder, and no others; None where there are none.
 
