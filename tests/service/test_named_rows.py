@@ -259,6 +259,9 @@ def test_a_schema_is_added_as_it_is_typed(service: Running, folder: Path, tmp_pa
     found = CliRunner().invoke(app, [*words, "--budget", "2", "--draft"], env=environment)
     assert found.exit_code == 0, found.output
     assert "typed: edition 1; epsilon = 2" in found.output
+    assert f"done at {service.url}" in found.output
+    again = CliRunner().invoke(app, [*words, "--json"], env=environment)
+    assert json.loads(again.output)["server"] == service.url
     assert "datasets open typed" in found.output
     for more in (["--in-place", "--budget", "2"], ["--allow-empty", "--budget", "2"]):
         assert CliRunner().invoke(app, [*words, *more], env=environment).exit_code != 0
