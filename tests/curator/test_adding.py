@@ -256,3 +256,48 @@ def test_what_is_known_is_refused_when_it_is_damaged_and_mended_when_it_is_torn(
         path.write_bytes(bad + whole)
         with pytest.raises(EngineUnavailable, match=r"marks\.jsonl is damaged in line 1"):
             marks.remembered(tmp_path)
+
+
+def with_public(name: str, private: Path, public: Path) -> DataSet:
+    """A private table, and a public one that can be joined to it by key."""
+    known = Table("known", (Column("n", Kind.INTEGER),), source=str(public), is_public=True, key=("n",))
+    return DataSet(name, (Table("t", (Column("n", Kind.INTEGER),), source=str(private)), known), ROW)
+
+
+@pytest.mark.parametrize("way", ["path", "copy", "earlier edition"])
+@pytest.mark.parametrize("name", ["few", "other"])
+def test_private_rows_are_never_declared_public(tmp_path: Path, name: str, way: str) -> None:
+    """A join with a public table is exact: rows with a budget would be told for nothing."""
+    curator, file, new = fresh(tmp_path / "c"), table_of(tmp_path, 3), table_of(tmp_path, 7, "new.csv")
+    curator.add(declared(file), budget=PureDP(1))
+    if way == "copy":
+        file = file.rename(tmp_path / "moved.csv")
+    elif way == "earlier edition":
+        curator.add(declared(table_of(tmp_path, 5, "second.csv")), budget=PureDP(1))
+        file = file.rename(tmp_path / "moved.csv")
+    with pytest.raises(InvalidParameter, match="public: it belongs to the data set few"):
+        curator.add(with_public(name, new, file), budget=PureDP(1))
+    assert curator.ledger.datasets() == ("few",)
+    curator.close()
+
+
+def test_a_file_is_not_private_and_public_at_once(tmp_path: Path) -> None:
+    curator, file = fresh(tmp_path / "c"), table_of(tmp_path, 3)
+    with pytest.raises(InvalidParameter, match="public: it belongs to the data set both"):
+        curator.add(with_public("both", file, file), budget=PureDP(1))
+    assert curator.ledger.datasets() == ()
+    curator.close()
+
+
+def test_public_rows_are_shared_and_may_become_private(tmp_path: Path) -> None:
+    curator, shared = fresh(tmp_path / "c"), table_of(tmp_path, 3)
+    first, second = table_of(tmp_path, 5, "first.csv"), table_of(tmp_path, 7, "second.csv")
+    curator.add(with_public("one", first, shared), budget=PureDP(1))
+    curator.add(with_public("two", second, shared), budget=PureDP(1))
+    curator.add(with_public("one", first, shared), budget=PureDP(1))
+    curator.add(declared(shared, "three"), budget=PureDP(1))
+    assert counted(curator, "three") == 3
+    # From then on they have a budget, and nobody declares them public anew.
+    with pytest.raises(InvalidParameter, match="belongs to the data set three"):
+        curator.add(with_public("two", second, shared), budget=PureDP(1))
+    curator.close()

@@ -12,11 +12,14 @@ from typer.testing import CliRunner
 
 from dither import cli
 from dither.cli.app import app
+from dither.curator.folder import Curator
 from dither.curator.ledger.terms import Allowance, Approval
 from dither.errors import AnalystUnknown, DataSetNotOpen, DitherError, InvalidParameter, NotFound
 from dither.privacy import PureDP
 from dither.service.client import Connection, connect, connect_publicly
-from tests.service.conftest import Running
+from dither.service.settings import Settings
+from tests.curator.conftest import ROWS, SCHEMA
+from tests.service.conftest import Running, serving
 
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
 
@@ -103,13 +106,20 @@ def typed(token: str, running: Running, *words: str, code: int = 0, lines: str |
     return " ".join(found.output.split())
 
 
+def decided(token: str, running: Running, *words: str) -> str:
+    """Type a decision, which says at which address it was made."""
+    said = typed(token, running, *words)
+    assert said.endswith(f"; done at {running.url}")
+    return said
+
+
 def test_every_decision_is_typed_from_elsewhere(running: Running, tmp_path: Path) -> None:
     boss, asker = running.token("types", "curator", quota=None), running.token("typed", "analyst", quota=None)
     grant = ("people", "grant", "typed", "clinic", "--quota")
-    said = typed(boss, running, *grant, "1", "--allowance", "0.5 every 7 days", "--approval", "above 0.1")
+    said = decided(boss, running, *grant, "1", "--allowance", "0.5 every 7 days", "--approval", "above 0.1")
     assert "clinic for typed: epsilon = 1 in all; epsilon = 0.5 is left; 0.5 every 7 days" in said
     # A new quota alone keeps the terms.
-    assert "epsilon = 1.5 in all" in (said := typed(boss, running, *grant, "1.5"))
+    assert "epsilon = 1.5 in all" in (said := decided(boss, running, *grant, "1.5"))
     assert "0.5 every 7 days; a release above epsilon = 0.1 needs an approval" in said
     session = connect(running.url, asker).session("clinic")
     job = session.begin(session.offer.sql(COUNT, epsilon="0.2"))
@@ -118,21 +128,23 @@ def test_every_decision_is_typed_from_elsewhere(running: Running, tmp_path: Path
     number = str(next(one["number"] for one in waiting if one["analyst"] == "typed"))
     with pytest.raises(InvalidParameter, match="whose token it is"):
         typed(boss, running, "approvals", "approve", number, "--as", "typed")
-    assert "is approved" in typed(boss, running, "approvals", "approve", number)
+    assert "is approved" in decided(boss, running, "approvals", "approve", number)
     entry = job.result().receipt
-    assert "is published" in typed(boss, running, "published", "add", entry, "--dataset", "clinic", "--title", "Wards")
+    assert "is published" in decided(
+        boss, running, "published", "add", entry, "--dataset", "clinic", "--title", "Wards"
+    )
     assert "Wards" in typed("", running, "published", "list")
-    assert "shown no more" in typed(boss, running, "published", "withdraw", entry, "--dataset", "clinic")
+    assert "shown no more" in decided(boss, running, "published", "withdraw", entry, "--dataset", "clinic")
     with pytest.raises(InvalidParameter, match="--dataset"):
         typed(boss, running, "published", "add", entry)
     again = session.begin(session.offer.sql(COUNT, epsilon="0.25"))
     number = str(again.progress(wait=30)["question"])
-    assert "is declined" in typed(boss, running, "approvals", "decline", number, "--because", "no")
-    assert "paused" in typed(boss, running, "datasets", "pause", "clinic", "--reason", "a look")
-    assert "is open" in typed(boss, running, "datasets", "open", "clinic")
-    raised = typed(boss, running, "datasets", "raise-budget", "hidden", "--budget", "4", "--reason", "agreed")
+    assert "is declined" in decided(boss, running, "approvals", "decline", number, "--because", "no")
+    assert "paused" in decided(boss, running, "datasets", "pause", "clinic", "--reason", "a look")
+    assert "is open" in decided(boss, running, "datasets", "open", "clinic")
+    raised = decided(boss, running, "datasets", "raise-budget", "hidden", "--budget", "4", "--reason", "agreed")
     assert "hidden: epsilon = 4 in all" in raised
-    assert "may ask no more of clinic" in typed(boss, running, "people", "revoke", "typed", "clinic")
+    assert "may ask no more of clinic" in decided(boss, running, "people", "revoke", "typed", "clinic")
     with pytest.raises(InvalidParameter, match="dataset"):
         typed(boss, running, "people", "revoke", "typed")
 
@@ -140,7 +152,7 @@ def test_every_decision_is_typed_from_elsewhere(running: Running, tmp_path: Path
 def test_quotas_are_set_and_people_listed_from_elsewhere(running: Running) -> None:
     boss = running.token("lists", "curator", quota=None)
     running.token("listed", quota="1/2", most=PureDP("1/4"), allowance=Allowance.of("1/5", 7))
-    said = typed(boss, running, "datasets", "set-quota", "clinic", "listed", "--epsilon", "2")
+    said = decided(boss, running, "datasets", "set-quota", "clinic", "listed", "--epsilon", "2")
     assert "listed in clinic: epsilon = 2 in all, epsilon = 0.2 is left" in said
     [kept] = running.people.grants("listed")
     assert (kept.most, kept.allowance and kept.allowance.days) == (PureDP("1/4"), 7)
@@ -150,11 +162,71 @@ def test_quotas_are_set_and_people_listed_from_elsewhere(running: Running) -> No
         boss, running, "people", "list"
     )
     set_anew = ("datasets", "set-quota", "clinic", "listed", "--epsilon", "1", "--json")
-    assert json.loads(typed(boss, running, *set_anew))["budget"] == PureDP(1).to_dict()
+    told = json.loads(typed(boss, running, *set_anew))
+    assert (told["budget"], told["server"]) == (PureDP(1).to_dict(), running.url)
     with pytest.raises(DitherError, match="your role"):
         typed(running.token("small"), running, "people", "list")
     with pytest.raises(NotFound, match="nobody is declared"):
         typed(boss, running, "datasets", "set-quota", "clinic", "nobody", "--epsilon", "1")
+
+
+def folder_of(place: Path, *names: str) -> Curator:
+    """Return a new folder with data sets of these names."""
+    curator = Curator.create(place / "home", anchors=place / "anchors")
+    for number, name in enumerate(names):
+        (place / f"{name}.csv").write_text(ROWS + f"9{number},skin,{number},n0\n")
+        schema = SCHEMA.replace("dataset: clinic", f"dataset: {name}").replace("visits.csv", f"{name}.csv")
+        (place / f"{name}.yaml").write_text(schema)
+        curator.add(place / f"{name}.yaml", budget=PureDP(1))
+    return curator
+
+
+def test_what_is_for_ever_says_where_it_was_decided(tmp_path: Path) -> None:
+    with folder_of(tmp_path, "brief", "short") as curator:
+        for apart in serving(curator, Settings(port=0, timing="off", requests_per_second=10_000)):
+            boss = apart.token("ends", "curator", quota=None)
+            assert "is closed for ever" in decided(boss, apart, "datasets", "close", "brief")
+            assert "is retired" in decided(boss, apart, "datasets", "retire", "short", "--reason", "it is over")
+
+
+def test_a_folder_that_is_typed_goes_before_a_service_in_a_variable(
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DITHER_TOKEN", running.token("mistakes", "curator", quota=None))
+    monkeypatch.setenv("DITHER_SERVER", running.url)
+    curator, home = folder_of(tmp_path, "clinic"), ("--home", str(tmp_path / "home"))
+
+    def said(*words: str) -> str:
+        found = CliRunner().invoke(app, list(words), catch_exceptions=False)
+        assert found.exit_code == 0, found.output
+        return found.output
+
+    def stages() -> tuple[str, str]:
+        return curator.standing("clinic").stage, running.curator.standing("clinic").stage
+
+    assert "done at" not in said(*home, "datasets", "pause", "clinic")
+    assert stages() == ("paused", "open")
+    assert "done at" not in said("datasets", "open", "clinic", *home)
+    assert "done at" not in said("datasets", *home, "pause", "clinic")
+    assert stages() == ("paused", "open")
+    assert "hidden" not in said(*home, "datasets")
+    assert "hidden" in said("datasets")
+    assert f"done at {running.url}" in said("datasets", "pause", "clinic")
+    assert f"done at {running.url}" in said("datasets", "open", "clinic")
+    # Two places that were typed are one too many, wherever they stand.
+    server = ("--server", running.url)
+    for words in (
+        (*home, "datasets", "close", "clinic", *server),
+        ("datasets", "close", "clinic", *server, *home),
+        (*home, "datasets", *server),
+        (*home, "add", str(tmp_path / "clinic.yaml"), *server),
+    ):
+        with pytest.raises(InvalidParameter, match=r"--server must be left out where --home names a folder"):
+            said(*words)
+    with pytest.raises(InvalidParameter, match="typed after the verb"):
+        said("datasets", *server, "close", "clinic")
+    assert stages() == ("paused", "open")
+    curator.close()
 
 
 #: Verbs of a folder that no route has, by module and function.

@@ -21,6 +21,7 @@ from dither.errors import BudgetExceeded, DitherError, EngineFailure, InvalidPar
 from dither.privacy import PureDP
 from dither.publish.queries.builder import table
 from dither.publish.streams.examples import clinic_stream
+from dither.service.deciding import NotYours
 from dither.service.pace import Timing
 from dither.service.settings import Settings
 from tests.service.conftest import Running, serving
@@ -229,3 +230,25 @@ def test_a_stream_is_typed_elsewhere(streaming: Running, monkeypatch: pytest.Mon
         (["close", dataset.name, "mine"], "closed after 1 of"),
     ):
         assert told in CliRunner().invoke(app, ["stream", *words], catch_exceptions=False).stdout
+
+
+def test_a_token_that_was_revoked_in_line_pays_for_nothing_and_asks_nothing(running: Running) -> None:
+    """The bearer was let in when the request came, and is let in no more when its turn comes."""
+    desk, token = running.service.desk, running.token("robbed of books")
+    bearer = running.people.authenticate(token)
+    assert bearer is not None
+    epsilon = {"number": "1"}
+    talk = {"table": "visits", "columns": ["ward"], "epsilon": epsilon}
+    desk.open_conversation(bearer, "clinic", {"name": "mine", "words": talk})
+    running.people.revoke_token(token.split("_")[1])
+    for refused in (
+        lambda: desk.open_conversation(bearer, "clinic", {"name": "late", "words": talk}),
+        lambda: desk.converse(bearer, "clinic", "mine", {"questions": ["ward = 'heart'"]}),
+        lambda: desk.open_parts(bearer, "clinic", {"name": "mine", "words": {"epsilon": epsilon}}),
+        lambda: desk.ask_part(bearer, "clinic", "mine", {"words": {}}, None),
+        lambda: desk.open_stream(bearer, "clinic", {"name": "mine", "words": {"epsilon": epsilon}}),
+        lambda: desk.release_ticks(bearer, "clinic", "mine", {}),
+    ):
+        with pytest.raises(NotYours):
+            refused()
+    assert running.curator.ledger.balance("clinic", "robbed of books").releases == 1

@@ -15,10 +15,12 @@ from dither.cli.app import app
 from dither.curator.folder import Curator
 from dither.curator.named_rows import NamedRows
 from dither.data.files import schema_from
+from dither.data.importing.sources import files_of
 from dither.data.yaml_tree import from_plain, read, to_plain
 from dither.errors import DataSetRetired, DitherError, InvalidParameter, InvalidSchema
 from dither.privacy import PureDP
 from dither.service.client import Connection, connect
+from dither.service.desk import Desk
 from dither.service.settings import Settings, read_settings
 from tests.curator.conftest import ROWS, SCHEMA
 from tests.service.conftest import Running, serving
@@ -119,6 +121,89 @@ def test_patterns_and_the_second_root_are_found(folder: Path) -> None:
         NamedRows().declared(named("late.csv"))
 
 
+@pytest.mark.parametrize("source", ["visits.csv", "*.csv", "link.csv"])
+def test_names_that_read_like_patterns_lead_to_themselves(tmp_path: Path, source: str) -> None:
+    """A root that is called [ab] is not a and b, nor is a file behind a link."""
+    for inner in ("[ab]", "a"):
+        (tmp_path / inner).mkdir()
+        for name in ("visits.csv", "x[12].csv", "x1.csv"):
+            (tmp_path / inner / name).write_text(ROWS)
+    own = tmp_path.resolve() / "[ab]"
+    (own / "link.csv").symlink_to(own / "x[12].csv")
+    [table] = NamedRows((tmp_path / "[ab]",)).declared(named(source)).tables
+    wanted = {"visits.csv": ["visits.csv"], "link.csv": ["x[12].csv"]}
+    found = files_of(table, tmp_path)
+    assert {Path(file).parent for file in found} == {own}
+    assert source not in wanted or [Path(file).name for file in found] == wanted[source]
+    with Curator.create(tmp_path / "home", anchors=tmp_path / "anchors") as curator:
+        if source == "visits.csv":
+            curator.add(NamedRows((own,)).declared(named(source)), budget=PureDP(1), within=(own,))
+            assert [check.note for check in curator.check("clinic")] == [""]
+
+
+@pytest.mark.parametrize("source", ["now.csv", "n*.csv"])
+def test_a_file_that_became_a_link_is_not_followed(folder: Path, tmp_path: Path, source: str) -> None:
+    """Found below the root, and a link to elsewhere when it is read: nothing of it is registered."""
+    (tmp_path / "root").mkdir()
+    file = tmp_path / "root" / "now.csv"
+    file.write_text(ROWS)
+    reach = NamedRows((tmp_path / "root",))
+    with Curator.create(tmp_path / "home", anchors=tmp_path / "anchors") as curator:
+        desk = Desk(curator, named=reach)
+        found = desk.named
+        body = {"schema": named(source), "budget": PureDP(1).to_dict()}
+
+        def swapped(said: Any) -> Any:
+            told = found(said)
+            file.unlink()
+            file.symlink_to(folder / "secret" / "visits.csv")
+            return told
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(desk, "named", swapped)
+            with pytest.raises(InvalidParameter, match="says why they cannot"):
+                desk.add(body)
+        assert curator.ledger.datasets() == ()
+        assert not (tmp_path / "home" / "data" / "clinic").exists()
+        file.unlink()
+        file.write_text(ROWS)
+        assert desk.add(body)["edition"] == 1
+        desk.close()
+
+
+def test_other_rows_are_of_the_same_people(tmp_path: Path) -> None:
+    """The column of the privacy id keeps its name in the source, which its declared name does not say."""
+    (tmp_path / "v.csv").write_text("who,visit,cost\n" + "".join(f"1,{n},10\n" for n in range(50)))
+    (tmp_path / "lines.csv").write_text("visit,other,price\n" + "".join(f"{n},{n},1\n" for n in range(50)))
+    cost = {"kind": "integer", "bounds": [0, 10]}
+
+    def schema(who: str, *, refers: str = "visit", name: str = "v") -> dict[str, Any]:
+        number = {"kind": "integer", "from": "visit"}
+        columns = {"who": {"kind": "integer", "from": who}, "cost": cost} | ({"no": number} if who != "visit" else {})
+        tables = {name: {"source": "v.csv", "privacy id": "who", "columns": columns}}
+        if "no" in columns:
+            columns = {"no": {"kind": "integer", "from": refers}, "price": cost}
+            tables["lines"] = {"source": "lines.csv", "owner": {"no": f"{name}.no"}, "columns": columns}
+        return {"dataset": "v", "unit": "person", "contribution": {"rows": 1}, "tables": tables}
+
+    with Curator.create(tmp_path / "home", anchors=tmp_path / "anchors") as curator:
+        desk = Desk(curator, named=NamedRows((tmp_path,)))
+        desk.add({"schema": schema("who"), "budget": PureDP(1).to_dict()})
+        # Another id, another reference, and another id under a new name of the table.
+        for other in (schema("visit"), schema("who", refers="other"), schema("visit", name="w")):
+            with pytest.raises(InvalidParameter, match="people that it was before"):
+                desk.add({"schema": other})
+        assert desk.add({"schema": schema("who")})["edition"] == 1
+        desk.close()
+
+
+@pytest.mark.parametrize("source", ["x" * 5000 + ".csv", "loop.csv", "loop.csv/x.csv", "*/" * 200 + "x.csv"])
+def test_what_cannot_be_looked_up_is_refused_as_what_is_absent(tmp_path: Path, source: str) -> None:
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    with pytest.raises(InvalidParameter, match="none is there"):
+        NamedRows((tmp_path,)).declared(named(source))
+
+
 def test_why_rows_were_not_taken_is_told_beside_them_alone(boss: Connection, service: Running) -> None:
     with pytest.raises(InvalidParameter, match="says why they cannot") as refused:
         boss.add(named("broken.csv", "broken"), epsilon=1)
@@ -174,6 +259,9 @@ def test_a_schema_is_added_as_it_is_typed(service: Running, folder: Path, tmp_pa
     found = CliRunner().invoke(app, [*words, "--budget", "2", "--draft"], env=environment)
     assert found.exit_code == 0, found.output
     assert "typed: edition 1; epsilon = 2" in found.output
+    assert f"done at {service.url}" in found.output
+    again = CliRunner().invoke(app, [*words, "--json"], env=environment)
+    assert json.loads(again.output)["server"] == service.url
     assert "datasets open typed" in found.output
     for more in (["--in-place", "--budget", "2"], ["--allow-empty", "--budget", "2"]):
         assert CliRunner().invoke(app, [*words, *more], env=environment).exit_code != 0

@@ -18,7 +18,7 @@ import dither
 from dither.cli.elsewhere import use
 from dither.cli.lazy import Verb, group
 from dither.cli.leaving import look_seldom_for_garbage
-from dither.errors import DitherError, EarlierEdition
+from dither.errors import DitherError, EarlierEdition, InvalidParameter
 
 VERBS: Final = MappingProxyType(
     {
@@ -366,10 +366,13 @@ def _datasets(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """List the data sets, or decide about one: budget, quotas, name, end."""
+    from dither.cli.options import found_home, is_server_typed
+
+    if ctx.invoked_subcommand is not None and is_server_typed(ctx):
+        # The verb would act in a folder that nobody has named.
+        raise InvalidParameter("--server", server, f"typed after the verb: dither datasets {ctx.invoked_subcommand}")
     if ctx.invoked_subcommand is None:
         from dither.cli.curate import datasets as listed
-        from dither.cli.elsewhere import use
-        from dither.cli.options import found_home
 
         use(server)
         listed(found_home(ctx, home), as_json)

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from dither.cli.check import kept_words, misplaced, problems, referring
 from dither.cli.console import console, is_screen, print_json, say, tell_owner
-from dither.cli.elsewhere import connection, is_elsewhere
+from dither.cli.elsewhere import connection, is_elsewhere, record_with_address, with_address
 from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, OwnHome, Rho, Server
 from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, keep_sources, write_whole
 from dither.cli.progress import progress, reading
@@ -282,9 +282,10 @@ def _register(
 def _say_added(record: dict[str, Any], *, as_json: bool) -> None:
     """Say what a service has added."""
     if as_json:
-        print_json(record)
+        print_json(record_with_address(record))
         return
-    say(f"{record['dataset']}: edition {record['edition']}; {Loss.from_dict(record['budget'])} for {record['unit']}")
+    budget = Loss.from_dict(record["budget"])
+    say(with_address(f"{record['dataset']}: edition {record['edition']}; {budget} for {record['unit']}"))
     if record["stage"] == "draft":
         say(f"next: 'dither datasets open {record['dataset']}' lets it be asked")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dither.errors import InvalidParameter, NotFound
 
@@ -18,10 +18,33 @@ DEMO: Final = Path("dither-demo-service")
 _server: list[str] = []
 
 
-def use(server: str | None) -> str | None:
+def use(server: str | None) -> None:
     """Remember at which service the verb that is being read asks."""
     _server[:] = [] if server is None else [server]
-    return server
+
+
+def use_folder(home: Path, *, is_server_typed: bool) -> None:
+    """Ask in a folder that was typed, and at no service that a variable names; refuse where both were typed.
+
+    Args:
+        home: the folder.
+        is_server_typed: whether the service was typed as well, and is not from DITHER_SERVER.
+
+    """
+    if _server and is_server_typed:
+        rule = f"left out where --home names a folder, {str(home)!r}: a verb acts at one place; type one of the two"
+        raise InvalidParameter("--server", _server[0], rule)
+    use(None)
+
+
+def with_address(text: str) -> str:
+    """Return what a verb says that it has done, with the address of the service at which it was done."""
+    return f"{text}; done at {_server[0]}" if _server else text
+
+
+def record_with_address(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the same for programs."""
+    return {**record, "server": _server[0]} if _server else record
 
 
 def is_elsewhere() -> bool:

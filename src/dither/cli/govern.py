@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 
 from dither.cli.console import print_json, say
-from dither.cli.elsewhere import connection, named_elsewhere
+from dither.cli.elsewhere import connection, named_elsewhere, with_address
 from dither.cli.options import DataSetName, Home, Json, Server
 from dither.cli.tables import new_table, print_table
 from dither.curator.folder import Curator
@@ -34,13 +34,13 @@ Whose = Annotated[str | None, typer.Option(help="Whose answer, where a key was u
 def open_dataset(dataset: DataSetName, reason: Reason = "", home: Home = None, server: Server = None) -> None:
     """Let a draft, or a data set that was paused, be asked."""
     _set_stage(home, dataset, "open", reason)
-    say(f"{dataset} is open: whoever may ask can")
+    say(with_address(f"{dataset} is open: whoever may ask can"))
 
 
 def pause(dataset: DataSetName, reason: Reason = "", home: Home = None, server: Server = None) -> None:
     """Debit nothing to a data set until it is opened again; stored answers stay."""
     _set_stage(home, dataset, "paused", reason)
-    say(f"{dataset} is paused: it can be priced, and nothing is debited; 'dither datasets open' opens it")
+    say(with_address(f"{dataset} is paused: it can be priced, and nothing is debited; 'dither datasets open' opens it"))
 
 
 def close(dataset: DataSetName, reason: Reason = "", home: Home = None, server: Server = None) -> None:
@@ -49,7 +49,7 @@ def close(dataset: DataSetName, reason: Reason = "", home: Home = None, server: 
     There is no way back. 'dither datasets retire' removes the rows as well.
     """
     _set_stage(home, dataset, "closed", reason)
-    say(f"{dataset} is closed for ever: its answers can still be fetched")
+    say(with_address(f"{dataset} is closed for ever: its answers can still be fetched"))
 
 
 def questions(
@@ -84,7 +84,7 @@ def approve(question: Question, by: By = None, home: Home = None, server: Server
     else:
         with Curator.open(home) as curator:
             found = curator.approve(question, by=_decider(curator, by))
-    say(f"{_told(found)}; {found.analyst} may ask it within seven days")
+    say(with_address(f"{_told(found)}; {found.analyst} may ask it within seven days"))
 
 
 def decline(
@@ -103,7 +103,7 @@ def decline(
     else:
         with Curator.open(home) as curator:
             found = curator.decline(question, by=_decider(curator, by), because=because)
-    say(_told(found))
+    say(with_address(_told(found)))
 
 
 def published(home: Home = None, server: Server = None, as_json: Json = False) -> None:
@@ -143,7 +143,8 @@ def publish(
     else:
         with Curator.open(home) as curator:
             shown = curator.publish(name, dataset=dataset, title=title)
-    say(f"answer {shown.answer} about {shown.dataset} is published; a service shows it at /v1/published/{shown.answer}")
+    place = f"a service shows it at /v1/published/{shown.answer}"
+    say(with_address(f"answer {shown.answer} about {shown.dataset} is published; {place}"))
 
 
 def withdraw(
@@ -164,7 +165,7 @@ def withdraw(
     else:
         with Curator.open(home) as curator:
             curator.withdraw(name, dataset=dataset, because=because)
-    say(f"answer {name} is shown no more; what was spent for it stays spent")
+    say(with_address(f"answer {name} is shown no more; what was spent for it stays spent"))
 
 
 def _set_stage(home: Path | None, dataset: str, stage: str, reason: str) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from dither.cli.console import tell_owner
-from dither.cli.elsewhere import is_elsewhere, served_demo, use
+from dither.cli.elsewhere import is_elsewhere, served_demo, use, use_folder
 from dither.cli.outputs import new_key
 from dither.curator.ledger.amounts import LARGEST
 from dither.errors import DitherError, InvalidParameter
@@ -25,15 +25,37 @@ def home_above(ctx: typer.Context, value: Path | None) -> Path | None:
     return value
 
 
+def own_home(ctx: typer.Context, value: Path | None) -> Path | None:
+    """Return the same; a folder that was typed goes before a service that a variable names, and beside none typed."""
+    typed = home_above(ctx, value)
+    if typed is not None and not ctx.resilient_parsing:
+        use_folder(typed, is_server_typed=is_server_typed(ctx))
+        if "server" in ctx.params:
+            ctx.params["server"] = None
+    return typed
+
+
 def found_home(ctx: typer.Context, value: Path | None) -> Path | None:
     """Return the same; where no folder could be meant, that of a demonstration that is served from here, and say so."""
-    typed = home_above(ctx, value)
+    typed = own_home(ctx, value)
     if typed is not None or is_elsewhere() or ctx.resilient_parsing:
         return typed
     found = served_demo()
     if found is not None:
         tell_owner(f"in {found}, the folder of the demonstration that is served from here; --home names another")
     return found
+
+
+def is_server_typed(ctx: typer.Context) -> bool:
+    """Whether the address of a service was typed with this verb, and is not from DITHER_SERVER."""
+    source = ctx.get_parameter_source("server")
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def used_server(value: str | None) -> str | None:
+    """Remember the service that a verb was given."""
+    use(value)
+    return value
 
 
 def dataset_names(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -65,12 +87,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 _FOLDER: Final = "The curator's folder, here or before the verb; else DITHER_HOME or one above."
 Home = Annotated[Path | None, typer.Option("--home", callback=found_home, help=_FOLDER)]
 #: Of verbs that bring something into a folder, or serve it: nobody means that of a demonstration without naming it.
-OwnHome = Annotated[Path | None, typer.Option("--home", callback=home_above, help=_FOLDER)]
+OwnHome = Annotated[Path | None, typer.Option("--home", callback=own_home, help=_FOLDER)]
 Server = Annotated[
     str | None,
     typer.Option(
         "--server",
-        callback=use,
+        callback=used_server,
         is_eager=True,  # whether a folder is looked for depends on it
         envvar="DITHER_SERVER",
         help="Ask the service at this address, with the token in DITHER_TOKEN, and no folder.",

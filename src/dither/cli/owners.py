@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from dither.cli.console import complain, print_json, say
-from dither.cli.elsewhere import connection, named_elsewhere
+from dither.cli.elsewhere import connection, named_elsewhere, record_with_address, with_address
 from dither.cli.options import DataSetName, Delta, Force, Home, Json, Rho, Server
 from dither.cli.outputs import check_outputs, keep_files, keep_sources, table_output
 from dither.cli.tables import new_table, print_table
@@ -49,9 +49,9 @@ def raise_budget(
         with asked:
             whole = asked.raise_budget(dataset, epsilon=epsilon, delta=delta, rho=rho, reason=reason)
         if as_json:
-            print_json({"dataset": dataset, "budget": whole.to_dict()})
+            print_json(record_with_address({"dataset": dataset, "budget": whole.to_dict()}))
         else:
-            say(f"{dataset}: {whole} in all")
+            say(with_address(f"{dataset}: {whole} in all"))
         return
     with Curator.open(home) as curator:
         _show(curator.raise_budget(dataset, epsilon=epsilon, delta=delta, rho=rho, reason=reason), dataset, as_json)
@@ -92,9 +92,9 @@ def _set_quota_elsewhere(asked: Connection, dataset: str, analyst: str, quota: L
     given = asked.grant(analyst, dataset, quota, **terms)
     if as_json:
         losses = {"budget": given.quota.to_dict(), "left": given.left.to_dict()}
-        print_json({"dataset": dataset, "analyst": analyst, **losses})
+        print_json(record_with_address({"dataset": dataset, "analyst": analyst, **losses}))
         return
-    say(f"{analyst} in {dataset}: {given.quota} in all, {given.left} is left")
+    say(with_address(f"{analyst} in {dataset}: {given.quota} in all, {given.left} is left"))
 
 
 def rename(dataset: DataSetName, name: NewName, reason: Reason = "", home: Home = None) -> None:
@@ -124,7 +124,7 @@ def retire(
     else:
         with Curator.open(home) as curator:
             curator.retire(dataset, reason=reason)
-    say(f"{dataset} is retired: its books and answers stay, its copied rows are removed")
+    say(with_address(f"{dataset} is retired: its books and answers stay, its copied rows are removed"))
 
 
 def history(dataset: DataSetName, home: Home = None, server: Server = None, as_json: Json = False) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from dither.cli.console import print_json, say, words_of
-from dither.cli.elsewhere import connection, named_elsewhere
+from dither.cli.elsewhere import connection, named_elsewhere, with_address
 from dither.cli.options import DataSetName, Delta, Home, Json, Rho, Server
 from dither.cli.tables import new_table, print_table
 from dither.curator.folder import Curator
@@ -99,17 +99,17 @@ def grant(
             for one in asked.grants(dataset):
                 limits = kept(one.grant) if one.grant.person == person else limits
             given = asked.grant(person, dataset, whole, **limits)
-        told = f"{dataset} for {person}: {given.quota} in all; {given.left} is left"
+        granted = f"{dataset} for {person}: {given.quota} in all; {given.left} is left"
     else:
         with Curator.open(home) as curator:
             registered = curator.registered(dataset)
             for before in People(curator).grants(person):
                 limits = kept(before) if before.dataset == registered else limits
             People(curator).grant(person, dataset, whole, **limits)
-            told = str(curator.ledger.balance(registered, person))
+            granted = str(curator.ledger.balance(registered, person))
     bounds = [] if limits["most"] is None else [f"at most {limits['most']} a release"]
     bounds += [str(limits[name]) for name in ("allowance", "approval") if limits[name] is not None]
-    say("; ".join([told, *bounds]))
+    say(with_address("; ".join([granted, *bounds])))
 
 
 def revoke(
@@ -126,7 +126,7 @@ def revoke(
     if asked is not None:
         with asked:
             asked.end_grant(person, named_elsewhere(dataset))
-        say(f"{person} may ask no more of {dataset}; what was spent stays spent")
+        say(with_address(f"{person} may ask no more of {dataset}; what was spent stays spent"))
         return
     with Curator.open(home) as curator:
         people = People(curator)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -44,6 +44,7 @@ from dither.curator.ledger import OWNER, Ledger, open_ledger
 from dither.curator.ledger.anchor import anchors_folder
 from dither.curator.ledger.standing import OPEN
 from dither.curator.marks import remember, remembered
+from dither.curator.named_rows import refuse_beyond
 from dither.curator.owners import OwnersVerbs
 from dither.curator.same_rows import refuse_frames_twice, refuse_rows_twice
 from dither.curator.session import Session
@@ -154,6 +155,7 @@ class Curator(OwnersVerbs, GoverningVerbs, Closing):
         rho: Number | None = None,
         in_place: bool = False,
         is_draft: bool = False,
+        within: Iterable[Path] | None = None,
     ) -> DataSet:
         """Import the rows of a data set and register it with its budget; what fails leaves nothing behind.
 
@@ -170,10 +172,12 @@ class Curator(OwnersVerbs, GoverningVerbs, Closing):
             rho: a budget in zero-concentrated differential privacy.
             in_place: whether Parquet files are read where they are, after they were checked whole, and not copied.
             is_draft: whether a new data set can only be priced until ``set_stage`` opens it.
+            within: folders below which every file that is read has to be, also through links; None for anywhere.
 
         Raises:
             EngineUnavailable: a file is not what it should be; the message names it, with line or column and reason.
-            InvalidParameter: the rows belong to another data set, the name has another budget, every row is a unit of
+            InvalidParameter: the rows belong to another data set, a public table reads private ones of any, this one
+                and its earlier editions too, the name has another budget, every row is a unit of
                 its own and two tables read the same ones, or a row refers to a key of several people.
 
         """
@@ -190,6 +194,8 @@ class Curator(OwnersVerbs, GoverningVerbs, Closing):
             known = self._remembered()
             earlier = self._earlier(dataset.name, known.get(dataset.name))
             with drafted(self.folder, dataset, text, earlier=earlier, in_place=in_place) as draft:
+                if within is not None:
+                    refuse_beyond(draft.edition, within)
                 self._refuse_second_name(dataset, draft.edition, known)
                 refuse_rows_twice(dataset, draft.edition)
                 refuse_shared_keys(dataset, draft)
@@ -331,19 +337,25 @@ class Curator(OwnersVerbs, GoverningVerbs, Closing):
         return set(known or ()).union(edition.lasting if edition is not None else ())
 
     def _refuse_second_name(self, dataset: DataSet, edition: Edition, known: Mapping[str, set[str]]) -> None:
+        """Refuse private rows of another data set, and private rows of any, this one too, that are declared public."""
         # Also of data sets whose schema is gone: they were answered about.
         others = dict(known)
         for other in self.datasets():
             others[other.name] = marks_of(self.folder, other, known.get(other.name))
+        # Those of this edition as well: one file cannot be private in one table and public in another.
+        others[dataset.name] = others.get(dataset.name, set()) | edition.marks
         for name, marks in others.items():
             for table in dataset.tables:
                 # By what was read and what it became: other line ends, or a blank line at the end, make no other rows.
-                if name != dataset.name and not table.is_public and edition.tables[table.name].marks & marks:
-                    called = self.called(name)
-                    owner = (
-                        f"it belongs to the data set {called}, whose budget covers the same people; add it as {called}"
-                    )
-                    raise InvalidParameter("source", table.source, f"registered once: {owner}")
+                if edition.tables[table.name].marks.isdisjoint(marks):
+                    continue
+                called = self.called(name)
+                owner = f"it belongs to the data set {called}, whose budget covers the same people"
+                if table.is_public:
+                    rule = f"no private rows where the table is public: {owner}; public rows are joined exactly"
+                    raise InvalidParameter("source", table.source, rule)
+                if name != dataset.name:
+                    raise InvalidParameter("source", table.source, f"registered once: {owner}; add it as {called}")
 
 
 def open_curator(folder: str | Path | None = None) -> Curator:

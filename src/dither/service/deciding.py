@@ -12,7 +12,7 @@ from typing import Any, Final
 from dither.curator.folder import Curator
 from dither.curator.ledger import Receipt
 from dither.curator.ledger.terms import Allowance, Approval
-from dither.curator.named_rows import NamedRows
+from dither.curator.named_rows import NamedRows, refuse_other_people
 from dither.curator.people import Bearer, Grant, People
 from dither.data.schema import DataSet
 from dither.errors import DataSetRetired, DitherError, InvalidParameter, NotFound
@@ -44,7 +44,8 @@ class Deciding:
         declared, budget = self.named(body)
         registered = self.curator.registered(declared.name)
         try:
-            self.curator.add(declared, budget=budget, is_draft=body.get("draft", False))
+            roots = self._named_rows.roots
+            self.curator.add(declared, budget=budget, is_draft=body.get("draft", False), within=roots)
         except DitherError:
             rule = "rows that can be imported: 'dither add' with this schema, where they are, says why they cannot"
             raise InvalidParameter("schema", declared.name, rule) from None
@@ -59,7 +60,10 @@ class Deciding:
             raise InvalidParameter("draft", type(body["draft"]).__name__, "true or false")
         declared = self._named_rows.declared(body.get("schema"))
         registered = self.curator.registered(declared.name)
-        return declared, self._budget(registered, str(declared.unit), body.get("budget"))
+        budget = self._budget(registered, str(declared.unit), body.get("budget"))
+        if registered in self.curator.ledger.datasets():
+            refuse_other_people(self.curator.dataset(self.curator.called(registered)), declared)
+        return declared, budget
 
     def _budget(self, registered: str, unit: str, record: Any) -> Loss:
         """Return the budget of a data set: one that is there keeps its own, and its unit."""

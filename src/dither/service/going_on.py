@@ -18,7 +18,7 @@ from dither.curator.held_back import held_back
 from dither.curator.ledger import Receipt
 from dither.curator.ledger.noticed import notice_private
 from dither.curator.parts_in_turn import PartsInTurn, PlannedPart
-from dither.curator.people import Bearer, Grant
+from dither.curator.people import Bearer, Grant, People
 from dither.curator.session import Session
 from dither.curator.streams.book import waiting_for_books
 from dither.curator.streams.stream import Stream
@@ -26,7 +26,7 @@ from dither.curator.words import public_record, read_words, write_words
 from dither.errors import DitherError, InvalidParameter
 from dither.lift.planned_size import planned_within
 from dither.privacy import stated_loss
-from dither.service.deciding import check_fields, check_most, paged_by_name
+from dither.service.deciding import NotYours, check_fields, check_most, paged_by_name
 from dither.service.pace import Pace, Strict
 
 MOST_QUESTIONS: Final = 1000
@@ -48,6 +48,7 @@ class GoingOn:
     _largest: int | None
     _here: Any
     curator: Curator
+    people: People
     #: One at a time of one book: another would be told that it is in use. Books share these, many to one.
     _turns: tuple[threading.Lock, ...]
 
@@ -216,6 +217,7 @@ class GoingOn:
 
     @contextlib.contextmanager
     def _alone(self, bearer: Bearer, name: str, kind: str, called: str) -> Iterator[Session]:
+        """Give a session to one at a time of a book, and to nobody who is let in no more when the turn comes."""
         session = self._session(bearer, name)
         place = session.dataset.name, bearer.person.name, kind, called
         # Where another worker has the book, its turn is waited for.
@@ -225,6 +227,9 @@ class GoingOn:
             notice_private()
             turn.acquire()
         try:
+            if not self.people.is_let_in(bearer):
+                # A token that was revoked while its request stood in line pays for nothing, and asks nothing.
+                raise NotYours(name)
             with waiting, _naming_words(kind):
                 yield session
         finally:
