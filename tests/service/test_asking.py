@@ -205,6 +205,15 @@ def test_a_count_is_typed_elsewhere(running: Running, monkeypatch: pytest.Monkey
     assert "the number of rows" in typed.stdout
 
 
+def test_ranges_and_limits_are_found_elsewhere_under_no_key_of_ones_own(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DITHER_TOKEN", running.token("finder", quota=9))
+    for words in (["bounds", "clinic", "visits", "waited"], ["limits", "clinic"]):
+        typed = CliRunner().invoke(app, [*words, "--epsilon", "1", "--server", running.url], catch_exceptions=False)
+        assert typed.exit_code == 0, typed.output
+
+
 def test_what_was_answered_is_fetched_and_proved_elsewhere(
     running: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -224,7 +233,7 @@ def test_what_was_answered_is_fetched_and_proved_elsewhere(
     assert "not charged" in typed("answer", "mine", "--dataset", "clinic")
     typed("answer", "mine", "--dataset", "clinic", "-o", str(tmp_path / "again.csv"))
     assert (tmp_path / "again.csv").read_text().startswith("ward,")
-    with pytest.raises(InvalidParameter, match="--dataset"):
+    with pytest.raises(InvalidParameter, match="dataset must be named"):
         typed("answer", "mine")
     typed("receipt", "show", "mine", "--dataset", "clinic", "-o", str(tmp_path / "receipt.json"))
     typed("receipt", "key", "-o", str(tmp_path / "curator.pub"))

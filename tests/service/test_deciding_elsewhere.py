@@ -37,6 +37,11 @@ def test_a_grant_is_given_read_and_ended(running: Running, boss: Connection) -> 
     assert (given.quota, given.grant.usual, given.grant.approval) == (PureDP(1), PureDP("1/8"), terms["approval"])
     [kept] = running.people.grants("ana")
     assert (kept.most, kept.allowance and kept.allowance.each) == (PureDP("1/2"), terms["allowance"].each)
+    # A new quota alone lifts no limit; None does.
+    assert boss.grant("ana", "clinic", PureDP(2)).grant == given.grant
+    assert boss.grant("ana", "clinic", PureDP(2), most=None, usual=None).grant.most is None
+    with pytest.raises(InvalidParameter, match="quota"):
+        boss.grant("ana", "clinic", 1)  # type: ignore[arg-type]
     boss.end_grant("ana", "clinic")
     with pytest.raises(AnalystUnknown):
         running.curator.session("clinic", analyst="ana").sql(COUNT, epsilon="0.1")
@@ -135,7 +140,7 @@ def test_every_decision_is_typed_from_elsewhere(running: Running, tmp_path: Path
     )
     assert "Wards" in typed("", running, "published", "list")
     assert "shown no more" in decided(boss, running, "published", "withdraw", entry, "--dataset", "clinic")
-    with pytest.raises(InvalidParameter, match="--dataset"):
+    with pytest.raises(InvalidParameter, match="dataset must be named"):
         typed(boss, running, "published", "add", entry)
     again = session.begin(session.offer.sql(COUNT, epsilon="0.25"))
     number = str(again.progress(wait=30)["question"])

@@ -18,8 +18,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from dither.errors import DitherError
 from dither.service.metrics import BOUNDS, Metrics, MetricsServer, shared_memory
 from dither.service.routes import ROUTES
+from dither.service.workers import listening
 from tests.service.conftest import Running
 from tests.service.test_door import COUNT, ask, bearer
 
@@ -40,6 +42,12 @@ def parsed(text: str) -> dict[str, float]:
             assert re.fullmatch(r'[a-z_]+(\{[a-z]+="[^"\\]*"(,[a-z]+="[^"\\]*")*\})?', sample)
             found[sample] = float(value)
     return found
+
+
+def test_a_port_that_is_taken_is_named_with_another(running: Running) -> None:
+    port = int(running.url.rsplit(":", 1)[1])
+    with pytest.raises(DitherError, match=f"port {port} .*--port {port + 1}"):
+        listening("127.0.0.1", port)
 
 
 def test_requests_are_counted_in_every_worker_and_added_up() -> None:

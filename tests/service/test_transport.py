@@ -18,7 +18,7 @@ from dither.privacy import PureDP
 from dither.service import transport as module
 from dither.service.client import connect
 from dither.service.routes import ROUTES
-from dither.service.transport import Reply, ServiceUnreachable, Transport, _NotConnected
+from dither.service.transport import NotLetIn, Reply, ServiceUnreachable, Transport, _NotConnected
 from tests.service.conftest import Running
 
 DONE = Reply(200, {}, json.dumps({"done": True}).encode())
@@ -53,7 +53,7 @@ class Scripted(Transport):
 def test_a_service_that_is_gone_is_tried_for_ten_seconds(pauses: list[float]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-    with pytest.raises(ServiceUnreachable, match=r"refused.* was tried for 10 seconds.* finds out") as caught:
+    with pytest.raises(ServiceUnreachable, match=r"nothing listens at .* tried for 10 seconds") as caught:
         Transport(f"http://127.0.0.1:{port}", "token").get("v1", "me")
     assert caught.value.__cause__ is None
     assert code_of(caught.value) == FAILED
@@ -118,3 +118,8 @@ def test_a_connection_that_has_ended_meanwhile_is_made_anew(running: Running, pa
     ends()
     boss.end_grant("waits", "clinic")
     assert "waits" not in [one.grant.person for one in boss.grants("clinic")]
+
+
+def test_who_is_not_let_in_is_told_so(running: Running) -> None:
+    with pytest.raises(NotLetIn, match="unknown, revoked or expired"):
+        connect(running.url, "dither_0000000000000000_" + "x" * 43).datasets()

@@ -14,13 +14,18 @@ if TYPE_CHECKING:
 
 #: Where ``dither serve --demo`` makes what it serves.
 DEMO: Final = Path("dither-demo-service")
+#: The variable that names a service for every verb that can ask one.
+VARIABLE: Final = "DITHER_SERVER"
 #: The address that this command was given, if it was.
 _server: list[str] = []
+#: Whether it was said that the variable names it.
+_said: list[str] = []
 
 
 def use(server: str | None) -> None:
     """Remember at which service the verb that is being read asks."""
     _server[:] = [] if server is None else [server]
+    _said.clear()
 
 
 def use_folder(home: Path, *, is_server_typed: bool) -> None:
@@ -61,6 +66,12 @@ def connection(*, is_public: bool = False) -> Connection | None:
     """
     if not _server:
         return None
+    if os.environ.get(VARIABLE) == _server[0] and not _said:
+        from dither.cli.console import tell_owner
+
+        # A variable that was set long ago decides where a verb acts: whoever types it sees that.
+        tell_owner(f"asking {_server[0]} ({VARIABLE})")
+        _said.append(_server[0])
     from dither.service.client import connect, connect_publicly
 
     return connect_publicly(_server[0]) if is_public else connect(_server[0])
@@ -69,7 +80,7 @@ def connection(*, is_public: bool = False) -> Connection | None:
 def named_elsewhere(dataset: str | None) -> str:
     """Return which data set is asked about, which a service has to be told."""
     if dataset is None:
-        raise InvalidParameter("dataset", None, "given with --dataset: a service is asked about one")
+        raise InvalidParameter("dataset", None, "named: a service is told about one data set at a time")
     return dataset
 
 

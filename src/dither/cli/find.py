@@ -54,7 +54,7 @@ def bounds(
     table, column = table_and_column(home, dataset, words, "column")
     with ask.charged_session(charged, dataset) as session:
         offer = session.offer.bounds(
-            table, column or "", epsilon=epsilon, delta=delta, rho=rho, where=where, key=charged.name
+            table, column or "", epsilon=epsilon, delta=delta, rho=rho, where=where, key=charged.key
         )
         _find(session, offer, charged)
 
@@ -86,7 +86,7 @@ def limits(
             delta=delta,
             rho=rho,
             where=where,
-            key=charged.name,
+            key=charged.key,
         )
         _find(session, offer, charged)
 

@@ -26,6 +26,7 @@ import dataclasses
 import datetime
 import math
 import re
+import sys
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -135,12 +136,13 @@ def _write(value: Any, dataset: DataSet, depth: int) -> Any:
 
 
 def _write_record(value: Any, dataset: DataSet, depth: int) -> Any:
-    from dither.learn.base import PrivateEstimator
     from dither.mechanisms.core.spec import write_parameter
     from dither.publish.queries.builder import Groups
     from dither.publish.queries.parts import Partition, PartitionedGroups
 
-    if isinstance(value, PrivateEstimator):
+    # Whoever has an estimator has loaded its module, which needs more than the core does.
+    learning = sys.modules.get("dither.learn.base")
+    if learning is not None and isinstance(value, learning.PrivateEstimator):
         given = value.get_params(deep=False)
         told = {name: _write(one, dataset, depth - 1) for name, one in given.items() if name not in _NOT_TOLD}
         return {"estimator": type(value).__name__, "parameters": told}

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dither.curator.governing import AskedFor, Published
 from dither.curator.ledger import Balance, Verification
@@ -17,11 +18,21 @@ from dither.curator.ledger.terms import Allowance, Approval
 from dither.curator.people import Grant
 from dither.data.files import schema_text
 from dither.data.yaml_tree import read, to_plain
+from dither.errors import InvalidParameter
 from dither.exact import Number
 from dither.privacy import Loss, stated_loss
 from dither.service.deciding import read_allowance, read_approval, terms_record
 from dither.service.routes import path_to
 from dither.service.transport import Transport
+
+
+class Kept(Enum):
+    """What a grant says of a term that stays as it was."""
+
+    KEPT = "as before"
+
+
+KEPT: Final = Kept.KEPT
 
 
 @dataclass(frozen=True)
@@ -93,26 +104,33 @@ class DecidingElsewhere:
         dataset: str,
         quota: Loss,
         *,
-        most: Loss | None = None,
-        usual: Loss | None = None,
-        allowance: Allowance | None = None,
-        approval: Approval | None = None,
+        most: Loss | Kept | None = KEPT,
+        usual: Loss | Kept | None = KEPT,
+        allowance: Allowance | Kept | None = KEPT,
+        approval: Approval | Kept | None = KEPT,
     ) -> Granted:
-        """Let a person ask of a data set, within a quota of its budget; see ``People.grant``.
+        """Let a person ask of a data set, within a quota of its budget; terms that are not said stay as they were.
 
         Args:
             person: who; declared where the service is.
             dataset: what it is called.
             quota: what all their releases together may lose, those so far included.
-            most: what one release may lose at most.
-            usual: what a release over HTTP loses where nothing is stated.
-            allowance: how fast the quota may be spent.
-            approval: which releases others must agree to.
+            most: what one release may lose at most; None for any.
+            usual: what a release over HTTP loses where nothing is stated; None for nothing.
+            allowance: how fast the quota may be spent; None for at once.
+            approval: which releases others must agree to; None for none.
 
         """
-        terms = terms_record(Grant(person, dataset, most, usual, allowance, approval))
-        said = {name: value for name, value in terms.items() if value is not None}
-        body = {"person": person, "quota": quota.to_dict(), **said}
+        if not isinstance(quota, Loss):
+            raise InvalidParameter("quota", quota, "a loss, such as dither.privacy.PureDP(1)")
+        said: dict[str, Any] = {"most": most, "usual": usual, "allowance": allowance, "approval": approval}
+        if KEPT in said.values():
+            before = next(
+                (one.grant for one in self.grants(dataset) if one.grant.person == person), Grant(person, dataset)
+            )
+            said = {name: getattr(before, name) if value is KEPT else value for name, value in said.items()}
+        terms = terms_record(Grant(person, dataset, **said))
+        body = {"person": person, "quota": quota.to_dict(), **{k: v for k, v in terms.items() if v is not None}}
         return _granted(self._transport.post(*path_to("grant", dataset=dataset), body=body).json())
 
     def end_grant(self, person: str, dataset: str) -> None:

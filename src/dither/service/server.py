@@ -21,7 +21,7 @@ from dither.service.reading import LONGEST_HEADERS
 from dither.service.settings import Settings
 from dither.service.sign_in import Link
 from dither.service.starting import check_start, in_use
-from dither.service.workers import Workers
+from dither.service.workers import Workers, listening
 
 HEADER_SECONDS: Final = 5.0
 BODY_SECONDS: Final = 20.0
@@ -112,13 +112,16 @@ def serve(
         if settings.workers > 1:
             Workers(curator, settings, lambda port, link: ready(_address(settings, port), link)).run()
             return
+        # Whether anybody can listen there is known, and said, before anything else is begun.
+        place = listening(settings.host, settings.port)
         desk = desk_of(curator, settings)
         link = Link(desk.people)
         service = Service(desk, settings, log or Log(), link)
         telling = MetricsServer(service.metrics, settings.metrics) if settings.metrics else None
         try:
-            Server(service, settings, lambda port: ready(_address(settings, port), link)).run()
+            Server(service, settings, lambda port: ready(_address(settings, port), link)).run([place])
         finally:
+            place.close()
             if telling is not None:
                 telling.close()
 

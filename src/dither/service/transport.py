@@ -36,6 +36,10 @@ class ServiceUnreachable(DitherError):
     """The service does not answer; asking again with the same key finds out what became of a request."""
 
 
+class NotLetIn(DitherError):
+    """The service does not know the token that was sent."""
+
+
 class _NotConnected(OSError):
     """Nobody was there: nothing was sent."""
 
@@ -165,6 +169,10 @@ class Transport:
             wish = _wish(reply)
             if wish is None or not trying.goes_on(wish):
                 break
+        if reply.status == 401 and self._token is not None:
+            raise NotLetIn(
+                f"the token that was sent to {self.url} is unknown, revoked or expired: ask its curator for one"
+            )
         if reply.status >= 400:
             raise _error(reply)
         return reply
@@ -175,6 +183,12 @@ class Transport:
         why = getattr(cause, "verify_message", None) or getattr(cause, "strerror", None) or type(cause).__name__
         if is_unsure:
             return ServiceUnreachable(f"{self.url} went away ({why}): look whether it was done before you ask again")
+        if isinstance(cause, ConnectionRefusedError):
+            fix = "is 'dither serve' running there, at this port?"
+            return ServiceUnreachable(f"nothing listens at {self.url}, tried for {_LASTING:.0f} seconds: {fix}")
+        if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLCertVerificationError):
+            fix = "an address of this machine may begin with http://"
+            return ServiceUnreachable(f"{self.url} does not speak TLS: {fix}")
         tried = f" and was tried for {_LASTING:.0f} seconds" if _may_pass(error) else ""
         found = "the same again, with the same key if it had one, finds out what became of it"
         return ServiceUnreachable(f"{self.url} does not answer ({why}){tried}: {found}")
@@ -206,8 +220,8 @@ class Transport:
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether what went wrong may be right a moment later: a certificate is not."""
-    return not isinstance(error.__cause__, ssl.SSLCertVerificationError)
+    """Whether what went wrong may be right a moment later: a certificate is not, nor what speaks no TLS."""
+    return not isinstance(error.__cause__, ssl.SSLError)
 
 
 def _wish(reply: Reply) -> float | None:

@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from errno import EADDRINUSE
 from typing import Any, Final
 
 from dither.curator.folder import Curator
@@ -215,5 +216,7 @@ def listening(host: str, port: int) -> socket.socket:
         found.listen(_WAITING)
     except OSError as problem:
         found.close()
-        raise DitherError(f"nobody can listen at {host}, port {port}: {problem.strerror}") from None
+        is_taken = problem.errno == EADDRINUSE
+        fix = f": another service may run there; '--port {port + 1}' takes another place" if is_taken else ""
+        raise DitherError(f"nobody can listen at {host}, port {port} ({problem.strerror}){fix}") from None
     return found
