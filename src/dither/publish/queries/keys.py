@@ -328,8 +328,8 @@ def _restricted(name: str, values: _Values | None, relation: Filter) -> _Values 
     if values is None or not mine:
         return values
     lists = [part for part in mine if _lists_texts(part, relation.columns)]
-    for part in lists:
-        values = _among(values, part.options)
+    for listed in lists:
+        values = _among(values, listed.options)
     mine = [part for part in mine if not _lists_texts(part, relation.columns)]
     tests = [evaluator(part, relation.columns) for part in mine]
     tried = values if len(values) <= _MOST_TRIED else (None,)  # too many to try each: more groups are harmless
