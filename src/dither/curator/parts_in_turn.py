@@ -61,7 +61,7 @@ FOLDER: Final = "parts"
 #: What is debited for a question: it was paid for when the account was opened.
 _FREE: Final = PureDP(0)
 _OTHER_BOOK: Final = "another copy of its book has gone on from here; open another account"
-_OTHER_ROWS: Final = "its rows are not those that it was opened on; open another one"
+_OTHER_ROWS: Final = "its rows, or the release of their engine, are not those that it was opened on; open another one"
 #: Rows that are given as frames are known by the engine that has read them, and end with it.
 _frames: WeakKeyDictionary[Engine, str] = WeakKeyDictionary()
 
@@ -455,7 +455,8 @@ def _mark(session: Session, engine: Engine) -> str:
     """Return what tells the rows that an engine reads from all others."""
     if engine.frames:
         return _frames.setdefault(engine, uuid.uuid4().hex)
-    return mark_of_rows(session.curator.folder, session.dataset, engine.dataset)
+    number = session.curator.standing(session.dataset.name).edition
+    return mark_of_rows(session.curator.folder, session.dataset, engine.dataset, number=number)
 
 
 def _key_of(name: str) -> str:

@@ -107,7 +107,7 @@ class GoingOn:
         """Pay for questions about parts, or find them paid for."""
         called, words = self._named(bearer, name, body)
         alone = self._alone(bearer, name, "account", called)
-        with alone as session, _naming_words("account", _NOT_PLANNED), held(pace):
+        with alone as session, _naming_words("account", _NOT_PLANNED), planned_within(self._largest), held(pace):
             self._check_most(bearer, name, words, session.offer.parts)
             with session.parts(called, **words) as account:
                 return _account_record(account, session)
