@@ -64,7 +64,12 @@ def test_members_share_what_their_merged_value_has() -> None:
 @pytest.mark.parametrize("rows", [0, 1, 7, 1000, 4321])
 @pytest.mark.parametrize("make", [chain, merged])
 def test_records_keep_the_marginals_of_cliques(make: Any, rows: int) -> None:
-    """Down a chain each group is rounded down or up; independent draws would be off by about the root of the count."""
+    """Down a chain each group is rounded down or up; independent draws would be off by about the root of the count.
+
+    A cell of the first clique is off by less than 2: its own rounding, and that of its group. Of the next, whose groups
+    are sums of 4 such cells at most, by less than 1 + 8.
+    """
+    most = 9
     model = make(float(rows)) if make is chain else make()
     drawn = model.sample(rows)
     assert drawn.shape == (rows, 4)
@@ -74,7 +79,7 @@ def test_records_keep_the_marginals_of_cliques(make: Any, rows: int) -> None:
     for clique in model.law.tree.cliques:
         exact = model.merged_table(clique) * scale
         counts = TABLE.count(codes, clique)
-        assert np.abs(model.merging.merged(counts, clique) - exact).max() <= len(clique)
+        assert np.abs(model.merging.merged(counts, clique) - exact).max() <= most
     # Members of merged values are spread over one clique of theirs, with one rounding more.
     for axis in model.merging.merged_axes:
         clique = next(clique for clique in model.law.tree.cliques if axis in clique)
@@ -82,7 +87,7 @@ def test_records_keep_the_marginals_of_cliques(make: Any, rows: int) -> None:
             number for number, other in enumerate(clique) if other in model.merging.merged_axes and other != axis
         )
         exact = (model.table(clique) * scale).sum(axis=away)
-        assert np.abs(TABLE.count(codes, clique).sum(axis=away) - exact).max() <= 2 * len(clique)
+        assert np.abs(TABLE.count(codes, clique).sum(axis=away) - exact).max() <= 2 * most
 
 
 @settings(max_examples=30)
