@@ -57,6 +57,8 @@ _planning = threading.Lock()
 _MOST_PLANS: Final = 32
 #: At how many losses that a person has asked at an answer of theirs is looked for, the latest first.
 _MOST_LOSSES: Final = 64
+#: Among how many of somebody's latest answers: a quote is to cost little more than its plan.
+_MOST_LOOKED_AT: Final = 256
 _USUAL_DELTAS: Final = tuple(Fraction(1, 10**power) for power in (5, 6, 9))
 #: No figure that somebody states has a longer denominator.
 _SHORT: Final = 10**9
@@ -242,8 +244,9 @@ def known_answers(
 ) -> list[Receipt]:
     """Return the stored answers to the same question about the same rows, at any loss, the dearest last.
 
-    What was asked under a key of somebody's own is found for that person alone, among their latest thousand answers,
-    wherever the charge tells what loss was stated: from an epsilon, a rho, or either with a delta that is usual.
+    What was asked under a key of somebody's own is found for that person alone, among their latest answers, the latest
+    at each loss, wherever the charge tells what loss was stated: from an epsilon, a rho, or either with a delta that is
+    usual.
 
     Args:
         ledger: where they are.
@@ -256,12 +259,14 @@ def known_answers(
     whose = None if is_shared else [person]
     usual = ledger.answers_that_begin(request.dataset, _same_question(request), whose)
     same = [one for one in usual if one.key.endswith(f"-{standing.edition}")]
-    named = ledger.latest_answered(Account(request.dataset, person), but=USUAL, after=standing.since)
+    account = Account(request.dataset, person)
+    named = ledger.latest_answered(account, but=USUAL, after=standing.since, most=_MOST_LOOKED_AT)
     charges = list(dict.fromkeys(charge for _, _, charge in named))[:_MOST_LOSSES]
     # Of a query whose clamps are found first, only what the query itself may lose is debited under its key.
     rest = 1 - Fraction(request.asked.get("auto_share", 0))
     digests = request.digests_at(loss for one in charges for loss in _stated_for(one, request.loss.delta, rest))
-    keys = [key for key, digest, _ in named if digest in digests]
+    # Of each loss the latest: whoever asks much under names of their own is not shown all of it.
+    keys = list({digest: key for key, digest, _ in reversed(named) if digest in digests}.values())
     own = ledger.answers_called(request.dataset, keys, [person]) if keys else ()
     return sorted((*same, *own), key=lambda one: (one.loss.rho, one.entry))
 

