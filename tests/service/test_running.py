@@ -48,6 +48,9 @@ def test_a_port_that_is_taken_is_named_with_another(running: Running) -> None:
     port = int(running.url.rsplit(":", 1)[1])
     with pytest.raises(DitherError, match=f"port {port} .*--port {port + 1}"):
         listening("127.0.0.1", port)
+    # Of a socket that is not named as TCP every small reply would wait for 40 milliseconds.
+    with listening("127.0.0.1", 0) as place:
+        assert place.proto == socket.IPPROTO_TCP
 
 
 def test_requests_are_counted_in_every_worker_and_added_up() -> None:
