@@ -221,7 +221,7 @@ class Log:
     def _extended(self, edge: tree.Edge, kept: Head | None, at: int = 0) -> tuple[Head, bytes | None]:
         """Write the hashes of all entries after an edge, each of which must follow from the one before.
 
-        Returns the head, and the root of the first ``at`` entries, if there are so many. What was written is not read
+        Returns the head, and the root of the first ``at`` entries, if there are that many. What was written is not read
         again: both are those of the entries, whatever the disk makes of the files.
         """
         last, root = first_link(self._ledger.id) if kept is None else kept.link, None
