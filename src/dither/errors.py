@@ -46,9 +46,24 @@ from public parameters, types and shapes only.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
+from typing import Any, Self
 
 _LONGEST_OFFENDER = 80
+#: Beyond this number of entries a field is sent to another process as its description.
+_MOST_ENTRIES = 1000
+_DEEPEST = 20
+_PLAIN = frozenset(
+    (
+        *(type(None), type(...), bool, int, float, complex, str, bytes, Fraction, Decimal, date, timedelta),
+        *(PosixPath, WindowsPath, PurePosixPath, PureWindowsPath),
+    )
+)
 
 
 def _shorten(offender: object) -> str:
@@ -60,8 +75,83 @@ def _shorten(offender: object) -> str:
     return text if len(text) <= _LONGEST_OFFENDER else text[: _LONGEST_OFFENDER - 1] + "…"
 
 
+@dataclass(frozen=True, repr=False)
+class _Shown:
+    """Stands for a value of which only the description may be kept."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
 class DitherError(Exception):
-    """Base of everything this package raises on purpose."""
+    """Base of everything this package raises on purpose.
+
+    Copies and pickles keep message, fields and notes, so that a refusal in a pool of processes reaches the caller as it
+    is. A field that another process might be unable to rebuild is replaced by its description.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how another process rebuilds this error: from message and fields, without calling its constructor."""
+        args = tuple(_sendable(value) for value in self.args)
+        return _rebuilt, (type(self), args), {name: _sendable(value) for name, value in vars(self).items()}
+
+    def __copy__(self) -> Self:
+        """Return the same error with the same fields."""
+        made: Self = _rebuilt(type(self), self.args)
+        made.__dict__.update(vars(self))
+        if "__notes__" in vars(self):
+            made.__notes__ = list(self.__notes__)  # else a note on the copy would stand on the original, too
+        return made
+
+
+def _rebuilt(kind: type[Any], args: tuple[Any, ...]) -> Any:
+    """Return an error of that class with these arguments of its built-in base; fields are set afterwards."""
+    made = kind.__new__(kind, *args)
+    # ImportError keeps its message apart from the arguments.
+    built_in: Any = next(base for base in kind.__mro__ if base.__module__ == "builtins")
+    built_in.__init__(made, *args)
+    return made
+
+
+def _sendable(value: object) -> object:
+    """Return a value that any process can rebuild: itself, a plain text, or its description."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if type(value) is list and all(isinstance(one, str) for one in value):
+        return list(map(str.__str__, value))  # notes
+    return value if _is_plain(value, [_MOST_ENTRIES], _DEEPEST) else _Shown(_shorten(value))
+
+
+def _is_plain(value: Any, left: list[int], depth: int) -> bool:
+    """Return whether a value consists of Python's own plain types and of this package's records.
+
+    Whatever else pickles may fail to unpickle elsewhere, which breaks a whole pool.
+    """
+    left[0] -= 1
+    if left[0] < 0 or depth < 0:
+        return False
+    kind = type(value)
+    if kind in _PLAIN:
+        return True
+    if kind is dict:
+        return all(_is_plain(one, left, depth - 1) for item in value.items() for one in item)
+    if kind in (tuple, list, set, frozenset):
+        return all(_is_plain(one, left, depth - 1) for one in value)
+    if kind is type:
+        return value.__module__ == "builtins" and "<" not in value.__qualname__
+    if kind.__module__ == "numpy":
+        return not value.dtype.hasobject and value.size <= _MOST_ENTRIES
+    if not kind.__module__.startswith("dither.") or "<" in kind.__qualname__:
+        return False
+    if isinstance(value, Enum):
+        return True
+    has_own_way = any("__reduce__" in vars(base) or "__reduce_ex__" in vars(base) for base in kind.__mro__[:-1])
+    if has_own_way or not is_dataclass(value):
+        return False
+    parts = {field.name: getattr(value, field.name, None) for field in fields(value)} | getattr(value, "__dict__", {})
+    return all(_is_plain(one, left, depth - 1) for one in parts.values())
 
 
 class InvalidParameter(DitherError, ValueError):
@@ -77,9 +167,10 @@ class InvalidParameter(DitherError, ValueError):
 class LossNotStated(InvalidParameter):
     """The loss of a release is not stated; it has no default, and nothing was spent."""
 
-    def __init__(self, parameter: str = "epsilon", left: object = None) -> None:
-        self.left = left
+    def __init__(self, parameter: str = "epsilon", left: object = None, most: object = None) -> None:
+        self.left, self.most = left, most
         has = "" if left is None else f"; {left} is left"
+        has += "" if most is None else f", at most {most} for one release"
         rule = f"given, alone, with delta, or replaced by rho: add {parameter}=0.1, or --{parameter} 0.1{has}"
         super().__init__(parameter, None, rule)
 
@@ -88,24 +179,22 @@ class InvalidValue(InvalidParameter):
     """A private value has the wrong type or shape; the message shows those and never the value itself."""
 
     def __init__(self, parameter: str, value: Any, rule: str) -> None:
-        super().__init__(parameter, _Kind(value), rule)
+        super().__init__(parameter, _kind(value), rule)
 
 
-class _Kind:
-    """The public description of a value: its type, its number of axes and, for a table, its number of columns.
+def _kind(value: Any) -> _Shown:
+    """Return the public description of a value: its type, its number of axes and, for a table, its number of columns.
 
     Never how long its first axis is: that is a number of private rows.
     """
-
-    def __init__(self, value: Any) -> None:
-        kind = type(value).__name__
+    kind = type(value).__name__
+    try:
         shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
-        # The name of the type alone: the full dtype of texts tells how long the longest one is.
-        entry = getattr(dtype, "type", type(dtype)).__name__
-        self.text = kind if dtype is None else f"{kind} of {entry}{_axes(shape)}"
-
-    def __repr__(self) -> str:
-        return self.text
+    except Exception:
+        shape = dtype = None  # of a caller's own class, whose words might show a value
+    # The name of the type alone: the full dtype of texts tells how long the longest one is.
+    entry = getattr(dtype, "type", type(dtype)).__name__
+    return _Shown(kind if dtype is None else f"{kind} of {entry}{_axes(shape)}")
 
 
 def _axes(shape: Any) -> str:
@@ -152,10 +241,17 @@ class AllowanceExceeded(QuotaExceeded):
     """The release would cost more than the analyst's allowance has room for by now; nothing was spent."""
 
     def __init__(
-        self, requested: object, spent: object, allowed: object, analyst: str, allowance: str, more_from: str | None
+        self,
+        requested: object,
+        spent: object,
+        allowed: object,
+        analyst: str,
+        allowance: str,
+        more_from: str | None,
+        more: str = "",
     ) -> None:
         self.analyst, self.more_from = analyst, more_from
-        when = "" if more_from is None else f"; more from {more_from} on"
+        when = more if more_from is None else f"{more}; more from {more_from} on"
         told = f"the {allowed} that {_shorten(analyst)} is allowed by now, {allowance},"
         BudgetExceeded.__init__(self, requested, spent, told, when)
 
