@@ -232,7 +232,7 @@ def test_what_was_answered_is_fetched_and_proved_elsewhere(
     assert "epsilon = 0.25" in typed("datasets", "history", "clinic")
     assert "not charged" in typed("answer", "mine", "--dataset", "clinic")
     typed("answer", "mine", "--dataset", "clinic", "-o", str(tmp_path / "again.csv"))
-    assert (tmp_path / "again.csv").read_text().startswith("ward,")
+    assert (tmp_path / "again.csv").read_text().startswith('"ward",')
     with pytest.raises(InvalidParameter, match="dataset must be named"):
         typed("answer", "mine")
     typed("receipt", "show", "mine", "--dataset", "clinic", "-o", str(tmp_path / "receipt.json"))

@@ -10,12 +10,14 @@ import json
 import socket
 import threading
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from dither.cli.as_typed import refusal_words
+from dither.curator.folder import Curator
 from dither.curator.people import People, Role, Scope
 from dither.errors import InvalidParameter, NotFound
 from dither.service import server as server_module
@@ -27,7 +29,7 @@ from dither.service.queue import LONGEST_LINE, FairPool, LineFull
 from dither.service.routes import ROUTES, Route
 from dither.service.settings import Settings, read_settings
 from dither.service.sign_in import SECONDS, Link
-from tests.service.conftest import Running
+from tests.service.conftest import Running, serving
 from tools.security.without_network import asked
 
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
@@ -121,7 +123,7 @@ BODIES: list[tuple[Any, int]] = [
     (b"[]", 400),
     (b"{", 400),
     (b'{"verb": "sql", "verb": "sql", "words": {}}', 400),
-    (b'{"verb": "sql", "words": {"text": "x", "epsilon": 0.1}}', 400),
+    (b'{"verb": "sql", "words": {"text": "x", "epsilon": 1e400}}', 400),
     (b'{"verb": "sql", "words": {"text": "x", "epsilon": NaN}}', 400),
     (b'{"verb": "sql", "words": {"text": "x", "epsilon": ' + b"9" * 5000 + b"}}", 400),
     (b"[" * 100_000, 400),
@@ -257,8 +259,8 @@ def test_an_answer_comes_as_it_was_stored_or_as_a_table(running: Running) -> Non
 
 def test_what_is_not_in_the_table_of_routes_cannot_be_reached(running: Running) -> None:
     token = running.token("paths")
-    assert ask(running, "HEAD", f"/sign-in/{running.link.code}")[0] == 404
-    assert ask(running, "HEAD", "/v1/me", None, bearer(token))[0] == 404
+    assert ask(running, "HEAD", f"/sign-in/{running.link.code}")[0] == 405
+    assert ask(running, "HEAD", "/v1/me", None, bearer(token))[0] == 405
     assert ask(running, "GET", "/v1/me/", None, bearer(token))[0] == 404
     for route in ("room", "quotes", "releases"):
         body = {"verb": "sql", "words": {"text": COUNT, "epsilon": 1}, "loss": {"kind": "pure", "epsilon": "1"}, "x": 1}
@@ -345,7 +347,8 @@ def test_everybody_finds_what_there_is(running: Running) -> None:
     assert told == json.loads(json.dumps(openapi(told["info"]["version"])))
     assert sum(len(operations) for operations in told["paths"].values()) == len(ROUTES)
     assert ask(running, "GET", "/healthz")[0] == ask(running, "GET", "/readyz")[0] == 200
-    assert ask(running, "GET", "/v2")[0] == ask(running, "DELETE", "/v1/datasets")[0] == 404
+    assert ask(running, "GET", "/v2")[0] == 404
+    assert ask(running, "DELETE", "/v1/datasets")[0] == 405
 
 
 def test_the_books_are_read_by_those_who_may(running: Running) -> None:
@@ -414,3 +417,12 @@ def test_the_page_of_the_wire_is_made_of_the_table() -> None:
     from tools.api import PAGE, page
 
     assert PAGE.read_text(encoding="utf-8") == page()
+
+
+def test_a_service_erases_secrets_while_nothing_is_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that only answers reads would otherwise hold the secrets of an hour until it is stopped."""
+    erased = threading.Event()
+    monkeypatch.setattr(Curator, "erase_secrets", lambda _: erased.set())
+    with Curator.create(tmp_path / "home", anchors=tmp_path / "anchors") as curator:
+        for _ in serving(curator, Settings(port=0, timing="off")):
+            assert erased.wait(60)

@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dither.curator.words import write_words
+from dither.pages.spreadsheet import safe
 from dither.service.client import connect
-from dither.service.forms import CSV, _csv, safe, written
+from dither.service.forms import CSV, _csv, written
 from dither.service.problems import Refused
 from dither.service.tables import columns_of
 from dither.service.transport import Transport

@@ -10,7 +10,14 @@ import pytest
 
 from dither.curator.ledger.terms import Allowance
 from dither.curator.receipts import read_receipt, verify_receipt, verify_statement
-from dither.errors import AllowanceExceeded, AnalystUnknown, BudgetExceeded, DataSetNotOpen, InvalidParameter
+from dither.errors import (
+    AllowanceExceeded,
+    AnalystUnknown,
+    BudgetExceeded,
+    DataSetNotOpen,
+    InvalidParameter,
+    LossNotStated,
+)
 from dither.privacy import PureDP
 from dither.service.forms import wanted_form
 from dither.service.problems import Refused
@@ -54,7 +61,7 @@ def test_a_grant_is_made_with_its_terms_and_ended(running: Running) -> None:
     [
         {"person": 3},
         {"person": "nobody", "quota": PURE},
-        {"person": "boss", "quota": PURE, "allowance": {"each": 0.1, "days": 7}},
+        {"person": "boss", "quota": PURE, "allowance": {"each": True, "days": 7}},
         {"person": "boss", "quota": PURE, "allowance": {"each": "1/10", "days": "7"}},
         {"person": "boss", "quota": PURE, "allowance": {"each": "x", "days": 7}},
         {"person": "boss", "quota": PURE, "approval": {"approvers": 9}},
@@ -75,7 +82,7 @@ def test_an_allowance_is_told_with_the_moment_from_which_there_is_more(running: 
     with pytest.raises(AllowanceExceeded, match="more from 20") as early:
         session.sql(COUNT, epsilon="0.1", key="fresh")
     assert early.value.more_from is not None
-    with pytest.raises(BudgetExceeded, match=r"epsilon = 0 is left by now$"):
+    with pytest.raises(BudgetExceeded, match=r"epsilon = 0 is left; epsilon is short: nothing would fit$"):
         session.conversation("wards", "visits", ["ward"], epsilon="0.05")
     assert session.sql(COUNT, epsilon="0.1") is not None
 
@@ -300,3 +307,20 @@ def test_a_table_that_takes_long_to_plan_is_refused_at_once(running: Running) ->
         for path in ("quotes", "releases"):
             with pytest.raises(InvalidParameter, match="at most 262144 cells, as this service plans"):
                 session._transport.post("v1", "datasets", "clinic", path, body=body)
+
+
+def test_figures_of_refusals_are_those_of_who_asks_over_http_as_well(running: Running) -> None:
+    session = running.connect("bounded", quota=6, most=PureDP("0.5")).session("clinic")
+    assert session.balance() == running.curator.ledger.balance("clinic", "bounded")
+    with pytest.raises(LossNotStated, match=r"epsilon = 6 is left, at most epsilon = 0\.5 for one release") as refused:
+        session.sql(COUNT)
+    assert refused.value.most == PureDP("0.5")
+    body = {"verb": "histogram", "words": {"table": "visits", "columns": "ward"}}
+    token = bearer(running.people.new_token("bounded"))
+    _, _, content = ask(running, "POST", f"{SET}/releases", body, token)
+    assert json.loads(content)["most"] == {"kind": "pure", "epsilon": "1/2"}
+    quote = session.quote(session.offer.histogram("visits", "ward", epsilon="0.6"))
+    assert not quote.fits
+    running.people.grant("bounded", "clinic", PureDP(6), most=PureDP("0.5"), allowance=Allowance.of("0.1", 7))
+    with pytest.raises(InvalidParameter, match=r"at most epsilon = 0\.5 .* at most epsilon = 0\.1 would fit"):
+        session.sql(COUNT, epsilon=1)

@@ -6,9 +6,12 @@ import base64
 import dataclasses
 import hashlib
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -106,9 +109,31 @@ def test_a_token_that_is_not_is_refused(name: str) -> None:
         issuer().subject(WRONG[name](), "n")
 
 
-def test_a_program_shows_a_young_token() -> None:
+PROGRAM = {name: value for name, value in CLAIMS.items() if name != "nonce"} | {"exp": NOW + 86_400}
+
+
+def test_a_program_shows_a_young_token_without_a_nonce() -> None:
+    assert issuer(now=NOW + OLDEST - 1).subject(signed(PROGRAM), None) == "s-1"
     with pytest.raises(NotSigned):
-        issuer(now=NOW + OLDEST).subject(signed({**CLAIMS, "exp": NOW + 86_400}), None)
+        issuer(now=NOW + OLDEST).subject(signed(PROGRAM), None)
+    for nonce in ("n", "", None, 0):
+        with pytest.raises(NotSigned):
+            issuer().subject(signed({**PROGRAM, "nonce": nonce}), None)
+
+
+def test_a_token_is_known_by_its_claims_however_it_is_signed_and_written() -> None:
+    token = signed(PROGRAM)
+    assert issuer().statement(token, None) == issuer().statement(twin(token), None)
+    assert issuer().statement(token, None) != issuer().statement(signed({**PROGRAM, "iat": NOW - 1}), None)
+
+
+def twin(token: str) -> str:
+    """Return the same token with the other signature that holds: (r, n - s) for (r, s)."""
+    order = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+    head, _, last = token.rpartition(".")
+    raw = base64.urlsafe_b64decode(last + "==")
+    other = raw[:32] + (order - int.from_bytes(raw[32:], "big")).to_bytes(32, "big")
+    return f"{head}.{base64.urlsafe_b64encode(other).rstrip(b'=').decode()}"
 
 
 def test_an_issuer_that_calls_itself_otherwise_or_is_read_by_others_is_not_asked() -> None:
@@ -139,6 +164,8 @@ class Provider:
 
     def __init__(self) -> None:
         self.subject, self.pending, self.codes = "s-ana", 1, dict[str, dict[str, str]]()
+        self.asked, self.answers, self.reached = list[str](), threading.Event(), threading.Semaphore(0)
+        self.answers.set()
         provider = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -152,6 +179,9 @@ class Provider:
                 self._send(told(provider.url) if "well-known" in asked.path else KeySet([KEY]).as_dict(private=False))
 
             def do_POST(self) -> None:
+                provider.asked.append(self.path)
+                provider.reached.release()
+                assert provider.answers.wait(30)
                 form = dict(parse_qsl(self.rfile.read(int(self.headers["Content-Length"])).decode()))
                 self._send(provider.token(form) if self.path == "/token" else provider.device(form))
 
@@ -245,22 +275,44 @@ def test_a_sign_in_that_others_began_is_refused(running: Running, provider: Prov
     other, _ = there_and_back(running, provider)
     state = parse_qs(urlsplit(back).query)["state"][0]
     name, _, value = cookie.partition("=")
-    _, nonce, verifier = value.split(".")
+    _, nonce, verifier, ends, mac = value.split(".")
     cases = [
         (back, {}),
         (back, {"Cookie": other}),
         (back, {"Cookie": f"{name}=x"}),
         (back.replace(state, "x"), {"Cookie": cookie}),
         (f"/signed-in?state={state}", {"Cookie": cookie}),
-        (back, {"Cookie": f"{name}={state}.{nonce}.x"}),
+        (back, {"Cookie": f"{name}={state}.{nonce}.x.{ends}.{mac}"}),
+        (back, {"Cookie": f"{name}={state}.{nonce}.{verifier}"}),
+        (back, {"Cookie": f"{name}={state}.{nonce}.{verifier}.{int(ends) + 1}.{mac}"}),
         (back.replace("code=code", "code=x"), {"Cookie": cookie}),
     ]
     for place, headers in cases:
         provider.codes.setdefault("code", {}) if not provider.codes else None
         assert ask(running, "GET", place, None, headers)[0] == 401, place
     cookie, back = there_and_back(running, provider)
-    state, _, verifier = cookie.partition("=")[2].split(".")
-    assert ask(running, "GET", back, None, {"Cookie": f"{name}={state}.other.{verifier}"})[0] == 401
+    state, _, *rest = cookie.partition("=")[2].split(".")
+    provider.asked.clear()
+    assert ask(running, "GET", back, None, {"Cookie": f"{name}={'.'.join((state, 'other', *rest))}"})[0] == 401
+    # What was not begun here is refused without a word to the issuer.
+    assert provider.asked == []
+
+
+def test_a_slow_issuer_keeps_nobody_waiting_who_reads(running: Running, provider: Provider) -> None:
+    cookie, back = there_and_back(running, provider)
+    token = running.token("beside a slow issuer")
+    provider.answers.clear()
+    with ThreadPoolExecutor(8) as pool:
+        signing_in = [pool.submit(ask, running, "GET", back, None, {"Cookie": cookie}) for _ in range(8)]
+        assert provider.reached.acquire(timeout=30)
+        # All threads that wait for the issuer are taken, and more wait for them.
+        while running.service._asking_issuer.waiting < 4:
+            pass
+        assert ask(running, "GET", "/readyz")[0] == 200
+        assert ask(running, "GET", "/v1/datasets/clinic/balance", None, bearer(token))[0] == 200
+        assert not any(one.done() for one in signing_in)
+        provider.answers.set()
+        assert sorted(one.result()[0] for one in signing_in) == [200, *[401] * 7]
 
 
 def test_who_is_not_declared_is_not_let_in(running: Running, provider: Provider) -> None:
@@ -310,6 +362,67 @@ def test_an_id_token_is_shown_as_it_was_given(running: Running, provider: Provid
     assert ask(running, "POST", "/v1/login", {"id_token": "x.y.z"})[0] == 401
     assert ask(running, "POST", "/v1/login", {"id_token": 1})[0] == 400
     assert ask(running, "POST", "/v1/login", {"id_token": "x", "more": 1})[0] == 400
+
+
+def of_program(provider: Provider, **claims: Any) -> str:
+    now = time.time()
+    said = {"iss": provider.url, "aud": CLIENT, "sub": "s-ana", "iat": now, "exp": now + 300, **claims}
+    return signed(said)
+
+
+def test_an_id_token_serves_once(running: Running, provider: Provider) -> None:
+    shown = of_program(provider)
+    status, _, content = ask(running, "POST", "/v1/login", {"id_token": shown})
+    assert status == 200
+    assert ask(running, "GET", "/v1/me", None, bearer(json.loads(content)["token"]))[0] == 200
+    for again in (shown, twin(shown)):
+        status, _, content = ask(running, "POST", "/v1/login", {"id_token": again})
+        assert status == 401
+        assert "used before" in json.loads(content)["detail"]
+    # Nor after the token that it gave was revoked.
+    running.people.revoke_token(next(one.id for one in running.people.tokens() if one.person == "signed ana"))
+    assert ask(running, "POST", "/v1/login", {"id_token": shown})[0] == 401
+    assert ask(running, "POST", "/v1/login", {"id_token": of_program(provider)})[0] == 200
+
+
+def test_an_id_token_serves_once_in_all_processes_and_at_one_moment(running: Running, provider: Provider) -> None:
+    shown = of_program(provider)
+    with ThreadPoolExecutor(8) as pool:
+        statuses = list(pool.map(lambda _: ask(running, "POST", "/v1/login", {"id_token": shown})[0], range(8)))
+    assert sorted(statuses) == [200] + [401] * 7
+    shown = of_program(provider)
+    assert ask(running, "POST", "/v1/login", {"id_token": shown})[0] == 200
+    # Another process of the same folder, or the same service after it was started again.
+    issuer = running.service._issuer
+    assert issuer is not None
+    proof = issuer.statement(shown, None).digest
+    folder = running.curator.folder
+    code = (
+        "import sys\nfrom dither.curator.folder import Curator\nfrom dither.curator.people import People\n"
+        "with Curator.open(sys.argv[1], anchors=sys.argv[2]) as curator:\n"
+        "    people = People(curator)\n"
+        "    print(people.new_token('signed ana', proof=sys.argv[3]), people.new_token('signed ana', proof='x')[:7])"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code, str(folder), str(running.curator.anchors), proof],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout.split() == ["None", "dither_"]
+    assert running.people.new_token("signed ana", proof="x") is None
+
+
+def test_an_id_token_with_a_nonce_belongs_to_a_browser(running: Running, provider: Provider) -> None:
+    assert ask(running, "POST", "/v1/login", {"id_token": of_program(provider, nonce="n")})[0] == 401
+
+
+def test_who_is_not_declared_uses_no_id_token_up(running: Running, provider: Provider) -> None:
+    shown = of_program(provider, sub="s-late")
+    assert ask(running, "POST", "/v1/login", {"id_token": shown})[0] == 403
+    running.people.add("late", "analyst")
+    running.people.identify("late", provider.url, "s-late")
+    assert [ask(running, "POST", "/v1/login", {"id_token": shown})[0] for _ in range(2)] == [200, 401]
 
 
 def test_a_browser_that_signed_in_shows_its_cookie(running: Running) -> None:

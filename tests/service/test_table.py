@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
+from urllib.parse import quote
 
 import jsonschema
 import pytest
@@ -18,18 +19,142 @@ from starlette.responses import Response
 
 from dither.curator.people import Role, Scope
 from dither.service import client, deciding, deciding_elsewhere, desk, login, talks, transport, witness
+from dither.service.answer_schemas import ANSWER
 from dither.service.app import Service
 from dither.service.logs import Log
 from dither.service.openapi import openapi
 from dither.service.problems import status_of
 from dither.service.routes import BY_NAME, ROUTES, Rate, Route, path_to
 from dither.service.settings import Settings
+from dither.service.shapes import shape
 from tests.service.conftest import Running
 from tests.service.test_door import ask, bearer, path_of
-from tools.api import shape
 from tools.security.without_network import asked
 
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
+
+
+def resolved(value: Any, document: dict[str, Any]) -> Any:
+    """Return plain data with what is referred to in place of the references."""
+    if isinstance(value, list):
+        return [resolved(one, document) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if "$ref" in value:
+        return resolved(document["components"]["schemas"][value["$ref"].rpartition("/")[2]], document)
+    return {name: resolved(one, document) for name, one in value.items()}
+
+
+def plain(schema: Any) -> Any:
+    return json.loads(json.dumps(schema))
+
+
+def titled(value: Any) -> Iterator[Any]:
+    """Yield every schema with a title."""
+    if isinstance(value, dict):
+        if isinstance(value.get("title"), str):
+            yield value
+        value = list(value.values())
+    for one in value if isinstance(value, list) else ():
+        yield from titled(one)
+
+
+def test_a_title_names_one_schema() -> None:
+    tables = [[route.answer, route.body, *route.query.values(), *route.in_path.values()] for route in ROUTES]
+    found: dict[str, Any] = {}
+    for schema in titled(plain([tables, ANSWER])):
+        assert found.setdefault(schema["title"], schema) == schema
+    told = openapi("1")
+    assert set(found) < set(told["components"]["schemas"])
+    for name, schema in found.items():
+        assert resolved(told["components"]["schemas"][name], told) == schema
+
+
+def test_stored_answers_have_types() -> None:
+    told = openapi("1")
+    for name in ("release", "answer", "published_answer", "ask_part"):
+        route = BY_NAME[name]
+        content = told["paths"][route.path][route.method.lower()]["responses"]["200"]["content"]
+        assert content["application/json"]["schema"] == {"$ref": "#/components/schemas/Answer"}
+        assert content["text/csv"]["schema"] == {"type": "string"}
+    jsonschema.Draft202012Validator.check_schema(ANSWER)
+    # Read by what refers to it, as a generator does.
+    whole = {"$ref": "#/components/schemas/Result", "components": told["components"]}
+    column = {"name": "n", "kind": "integer", "is_key": False, "estimand": "", "bias": ""}
+    good = {
+        "result": 1,
+        "columns": [column],
+        "confidence": "19/20",
+        "is_simultaneous": False,
+        "loss": {"kind": "pure", "epsilon": "1/10"},
+        "unit": "people",
+        "notes": [],
+        **{part: [[1], [None], ["inf"], [{"time": "2026-01-01"}]] for part in ("rows", "low", "high")},
+    }
+    validator = jsonschema.Draft202012Validator(whole)
+    assert validator.is_valid(good)
+    for wrong in ({"rows": [1]}, {"loss": {}}, {"columns": [{}]}, {"result": 2}, {"more": 1}, {"loss": {"kind": "x"}}):
+        assert not validator.is_valid(good | wrong), wrong
+
+
+NAMES: dict[str, tuple[list[str], list[str]]] = {
+    "dataset": (["clinic", "_a", "A" * 63], ["", "__a", "1a", "a-b", "A" * 64, "a\n", "clinic'", "ä"]),
+    "entry": (["17", "17.csv", "a key", "l:17:h"], ["", "a/b", "a\0", "a\n", "x" * 209]),
+    "job": (["0" * 32], ["0" * 31, "G" * 32, "0" * 32 + "\n"]),
+    "name": (["talk", "0-_"], ["", "-a", "a" * 61, "a b"]),
+    "person": (["ana", "Ana at the server", "Ä"], ["", "a\0b", "a" * 201]),
+    "question": (["1", "9" * 18], ["", "x", "-1", "1.0", "9" * 19, "١"]),
+    "code": (["x" * 43], ["x", "x" * 44, "x" * 42 + "="]),
+}
+
+
+def test_names_in_paths_have_patterns() -> None:
+    told = openapi("1")
+    seen = set()
+    for route in ROUTES:
+        operation = told["paths"][route.path][route.method.lower()]
+        for one in operation["parameters"]:
+            assert "pattern" in one["schema"] or one["schema"]["type"] == "integer" or one["name"] == "If-None-Match"
+            if one["in"] == "path":
+                validator = jsonschema.Draft202012Validator(one["schema"])
+                good, bad = NAMES[one["name"]]
+                if "/published/{entry}" in route.path and route.roles is None:
+                    good, bad = ["17"], ["x", "", "17.xls", "a:1:b"]
+                assert all(map(validator.is_valid, good)), one
+                # The end of a text is where it ends, in a browser's reading and in ours.
+                assert not any(validator.is_valid(name) for name in bad if not name.endswith("\n")), one
+                seen.add(one["name"])
+    assert seen == set(NAMES)
+
+
+def test_names_that_the_patterns_refuse_reach_nothing(running: Running) -> None:
+    token = running.token("patterns", "curator")
+    for route in ROUTES:
+        for name in route.in_path:
+            if name == "person":
+                continue
+            for wrong in NAMES[name][1]:
+                parts = {other: good[0] for other, (good, _) in NAMES.items()} | {name: quote(wrong, safe="")}
+                path = route.path.format(**parts)
+                status, _, _ = ask(running, route.method, path, {} if route.body else None, bearer(token))
+                assert status in (400, 404, 405, 410), (route.name, name, wrong)
+
+
+def test_parameters_that_their_patterns_refuse_are_refused(running: Running) -> None:
+    token = running.token("queries", "curator")
+    for path in (
+        "/v1/datasets?after=%00",
+        f"/v1/datasets?after={'x' * 201}",
+        "/v1/datasets/clinic/releases?after=x",
+        "/v1/datasets/clinic/releases?after=-1",
+        "/v1/datasets/clinic/conversations/talk?confidence=ninety",
+        "/v1/datasets/clinic/conversations/talk?confidence=0.9%0A",
+        "/v1/datasets/clinic/streams/s?first=1.5",
+        "/v1/consistency?earlier=0&size=1",
+        "/v1/consistency?earlier=1&size=x",
+    ):
+        status, _, content = ask(running, "GET", path, None, bearer(token))
+        assert (status, json.loads(content)["title"]) == (400, "InvalidParameter"), path
 
 
 def test_openapi_tells_what_each_route_takes_and_tells() -> None:
@@ -44,7 +169,7 @@ def test_openapi_tells_what_each_route_takes_and_tells() -> None:
         kinds = route.answer if isinstance(route.answer, tuple) else ("application/json",)
         assert tuple(content) == kinds
         if not isinstance(route.answer, tuple):
-            assert content["application/json"]["schema"] == route.answer
+            assert resolved(content["application/json"]["schema"], told) == plain(route.answer)
             jsonschema.Draft202012Validator.check_schema(route.answer)
             assert shape(route.answer)
         for name in route.problems:
@@ -164,6 +289,9 @@ def test_what_is_fixed_has_a_tag_and_is_not_told_twice(running: Running) -> None
     running.curator.publish(str(entry), dataset="clinic", title="shown", by="tags")
     public = {
         "openapi": "",
+        "root_openapi": "",
+        "home": "",
+        "docs": "",
         "key": "",
         "keys": "",
         "consistency": "?earlier=1&size=2",

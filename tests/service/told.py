@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dither.service import records
+from dither.service.answer_schemas import ANSWER, OTHER
 from dither.service.app import Service
 from dither.service.problems import MEDIA_TYPE, status_of
 from dither.service.routes import BY_NAME, Route
@@ -57,6 +58,11 @@ def differences(route: Route, response: Response) -> Iterator[str]:
                 yield from _wrong(_schema(route.name), kind, _JSON, content)
             elif kind not in (route.answer or ("",)):
                 yield f"{kind} is none of {route.answer}"
+            elif kind == _JSON:
+                yield from _wrong(_answer(content), kind, _JSON, content)
+        case 499:
+            # The client went away: nobody reads it, and no table promises it.
+            return
         case status:
             yield from _wrong(_PROBLEM, kind, MEDIA_TYPE, content)
             title = json.loads(content)["title"]
@@ -65,6 +71,26 @@ def differences(route: Route, response: Response) -> Iterator[str]:
 
 
 _PROBLEM = jsonschema.Draft202012Validator(records.PROBLEM)
+
+
+def _answer(content: bytes) -> Any:
+    """Return the schema of a stored answer, by the mark that it begins with."""
+    record = json.loads(content)
+    for mark, version, schema in _MARKED:
+        if isinstance(record, dict) and mark in record and version in (None, record[mark]):
+            return schema
+    return _OTHER
+
+
+_MARKED = [
+    (
+        schema["required"][0],
+        schema["properties"][schema["required"][0]].get("const"),
+        jsonschema.Draft202012Validator(schema),
+    )
+    for schema in ANSWER["anyOf"][:-1]
+]
+_OTHER = jsonschema.Draft202012Validator(OTHER)
 
 
 @functools.cache

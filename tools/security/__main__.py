@@ -14,6 +14,7 @@ PARTS: Final[tuple[tuple[str, tuple[str, ...], float], ...]] = (
     ("neighbours", ("-m", "tools.security.neighbours", "--tables", "200", "--minutes", "7.5"), 8),
     ("bodies", ("-m", "tools.security.fuzz", "--bodies", "1000000", "--minutes", "16"), 17),
     ("slow clients", ("-m", "tools.security.slow"), 2),
+    ("plans without end", ("-m", "tools.security.plans"), 0.5),
     ("the OpenAPI text", ("-m", "tools.security.schema"), 2.5),
     ("receipts and ledgers", ("-m", "tools.receipts", "--receipts", "40", "--entries", "100000"), 2),
     ("time", ("-m", "tools.security.timing", "--timing", "strict 250ms", "--minutes", "8.5"), 9),

@@ -1,13 +1,15 @@
-"""The body of a request: one object in JSON, with every figure a text; whatever else it is, is refused at little cost.
+"""The body of a request: one object in JSON; whatever else it is, is refused at little cost.
 
 Nothing in it is called, imported or opened. What it costs to refuse is bounded before it is parsed: by its bytes, by
 how deep it is, and by how many lists and objects it has, since making an empty list costs as much as reading a long
-text.
+text. A number with a fraction or an exponent is read as a double, which means its shortest decimal wherever a figure is
+exact: ``0.1`` is one tenth. What no double holds is refused.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any, Final, NoReturn
 
@@ -38,7 +40,7 @@ def read_object(content: bytes) -> dict[str, Any]:
         # Asked of each number only where one may be too long.
         whole = _whole if _LONG.search(content) else None
         body = json.loads(
-            text, object_pairs_hook=_pairs, parse_int=whole, parse_float=_no_float, parse_constant=_no_float
+            text, object_pairs_hook=_pairs, parse_int=whole, parse_float=_real, parse_constant=_no_constant
         )
         if "\\" in text:
             json.dumps(body, ensure_ascii=False).encode()
@@ -77,5 +79,16 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def _no_float(text: str) -> NoReturn:
-    raise InvalidParameter("body", text[:40], 'without numbers that have a fraction: write {"number": "1/10"}')
+def _real(text: str) -> float:
+    """Return the double that a number is, where it is one: not infinite, and not 0 for what is almost so."""
+    found = float(text) if len(text) <= LONGEST_NUMBER else math.inf
+    is_lost = found == 0 and any(digit in "123456789" for digit in text.lower().partition("e")[0])
+    if is_lost or not math.isfinite(found):
+        raise InvalidParameter(
+            "body", text[:40], 'made of numbers that a double holds: write others {"number": "1/10"}'
+        )
+    return found
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise InvalidParameter("body", text[:40], "made of finite numbers: NaN and infinities are not allowed")

@@ -41,7 +41,7 @@ from dither.publish.queries import QueryResult
 from dither.publish.queries.adaptive_parts import OpenPartition
 from dither.publish.queries.parts import Partition
 from dither.service.deciding_elsewhere import DecidingElsewhere, pages, read_balance
-from dither.service.kept import configuration, first_key, kept_token, keys_file
+from dither.service.kept import first_key, kept_token, keys_file
 from dither.service.problems import error_of
 from dither.service.routes import path_to
 from dither.service.talks import RemoteParts, RemoteStream, RemoteTalk
@@ -423,11 +423,11 @@ def connect(url: str, token: str | None = None) -> Connection:
 
     Args:
         url: where the service is.
-        token: yours; else the variable DITHER_TOKEN, else what ``dither login`` kept for this address, else the file
-            ``token`` in the user's configuration.
+        token: yours; else the variable DITHER_TOKEN, else what ``dither login`` stored for this address, else the line
+            of this address in the file ``token`` of the user's configuration: an address, a space, a token.
 
     """
-    given = token or os.environ.get(VARIABLE) or kept_token(url) or _kept_token()
+    given = token or os.environ.get(VARIABLE) or kept_token(url)
     if not given:
         raise NotFound(f"no token is known for {url}: give one, or set {VARIABLE}; 'dither token new' makes one")
     return Connection(Transport(url, given))
@@ -446,13 +446,6 @@ def connect_publicly(url: str) -> Connection:
 def _number(entry: int | str) -> str:
     """Return the number of an entry that is told by its place, or what else it is told by."""
     return str(entry).split(":")[1] if str(entry).count(":") == 2 else str(entry)
-
-
-def _kept_token() -> str | None:
-    try:
-        return (configuration() / "token").read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return None
 
 
 def _receipt(reply: Reply, account: Account, key: str, loss: Loss) -> Receipt:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dither.curator.folder import Curator
-from dither.curator.ledger import Receipt
+from dither.curator.ledger import Account, Ledger, Receipt
+from dither.curator.ledger.books import too_much
 from dither.curator.ledger.terms import Allowance, Approval
 from dither.curator.named_rows import NamedRows, refuse_other_people
 from dither.curator.people import Bearer, Grant, People
@@ -245,10 +246,10 @@ def check_fields(body: Mapping[str, Any], known: tuple[str, ...]) -> None:
         raise InvalidParameter("body", unknown[0][:80], f"an object of {', '.join(known)}")
 
 
-def check_most(grant: Grant, loss: Loss) -> None:
+def check_most(ledger: Ledger, grant: Grant, loss: Loss) -> None:
     """Refuse a loss that is more than a grant allows for one release; those of before keep that beside the ledger."""
     if grant.most is not None and not loss <= grant.most:
-        raise InvalidParameter("loss", str(loss), f"at most {grant.most} for one release, as your grant says")
+        raise too_much(ledger, Account(grant.dataset, grant.person), loss, grant.most)
 
 
 def read_loss(record: Any) -> Loss:
@@ -262,7 +263,7 @@ def read_allowance(record: Any) -> Allowance | None:
     """Return an allowance as it is written on the wire."""
     if record is None:
         return None
-    if not isinstance(record, dict) or set(record) != {"each", "days"} or not isinstance(record["each"], str):
+    if not isinstance(record, dict) or set(record) != {"each", "days"}:
         raise InvalidParameter("allowance", type(record).__name__, 'an object such as {"each": "1/10", "days": 7}')
     return Allowance.of(record["each"], record["days"])
 

@@ -292,7 +292,8 @@ def pages(transport: Transport, route: str, /, **names: str) -> Iterator[Any]:
 def read_balance(record: Mapping[str, Any]) -> Balance:
     """Return a balance as it is written on the wire."""
     losses = {name: Loss.from_dict(record[name]) for name in ("budget", "spent", "reserved", "left")}
-    return Balance(**{**record, **losses})
+    most = None if record.get("most") is None else Loss.from_dict(record["most"])
+    return Balance(**{**record, **losses, "most": most})
 
 
 def _granted(record: dict[str, Any]) -> Granted:

@@ -6,12 +6,14 @@ has no grant for are the same to them.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
+import math
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -46,6 +48,7 @@ from dither.data import wire
 from dither.data.schema import DataSet
 from dither.errors import DataSetRetired, DitherError, InvalidParameter, NotFound
 from dither.lift.planned_size import planned_within
+from dither.publish.queries.work import check_steps, planning, step
 from dither.service.deciding import (
     PAGE,
     RETIRED,
@@ -69,6 +72,7 @@ _KEPT: Final = 16
 #: How many grants are remembered.
 _TERMS: Final = 4096
 MOST_LOSSES: Final = 64
+_STEPS_OF_LOSS: Final = 256
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,7 @@ class Desk(Deciding, GoingOn):
         curator: the folder.
         shares_answers: whether what one person of a data set was answered is given to others who ask the same.
         largest_table: how many cells a table may have that is planned here; None for as many as can be stored.
+        planning_seconds: of computing that one request may take before it has a price.
         named: which rows can be named from elsewhere, to be added; None for none.
 
     """
@@ -122,6 +127,7 @@ class Desk(Deciding, GoingOn):
         *,
         shares_answers: bool = False,
         largest_table: int | None = None,
+        planning_seconds: float = math.inf,
         named: NamedRows | None = None,
     ) -> None:
         self.curator, self.people = curator, People(curator)
@@ -131,6 +137,7 @@ class Desk(Deciding, GoingOn):
         self._remembering = threading.Lock()
         self._declarations = curator.folder / "datasets"
         self._shares, self._largest, self._named_rows = shares_answers, largest_table, named or NamedRows()
+        self._planning_seconds = planning_seconds
         self._here = threading.local()
         self._turns = tuple(threading.Lock() for _ in range(TURNS))
         #: The open sessions of each thread.
@@ -205,23 +212,42 @@ class Desk(Deciding, GoingOn):
         verb, words = _verb(body, QUOTED), _words(body)
         facts["verb"], losses = verb, body.get("losses")
         if losses is None:
-            stated = _with_usual(verb, words, grant)
-            quote = self._quoted(session, verb, stated, facts)
-            return {"quote": quote, "stored": self._known(bearer, session, verb, stated, facts)}
+            with self._planned():
+                stated = _with_usual(verb, words, grant)
+                quote = self._quoted(session, verb, stated, facts)
+                return {"quote": quote, "stored": self._known(bearer, session, verb, stated, facts)}
         if not isinstance(losses, list) or not 1 <= len(losses) <= MOST_LOSSES:
             raise InvalidParameter("losses", type(losses).__name__, f"a list of 1 to {MOST_LOSSES} losses")
         # Of a mechanism no other loss can be stated, which is said first.
         curve = [with_loss(verb, words, read_loss(one)) for one in losses]
         if states_loss(verb, words):
             raise InvalidParameter("losses", verb, "left out where the words state a loss")
-        quotes = [self._quoted(session, verb, stated, facts) for stated in curve]
-        return {"quotes": quotes, "stored": self._known(bearer, session, verb, curve[0], facts)}
+        # Planned as one request: its text is read once, and the steps of all losses are counted together.
+        with self._planned():
+            quotes = self._curve(session, verb, curve, facts)
+            return {"quotes": quotes, "stored": self._known(bearer, session, verb, curve[0], facts)}
+
+    def _curve(
+        self, session: Session, verb: str, curve: list[Mapping[str, Any]], facts: dict[str, Any]
+    ) -> list[dict[str, Any]]:
+        """Return a quote for each loss."""
+        quotes = []
+        with planning() as work:
+            for number, stated in enumerate(curve):
+                before = work.steps
+                # Whatever the verb, it is looked at between two losses whether the time is over or the client gone.
+                step(_STEPS_OF_LOSS)
+                quotes.append(self._quoted(session, verb, stated, facts))
+                if number == 1:
+                    # The first one reads the text; all others take as long as the second.
+                    check_steps(work.steps + (len(curve) - 2) * (work.steps - before))
+        return quotes
 
     def loss_for_error(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the least loss at which a column of a query errs by at most so much."""
         session = self._session(bearer, name)
         check_fields(body, ("words",))
-        with planned_within(self._largest):
+        with self._planned():
             return {"loss": loss_for_error(session, _words(body)).to_dict()}
 
     def _known(
@@ -236,12 +262,18 @@ class Desk(Deciding, GoingOn):
         found = known_answers(self.curator.ledger, request, person, standing, is_shared=self._shares)
         return [{"entry": one.entry, "loss": one.loss.to_dict(), "analyst": one.account.analyst} for one in found]
 
+    @contextlib.contextmanager
+    def _planned(self) -> Iterator[None]:
+        """Plan within this service's limits; nothing is debited meanwhile."""
+        with planned_within(self._largest, step), planning(self._planning_seconds):
+            yield
+
     def _asked(self, session: Session, verb: str, words: Mapping[str, Any]) -> Asked:
-        with planned_within(self._largest):
+        with self._planned():
             return asked_of(session, verb, words)
 
     def _quoted(self, session: Session, verb: str, words: Mapping[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
-        with planned_within(self._largest):
+        with self._planned():
             found = quoted(session, verb, words)
         if found.digest:
             facts.setdefault("digest", found.digest)
@@ -261,7 +293,7 @@ class Desk(Deciding, GoingOn):
         """
         session, grant = self._planning(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
         planned = self._asked(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
-        check_most(grant, planned.loss)
+        check_most(self.curator.ledger, grant, planned.loss)
         digest, name = planned.request.digest, session.dataset.name
         key = wanted.key or usual_key(planned.request, self._here.edition)
         asked = json.dumps({"verb": wanted.verb, "words": wanted.words}, sort_keys=True)
@@ -279,7 +311,7 @@ class Desk(Deciding, GoingOn):
         """Return a request of this person that they were told to come back for, by the name of its job."""
         registered = self._registered_now(bearer, name)
         row = self.curator.books.job(registered, bearer.person.name, job)
-        if row is None or row.id != job:
+        if row is None or row.id != job or not row.asked:
             raise NotFound(f"no job of yours is called {job[:64]!r}")
         return Ticket(row.dataset, row.analyst, row.key, row.digest, row.asked)
 
@@ -312,7 +344,7 @@ class Desk(Deciding, GoingOn):
             raise NotYours(wanted.dataset)
         session, grant = self._session(bearer, wanted.dataset), self._grant(bearer, wanted.dataset)
         planned = self._asked(session, wanted.verb, _with_usual(wanted.verb, wanted.words, grant))
-        check_most(grant, planned.loss)
+        check_most(self.curator.ledger, grant, planned.loss)
         key = wanted.key or usual_key(planned.request, self._here.edition)
         if ticket is not None and (ticket.key, ticket.digest) != (key, planned.request.digest):
             rule = "about the rows and what is declared as they were when it was asked: ask anew"
@@ -505,7 +537,8 @@ def desk_of(curator: Curator, settings: Settings) -> Desk:
     """
     named = NamedRows(tuple(map(Path, settings.roots)), settings.databases)
     shares = settings.answers == "team"
-    return Desk(curator, shares_answers=shares, largest_table=settings.largest_table, named=named)
+    limits = {"largest_table": settings.largest_table, "planning_seconds": settings.planning_seconds}
+    return Desk(curator, shares_answers=shares, named=named, **limits)
 
 
 def _beside(session: Session, analyst: str) -> Session:
@@ -524,7 +557,8 @@ def balance_record(balance: Balance) -> dict[str, Any]:
     """Return a balance as plain data."""
     losses = {name: getattr(balance, name).to_dict() for name in ("budget", "spent", "reserved", "left")}
     plain = ("dataset", "analyst", "unit", "releases", "waiting", "sealed")
-    return {**{name: getattr(balance, name) for name in plain}, **losses}
+    most = None if balance.most is None else balance.most.to_dict()
+    return {**{name: getattr(balance, name) for name in plain}, **losses, "most": most}
 
 
 def _verb(body: Mapping[str, Any], verbs: tuple[str, ...] = VERBS) -> str:

@@ -16,18 +16,10 @@ from typing import Any, Final
 
 from dither.curator.ledger import Receipt
 from dither.errors import MissingExtra
+from dither.pages.spreadsheet import csv_lines
 from dither.service.problems import Problem, Refused
 from dither.service.tables import Columns, NoTable, columns_of
 
-#: What some spreadsheets end a cell with, whatever stands around it.
-_ENDS: Final = ";\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029"
-#: Where one may begin a formula: at the beginning of a text or of what it takes for another cell, behind signs that it
-#: passes over (white space, controls, marks without width).
-_FORMULA: Final = re.compile(
-    f"(^|[{_ENDS}])((?:(?![{_ENDS}])"
-    "[\\s\x00-\x1f\x7f-\x9f\xad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff])*"
-    "[=+\\-@\ufe62\ufe63\ufe66\ufe6b\uff0b\uff0d\uff1d\uff20])"
-)
 _QUALITY: Final = re.compile(r"^q=(0(\.[0-9]{0,3})?|1(\.0{0,3})?)$")
 
 
@@ -131,27 +123,7 @@ def is_json(content: bytes) -> bool:
 
 
 def _csv(columns: Columns) -> bytes:
-    """Return CSV: all texts in quotes, what a spreadsheet would run behind an apostrophe, and nothing for NULL."""
-    rows = zip(*columns.values(), strict=True)
-    return "".join(f"{','.join(map(_cell, row))}\r\n" for row in (list(columns), *rows)).encode()
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, int | float):
-        return str(value)
-    return '"{}"'.format(safe(str(value)).replace('"', '""'))
-
-
-def safe(text: str) -> str:
-    """Return a text with an apostrophe before whatever a spreadsheet would take for a formula, and else as it is.
-
-    >>> [safe(text) for text in ("=1", " -1", "a;=1", "a-1", "1")]
-    ["'=1", "' -1", "a;'=1", 'a-1', '1']
-    """
-    marked = _FORMULA.sub(r"\1'\2", text)
-    return f"'{marked}" if text[:1] in ("\t", "\r", "\n") else marked
+    return "".join(csv_lines(list(columns), zip(*columns.values(), strict=True))).encode()
 
 
 def _arrow(columns: Columns) -> bytes:

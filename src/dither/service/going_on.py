@@ -46,6 +46,7 @@ class GoingOn:
     _session: Callable[[Bearer, str], Session]
     _grant: Callable[[Bearer, str], Grant]
     _largest: int | None
+    _planned: Callable[[], contextlib.AbstractContextManager[None]]
     _here: Any
     curator: Curator
     people: People
@@ -86,8 +87,8 @@ class GoingOn:
         if not is_list or not all(isinstance(one, str) for one in questions or ()):
             rule = f"a list of 1 to {MOST_QUESTIONS} questions, each a text"
             raise InvalidParameter("questions", type(questions).__name__, rule)
-        if not isinstance(confidence, str):
-            raise InvalidParameter("confidence", type(confidence).__name__, 'a text such as "0.95"')
+        if not isinstance(confidence, str | float):
+            raise InvalidParameter("confidence", type(confidence).__name__, "a number such as 0.95")
         alone = self._alone(bearer, name, "conversation", called)
         with alone as session, held(pace), session.conversation(called) as talk:
             return {"answers": [one.to_dict() for one in talk.ask_all(questions or (), confidence=confidence)]}
@@ -143,7 +144,7 @@ class GoingOn:
         loss = stated_loss(**{word: words.pop(word, None) for word in _LOSS_WORDS})
         if missing := [word for word in ("label", "question") if word not in words]:
             raise InvalidParameter(f"words.{missing[0]}", None, "said: the part that is asked about, and a query of it")
-        with _naming_words("question", _NOT_PLANNED), planned_within(self._largest):
+        with _naming_words("question", _NOT_PLANNED), self._planned():
             planned = account.planned(loss=loss, **words)
         return planned, key or usual_key(planned.request, self._here.edition)
 
@@ -198,7 +199,7 @@ class GoingOn:
         """Refuse what loses more than a grant allows for one release; without words nothing is paid for."""
         grant = self._grant(bearer, name)
         if grant.most is not None and words:
-            check_most(grant, offer(**words).loss)
+            check_most(self.curator.ledger, grant, offer(**words).loss)
 
     def _named(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         dataset = self._session(bearer, name).dataset

@@ -22,6 +22,7 @@ class Governing:
 
     desk: Desk
     _read: Callable[..., Any]
+    _write: Callable[..., Any]
     _shown: Callable[..., Any]
     _adding: FairPool
 
@@ -32,7 +33,7 @@ class Governing:
 
     async def _grants(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         after = name_of(request, "after")
-        return await self._decided(bearer, lambda: self.desk.grants(_name(request), after))
+        return JSONResponse(await self._read(bearer.person.name, lambda: self.desk.grants(_name(request), after)))
 
     async def _grant(self, request: Request, bearer: Bearer, body: Any) -> Response:
         return await self._decided(bearer, lambda: self.desk.grant(bearer, _name(request), body))
@@ -49,7 +50,7 @@ class Governing:
 
     async def _questions(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         after = number_of(request, "after")
-        return await self._decided(bearer, lambda: self.desk.questions(after))
+        return JSONResponse(await self._read(bearer.person.name, lambda: self.desk.questions(after)))
 
     async def _answer_question(self, request: Request, bearer: Bearer, body: Any) -> Response:
         number = checked_number("question", str(request.path_params["question"]))
@@ -78,7 +79,7 @@ class Governing:
         return Response(content, media_type="application/json")
 
     async def _decided(self, bearer: Bearer, work: Callable[[], Any]) -> Response:
-        return JSONResponse(await self._read(bearer.person.name, work))
+        return JSONResponse(await self._write(bearer.person.name, work))
 
 
 def number_of(request: Request, name: str) -> int:

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from dither.curator.delivering import is_usual
 from dither.curator.ledger import Account, Receipt
 from dither.curator.ledger.governed import GovernedBooks, JobRow
 from dither.curator.ledger.terms import moment_of
-from dither.errors import ApprovalDeclined, NotApproved, ReleaseFailed, RequestCancelled, RequestUnderWay
+from dither.errors import ApprovalDeclined, KeyReused, NotApproved, ReleaseFailed, RequestCancelled, RequestUnderWay
 from dither.service.pace import TooLate
 from dither.service.problems import problem_of
 from dither.service.queue import FairPool
@@ -55,7 +56,7 @@ class Ticket:
 
     @property
     def name(self) -> str:
-        """The public name of the job: the same for the same request, and nothing that tells its key."""
+        """The public name of the job: one for a key, which is bound to one request, and nothing that tells the key."""
         text = "\n".join((self.dataset, self.person, self.key))
         return hashlib.sha256(f"dither job\n{text}".encode()).hexdigest()[:32]
 
@@ -101,6 +102,8 @@ class Jobs:
     def __init__(self, pool: FairPool, books: GovernedBooks) -> None:
         self._pool, self._books = pool, books
         self._here: dict[str, Future[Receipt]] = {}
+        #: What each of them asks, as a digest.
+        self._digests: dict[str, str] = {}
         #: Until when those that have a strict time must be there, by ``time.monotonic``.
         self._ends: dict[str, float] = {}
         self._alone = threading.Lock()
@@ -113,13 +116,19 @@ class Jobs:
             work: debits, runs and stores it.
             ends: when it counts as failed if it runs on, by ``time.monotonic``.
 
+        Raises:
+            KeyReused: another request is under way under the same key.
+
         """
         with self._alone:
             known = self._here.get(ticket.name)
             if known is not None and not known.done():
+                if self._digests[ticket.name] != ticket.digest:
+                    raise KeyReused(ticket.key)
                 return known
             future = self._pool.submit(ticket.person, lambda: self._carried_out(ticket, work))
             self._here[ticket.name], self._ends[ticket.name] = future, ends
+            self._digests[ticket.name] = ticket.digest
             if len(self._ends) > _MOST_ENDS:
                 # Of those that are over: by then the table's own time decides the same.
                 self._ends = {name: end for name, end in self._ends.items() if name in self._here}
@@ -134,11 +143,28 @@ class Jobs:
         """Keep a job where every process finds it."""
         self._books.keep_job(ticket.row)
 
-    def reopen(self, ticket: Ticket) -> None:
-        """Let a request be debited again that was cancelled or has failed before."""
-        known = self._books.job(ticket.dataset, ticket.person, ticket.key)
-        if known is not None and known.state != "begun":
-            self._books.keep_job(ticket.row, reopens=True)
+    def bind(self, ticket: Ticket, *, is_told: bool = False) -> None:
+        """Bind a key to what its request asks, durably; one that was cancelled or has failed may be debited again.
+
+        A key that nobody has chosen is made of the digest, and needs no row. What is asked is stored with a key only
+        where somebody is told to come back: a key that is only bound is free again if its request is refused.
+
+        Args:
+            ticket: the request, before it is begun.
+            is_told: whether the client is told the name of the job, whatever becomes of it.
+
+        Raises:
+            KeyReused: the key is bound to another request.
+
+        """
+        known = self._books.binding(Account(ticket.dataset, ticket.person), ticket.key)
+        if known is not None and known[0] != ticket.digest:
+            raise KeyReused(ticket.key)
+        has_ended = known is not None and known[1] in ("failed", "cancelled")
+        if is_told or has_ended:
+            self._books.keep_job(ticket.row, reopens=has_ended)
+        elif known is None and not is_usual(ticket.key):
+            self._books.keep_job(ticket.row._replace(asked=""))
 
     def row(self, dataset: str, person: str, name: str) -> JobRow | None:
         """Return what the table knows of a job."""
@@ -146,7 +172,7 @@ class Jobs:
 
     def cancel(self, ticket: Ticket) -> bool:
         """Let a job never be debited; return False where it was already."""
-        if self._books.job(ticket.dataset, ticket.person, ticket.key) is None:
+        if self._books.job(ticket.dataset, ticket.person, ticket.key, is_key=True) is None:
             self._books.keep_job(ticket.row)
         if not self._books.cancel_job(ticket.row):
             return False
@@ -154,6 +180,7 @@ class Jobs:
             # Whoever asks anew begins anew: one that still runs finds out by itself that it was cancelled.
             future = self._here.pop(ticket.name, None)
             self._ends.pop(ticket.name, None)
+            self._digests.pop(ticket.name, None)
         if future is not None:
             future.cancel()
         return True
@@ -202,8 +229,8 @@ class Jobs:
         except (NotApproved, RequestCancelled, RequestUnderWay, TooLate):
             raise  # the books say what became of it
         except Exception as error:
-            row = self._books.job(ticket.dataset, ticket.person, ticket.key)
-            if row is not None:
+            row = self._books.job(ticket.dataset, ticket.person, ticket.key, is_key=True)
+            if row is not None and row.digest == ticket.digest:
                 self._books.fail_job(row, json.dumps(problem_of(error).to_dict()))
             raise
 
@@ -211,6 +238,7 @@ class Jobs:
         with self._alone:
             if self._here.get(name) is done:
                 del self._here[name]
+                self._digests.pop(name, None)
                 if math.isinf(self._ends.get(name, 0.0)):
                     del self._ends[name]
 

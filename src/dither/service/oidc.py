@@ -17,7 +17,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from dither.errors import DitherError, InvalidParameter, MissingExtra
@@ -41,6 +41,13 @@ class NotSigned(DitherError):
 
 #: Sends a form, or gets an address where that is None, and returns what is there as plain data.
 Fetch = Callable[[str, Mapping[str, str] | None], Any]
+
+
+class Statement(NamedTuple):
+    """What an ID token states: whom it is about, and a digest of all its claims."""
+
+    subject: str
+    digest: str
 
 
 class Issuer:
@@ -136,11 +143,16 @@ class Issuer:
         return token
 
     def subject(self, token: str, nonce: str | None) -> str:
-        """Return whom an ID token is about, or refuse it.
+        """Return whom an ID token is about, or refuse it; see ``statement``."""
+        return self.statement(token, nonce).subject
+
+    def statement(self, token: str, nonce: str | None) -> Statement:
+        """Return what an ID token states, or refuse it.
 
         Args:
             token: as the issuer gave it.
-            nonce: what it must have; None for one that a program shows, which must be young instead.
+            nonce: what it must have; None for one that a program shows, which must be young instead, and have none: a
+                token with a nonce belongs to the sign-in of a browser.
 
         """
         claims = self._claims(token)
@@ -160,13 +172,15 @@ class Issuer:
             and ("nbf" not in claims or (begun is not None and begun < now + SKEW))
         )
         if nonce is None:
-            is_good = is_good and made is not None and now - made < OLDEST
+            is_good = is_good and made is not None and now - made < OLDEST and "nonce" not in claims
         else:
             is_good = is_good and isinstance(told, str) and hmac.compare_digest(told.encode(), nonce.encode())
         subject = claims.get("sub")
         if not is_good or not isinstance(subject, str) or not 1 <= len(subject) <= 200 or "\0" in subject:
             raise NotSigned("the ID token is not for this service, this sign-in, or this moment")
-        return subject
+        # Of the claims and not of the bytes: a signature, and how it is written, can be altered and still hold.
+        text = json.dumps(claims, sort_keys=True)
+        return Statement(subject, hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
 
     def _claims(self, token: str) -> dict[str, Any]:
         from joserfc import jwt

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from dither.service import records
+from dither.service.answer_schemas import ANSWER
 from dither.service.forms import JSON
 from dither.service.problems import MEDIA_TYPE, status_of
-from dither.service.records import TEXT
+from dither.service.records import TEXT, Schema
 from dither.service.routes import ROUTES, Route
+
+#: What a release says beside its body.
+_OF_RELEASES: Final = {
+    "Location": "Where the stored answer is found again.",
+    "Dither-Entry": "The number of the ledger's entry.",
+    "Dither-Place": "The place of the charge: ledger, entry and its hash.",
+    "ETag": "The digest of the answer.",
+}
 
 
 def openapi(version: str) -> dict[str, Any]:
@@ -36,31 +46,58 @@ def openapi(version: str) -> dict[str, Any]:
             }
         paths.setdefault(route.path, {})[route.method.lower()] = operation
     security = {"token": {"type": "http", "scheme": "bearer"}}
+    schemas: dict[str, Any] = {}
+    _refer(records.PROBLEM, schemas)
     return {
         "openapi": "3.1.0",
         "info": {"title": "dither", "version": version, "description": "Private answers, priced before they look."},
-        "paths": paths,
-        "components": {"securitySchemes": security, "schemas": {"Problem": records.PROBLEM}},
+        "paths": _refer(paths, schemas),
+        "components": {"securitySchemes": security, "schemas": dict(sorted(schemas.items()))},
     }
 
 
+def _refer(value: Any, schemas: dict[str, Any]) -> Any:
+    """Return plain data with a reference in place of each schema that has a title; those are gathered by title."""
+    if isinstance(value, list | tuple):
+        return [_refer(one, schemas) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    found = {name: _refer(one, schemas) for name, one in value.items()}
+    title = value.get("title")
+    if not isinstance(title, str):
+        return found
+    schemas.setdefault(title, found)
+    return {"$ref": f"#/components/schemas/{title}"}
+
+
 def _parameters(route: Route) -> list[dict[str, Any]]:
-    names = [part[1:-1] for part in route.path.split("/") if part.startswith("{")]
-    found: list[dict[str, Any]] = [{"name": name, "in": "path", "required": True, "schema": TEXT} for name in names]
-    found += [
-        {"name": name, "in": "query", "required": name in route.needed, "schema": schema}
-        for name, schema in route.query.items()
-    ]
+    found = [_parameter(name, "path", schema, is_needed=True) for name, schema in route.in_path.items()]
+    found += [_parameter(name, "query", schema, is_needed=name in route.needed) for name, schema in route.query.items()]
     named = {"Idempotency-Key": route.takes_key, "Prefer": route.is_new, "If-None-Match": route.is_tagged}
     headers = [name for name, is_taken in named.items() if is_taken]
-    return found + [{"name": name, "in": "header", "required": False, "schema": TEXT} for name in headers]
+    return found + [_parameter(name, "header", records.HEADERS[name], is_needed=False) for name in headers]
+
+
+def _parameter(name: str, place: str, schema: Schema, *, is_needed: bool) -> dict[str, Any]:
+    return {"name": name, "in": place, "required": is_needed, "schema": schema}
+
+
+def _content(kind: str) -> dict[str, Any]:
+    """Return what an answer of a media type is: a stored answer, a text, or bytes."""
+    if kind == JSON.kind:
+        return {"schema": ANSWER}
+    return {"schema": TEXT} if kind.startswith("text/") else {}
 
 
 def _responses(route: Route) -> dict[str, Any]:
     """Return what is told by status: the answer, what stands for it, and the problems."""
     kinds = route.answer if isinstance(route.answer, tuple) else None
-    content = {JSON.kind: {"schema": route.answer}} if kinds is None else {kind: {} for kind in kinds}
+    content = {JSON.kind: {"schema": route.answer}} if kinds is None else {kind: _content(kind) for kind in kinds}
     found: dict[str, Any] = {str(route.status): {"description": "Done."} | ({"content": content} if content else {})}
+    if route.takes_key:
+        found[str(route.status)]["headers"] = {
+            name: {"description": text, "schema": TEXT} for name, text in _OF_RELEASES.items()
+        }
     if route.is_new:
         said = "Begun, or waiting for an approval; see Location."
         found["202"] = {"description": said, "content": {JSON.kind: {"schema": records.JOB}}}

@@ -19,7 +19,7 @@ from dither.privacy import Loss
 MEDIA_TYPE: Final = "application/problem+json"
 _FIXED: Final = "something failed; what was debited stays debited, and asking again with the same key finds out"
 _CLOSED: Final = "the rows cannot be opened as they are declared; the curator can see why"
-_BOOKS: Final = "the ledger cannot be written; nothing more is spent"
+_BOOKS: Final = "the ledger cannot be read or written now; nothing more is spent"
 
 
 class _Told(NamedTuple):
@@ -63,7 +63,7 @@ _TOLD: Final = (
 _CARRIED: Final[Mapping[type[DitherError], tuple[str, ...]]] = MappingProxyType(
     {
         errors.InvalidParameter: ("parameter", "rule"),
-        errors.LossNotStated: ("left",),
+        errors.LossNotStated: ("left", "most"),
         errors.IncompatibleDistance: ("parameter", "expected", "found"),
         errors.BudgetExceeded: ("requested", "spent", "budget"),
         errors.QuotaExceeded: ("analyst",),
@@ -87,9 +87,11 @@ _CARRIED: Final[Mapping[type[DitherError], tuple[str, ...]]] = MappingProxyType(
 #: Of those that no class stands for: they are about a request, and not about what it asks.
 _OTHERS: Final[Mapping[str, int]] = MappingProxyType(
     {
+        "MalformedRequest": 400,
         "NotAuthenticated": 401,
         "NotAllowed": 403,
         "OtherSite": 403,
+        "MethodNotAllowed": 405,
         "NotAcceptable": 406,
         "NotCancelled": 409,
         "LinkUsed": 410,
@@ -140,10 +142,21 @@ NOT_THERE: Final = Problem(404, "NotFound", "no data set of that name can be ask
 NOT_KNOWN: Final = Problem(
     401, "NotAuthenticated", "no token was sent (Authorization: Bearer ...), or one that is unknown, revoked or expired"
 )
+MALFORMED: Final = Problem(
+    400,
+    "MalformedRequest",
+    "not a valid HTTP request: its length is stated once, by Content-Length or by Transfer-Encoding: chunked, and its "
+    "headers are short; the connection is closed",
+)
+NO_METHOD: Final = Problem(
+    405, "MethodNotAllowed", "this path does not support this method; the Allow header lists those it does"
+)
 NOT_ALLOWED: Final = Problem(403, "NotAllowed", "your role or your token's scope does not reach this")
 ELSEWHERE: Final = Problem(403, "OtherSite", "sent by a page of another site; pages of this one and programs may ask")
 FAILED: Final = Problem(500, "EngineFailure", _FIXED)
 TOO_MANY: Final = Problem(429, "TooManyRequests", "too many requests at once; come again in a second")
+#: For the log alone: nobody is there to read it.
+GONE: Final = Problem(499, "ClientGone", "the client went away; planning has ended, and nothing was debited")
 NOT_READY: Final = Problem(503, "NotReady", "the ledger or its key cannot be read, or the service is stopping")
 STOPPING: Final = Problem(503, "Stopping", "the service is stopping; nothing was debited: come again in a moment")
 

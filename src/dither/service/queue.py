@@ -28,10 +28,11 @@ class FairPool:
     Args:
         workers: how many threads.
         name: of the threads.
+        most: how many of them one person may have at once; half of them unless it is stated.
 
     """
 
-    def __init__(self, workers: int, name: str) -> None:
+    def __init__(self, workers: int, name: str, most: int | None = None) -> None:
         self._lines: OrderedDict[str, deque[tuple[Future[Any], Callable[[], Any]]]] = OrderedDict()
         self._guard = threading.Lock()
         #: What there is to do, and that nothing is being done any more.
@@ -39,7 +40,7 @@ class FairPool:
         self._is_open = True
         self._waiting = 0
         self._busy: Counter[str] = Counter()
-        self._most = max(1, workers // 2)
+        self._most = max(1, workers // 2) if most is None else most
         self._threads = [
             threading.Thread(target=self._serve, name=f"{name}-{number}", daemon=True) for number in range(workers)
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Final
 
@@ -15,8 +16,19 @@ LONGEST_HEADERS: Final = 2**14
 NO_PATH: Final = Problem(404, "NotFound", "there is no such path; /v1/openapi.json lists all there are")
 
 
+#: What a request has once at most: of two, one reader would take the first and another the last.
+_ONCE: Final = frozenset(
+    name.encode()
+    for name in ("authorization", "content-encoding", "content-type", "idempotency-key", "origin", "sec-fetch-site")
+)
+
+
 def check_headers(request: Request) -> None:
-    """Refuse headers that are longer than anybody needs."""
+    """Refuse headers that are longer than anybody needs, and those that are there twice and may be once."""
+    single = [name for name, _ in request.headers.raw if name in _ONCE]
+    if len(single) > len(set(single)):
+        twice = next(name for name in single if single.count(name) > 1).decode()
+        raise InvalidParameter("header", twice, "sent once: two values would be ambiguous")
     if sum(len(name) + len(value) for name, value in request.headers.raw) > LONGEST_HEADERS:
         raise Refused(Problem(431, "HeadersTooLarge", f"headers of at most {LONGEST_HEADERS} bytes together"))
 
@@ -36,6 +48,11 @@ def check_query(route: Route, request: Request) -> None:
             known = ", ".join(route.query)
             rule = f"in the address once each, of these: {known}" if known else "left out: this address takes none"
             raise InvalidParameter("parameter", name[:80], rule)
+    for name, value in request.query_params.items():
+        pattern = route.query[name].get("pattern")
+        # As ECMA has it: the end of the text is the end, and not before a last line break.
+        if pattern is not None and not re.fullmatch(pattern.removeprefix("^").removesuffix("$"), value):
+            raise InvalidParameter(name, value[:80], f"a string that matches {pattern}")
 
 
 def check_site(request: Request) -> None:

@@ -27,12 +27,13 @@ def _body(required: tuple[str, ...], **fields: Schema) -> dict[str, Any]:
     return {**plain, "required": list(required)} if required else plain
 
 
-def _record(**fields: Schema) -> dict[str, Any]:
+def record_of(**fields: Schema) -> dict[str, Any]:
     """Return the schema of an object with all of these fields, and no others."""
     return _body(tuple(fields), **fields)
 
 
-def _list(items: Schema) -> dict[str, Any]:
+def array_of(items: Schema) -> dict[str, Any]:
+    """Return the schema of a list."""
     return {"type": "array", "items": items}
 
 
@@ -40,24 +41,38 @@ def _one_of(*values: str) -> dict[str, Any]:
     return {"type": "string", "enum": list(values)}
 
 
-def _or_null(schema: Schema) -> dict[str, Any]:
+def or_null(schema: Schema) -> dict[str, Any]:
+    """Return the schema of what may be absent."""
     return {"anyOf": [schema, {"type": "null"}]}
 
 
 def _page(name: str, line: Schema, after: Schema = NUMBER) -> dict[str, Any]:
     """Return the schema of a page of a list, and of what stands behind ``after`` in the address of the next."""
-    return _record(**{name: _list(line), "after": _or_null(after)})
+    return record_of(**{name: array_of(line), "after": or_null(after)})
 
 
-LOSS: Final = {
-    "type": "object",
-    "description": 'What may be lost, in exact figures: {"kind": "pure", "epsilon": "1/10"}.',
-    "properties": {"kind": TEXT, "epsilon": TEXT, "delta": TEXT, "rho": TEXT},
-    "required": ["kind"],
-}
+#: A number in a request: exact as a text, such as "1/3"; a JSON number means its shortest decimal.
+FIGURE: Final = {"type": ["string", "number"]}
+
+
+def _loss(title: str, figure: Schema) -> dict[str, Any]:
+    kinds = _one_of("pure", "zcdp", "gaussian", "approx")
+    return {
+        "title": title,
+        "type": "object",
+        "description": 'What may be lost, in exact figures: {"kind": "pure", "epsilon": "1/10"}.',
+        "properties": {"kind": kinds, "epsilon": figure, "delta": figure, "rho": figure},
+        "required": ["kind"],
+    }
+
+
+LOSS: Final = _loss("Loss", TEXT)
+#: In a request, where figures may be JSON numbers.
+STATED: Final = _loss("StatedLoss", FIGURE)
 _WORDS: Final = {
     "type": "object",
-    "description": "The arguments of the verb, by name: see the guide to the service for how figures are written.",
+    "description": 'The arguments of the verb, by name: {"text": "SELECT ...", "epsilon": 0.1}. A JSON number means '
+    "its shortest decimal.",
 }
 _STAGES: Final = ("open", "paused", "closed", "retired")
 
@@ -65,58 +80,60 @@ _STAGES: Final = ("open", "paused", "closed", "retired")
 
 RELEASE: Final = _body(("verb", "words"), verb=_one_of(*VERBS), words=_WORDS)
 QUOTE: Final = _body(
-    ("verb", "words"), verb=_one_of(*QUOTED), words=_WORDS, losses={"type": "array", "items": LOSS, "maxItems": 64}
+    ("verb", "words"), verb=_one_of(*QUOTED), words=_WORDS, losses={"type": "array", "items": STATED, "maxItems": 64}
 )
-LOGIN: Final = _record(id_token=TEXT)
-ERROR: Final = _record(words=_WORDS)
-ROOM: Final = _body(("loss",), loss=LOSS, counted=TRUTH)
-_ALLOWANCE: Final = _record(each=TEXT, days=NUMBER)
+LOGIN: Final = record_of(id_token=TEXT)
+ERROR: Final = record_of(words=_WORDS)
+ROOM: Final = _body(("loss",), loss=STATED, counted=TRUTH)
+_ALLOWANCE: Final = record_of(each=TEXT, days=NUMBER)
 GRANT: Final = _body(
     ("person", "quota"),
     person=TEXT,
-    quota=LOSS,
-    most=_or_null(LOSS),
-    usual=_or_null(LOSS),
-    allowance=_ALLOWANCE,
-    approval=_body((), above=_or_null(LOSS), approvers=NUMBER),
+    quota=STATED,
+    most=or_null(STATED),
+    usual=or_null(STATED),
+    allowance=record_of(each=FIGURE, days=NUMBER),
+    approval=_body((), above=or_null(STATED), approvers=NUMBER),
 )
-OPEN: Final = _record(name=TEXT, words=_WORDS)
-QUESTIONS: Final = _body(("questions",), questions={"type": "array", "items": TEXT, "maxItems": 1000}, confidence=TEXT)
-PART: Final = _record(words=_WORDS)
-TICKS: Final = _body((), until=_or_null(NUMBER), after=NUMBER)
+OPEN: Final = record_of(name=TEXT, words=_WORDS)
+QUESTIONS: Final = _body(
+    ("questions",), questions={"type": "array", "items": TEXT, "maxItems": 1000}, confidence=FIGURE
+)
+PART: Final = record_of(words=_WORDS)
+TICKS: Final = _body((), until=or_null(NUMBER), after=NUMBER)
 STAGE: Final = _body(("stage",), stage=_one_of(*_STAGES), reason=TEXT)
 ADD: Final = _body(
     ("schema",),
     schema={"type": "object", "description": "What a schema file says; sources are paths below the roots, or tables."},
-    budget=LOSS,
+    budget=STATED,
     draft=TRUTH,
 )
-BUDGET: Final = _record(budget=LOSS, reason=TEXT)
+BUDGET: Final = record_of(budget=STATED, reason=TEXT)
 DECISION: Final = _body(("decision",), decision=_one_of("approve", "decline"), because=TEXT)
 PUBLISH: Final = _body(("release",), release={"type": ["integer", "string"]}, title=TEXT)
 
 # Answers.
 
-ALIVE: Final = _record(status=_one_of("alive"))
-READY: Final = _record(status=_one_of("ready"))
+ALIVE: Final = record_of(status=_one_of("alive"))
+READY: Final = record_of(status=_one_of("ready"))
 OPENAPI: Final = {"type": "object", "required": ["openapi", "info", "paths", "components"]}
 _TERMS: Final[dict[str, Schema]] = {
-    "most": _or_null(LOSS),
-    "usual": _or_null(LOSS),
-    "allowance": _or_null(_ALLOWANCE),
-    "approval": _or_null(_record(above=_or_null(LOSS), approvers=NUMBER)),
+    "most": or_null(LOSS),
+    "usual": or_null(LOSS),
+    "allowance": or_null(_ALLOWANCE),
+    "approval": or_null(record_of(above=or_null(LOSS), approvers=NUMBER)),
 }
-ME: Final = _record(
+ME: Final = {"title": "Me"} | record_of(
     name=TEXT,
     role=_one_of(*(role.value for role in Role)),
-    scopes=_list(_one_of(*(scope.value for scope in Scope))),
-    grants=_list(_record(dataset=TEXT, **_TERMS)),
+    scopes=array_of(_one_of(*(scope.value for scope in Scope))),
+    grants=array_of(record_of(dataset=TEXT, **_TERMS)),
 )
 DATASETS: Final = _page(
-    "datasets", _record(name=TEXT, unit=TEXT, tables=_list(TEXT), is_granted=TRUTH, stage=TEXT), TEXT
+    "datasets", record_of(name=TEXT, unit=TEXT, tables=array_of(TEXT), is_granted=TRUTH, stage=TEXT), TEXT
 )
-ADDED: Final = _record(dataset=TEXT, unit=TEXT, budget=LOSS, edition=NUMBER, stage=TEXT)
-DECLARED: Final = _record(
+ADDED: Final = record_of(dataset=TEXT, unit=TEXT, budget=LOSS, edition=NUMBER, stage=TEXT)
+DECLARED: Final = {"title": "DataSet"} | record_of(
     name=TEXT,
     registered=TEXT,
     edition=NUMBER,
@@ -126,9 +143,9 @@ DECLARED: Final = _record(
     allows_idealised=TRUTH,
     declared=OBJECT,
 )
-BALANCE: Final = _record(
+BALANCE: Final = {"title": "Balance"} | record_of(
     dataset=TEXT,
-    analyst=_or_null(TEXT),
+    analyst=or_null(TEXT),
     unit=TEXT,
     releases=NUMBER,
     waiting=NUMBER,
@@ -137,51 +154,112 @@ BALANCE: Final = _record(
     spent=LOSS,
     reserved=LOSS,
     left=LOSS,
+    most=or_null(LOSS),
 )
-FITS: Final = _record(left=TEXT, fits=TRUTH, releases=_or_null(NUMBER), takes_back=TRUTH)
-_STORED: Final = _list(_record(entry=NUMBER, loss=LOSS, analyst=TEXT))
-QUOTED_AT: Final = {"anyOf": [_record(quote=OBJECT, stored=_STORED), _record(quotes=_list(OBJECT), stored=_STORED)]}
-LEAST: Final = _record(loss=LOSS)
+FITS: Final = record_of(left=TEXT, fits=TRUTH, releases=or_null(NUMBER), takes_back=TRUTH)
+_STORED: Final = array_of(record_of(entry=NUMBER, loss=LOSS, analyst=TEXT))
+PRICE: Final = {
+    "title": "Price",
+    "description": "What a release would cost, what is left, and the expected error.",
+    **_body(
+        ("release", "unit", "left", "fits", "loss", "loss_decimals"),
+        release=TEXT,
+        unit=TEXT,
+        left=TEXT,
+        fits=TRUTH,
+        is_at_most=TRUTH,
+        error=TEXT,
+        loss=LOSS,
+        loss_decimals=OBJECT,
+    ),
+}
+_NUMBERS: Final = {"type": "number"}
+QUERY_PRICE: Final = {
+    "title": "QueryPrice",
+    "description": "What a query would cost, and the expected error of each aggregate.",
+    **record_of(
+        quote={"const": 1},
+        dataset=TEXT,
+        unit=TEXT,
+        limits=TEXT,
+        loss=LOSS,
+        loss_decimals=OBJECT,
+        columns=array_of(
+            {"title": "PricedColumn"}
+            | record_of(
+                name=TEXT,
+                mechanism=TEXT,
+                share=TEXT,
+                share_decimal=_NUMBERS,
+                scale=array_of(_NUMBERS),
+                error=_NUMBERS,
+                error_unit=TEXT,
+                estimand=TEXT,
+                bias=TEXT,
+            )
+        ),
+        keys=TEXT,
+        rows=or_null(NUMBER),
+        risk=_NUMBERS,
+        numerics=TEXT,
+        is_simultaneous=TRUTH,
+        threshold=or_null(NUMBER),
+        threshold_share=TEXT,
+        advice=array_of(OBJECT),
+        left=or_null(TEXT),
+        affordable=or_null(NUMBER),
+    ),
+}
+_PRICED: Final = {"anyOf": [PRICE, QUERY_PRICE]}
+QUOTED_AT: Final = {
+    "anyOf": [record_of(quote=_PRICED, stored=_STORED), record_of(quotes=array_of(_PRICED), stored=_STORED)]
+}
+LEAST: Final = record_of(loss=LOSS)
 RELEASES: Final = _page(
     "releases",
-    _record(
+    record_of(
         number=NUMBER,
         time=TEXT,
         who=TEXT,
         what=TEXT,
         outcome=TEXT,
-        key=_or_null(TEXT),
+        key=or_null(TEXT),
         edition=NUMBER,
         price=LOSS,
     ),
 )
-JOB: Final = _record(
+JOB: Final = {"title": "Job"} | record_of(
     job=TEXT,
     dataset=TEXT,
     state=_one_of("queued", WAITING, "running", *ENDED),
-    answer=_or_null(TEXT),
-    place=_or_null(NUMBER),
-    question=_or_null(NUMBER),
-    problem=_or_null(OBJECT),
+    answer=or_null(TEXT),
+    place=or_null(NUMBER),
+    question=or_null(NUMBER),
+    problem=or_null(OBJECT),
 )
-RECEIPT: Final = {"type": "object", "properties": {"receipt": NUMBER, "checkpoint": TEXT}, "required": ["receipt"]}
+RECEIPT: Final = {
+    "title": "Receipt",
+    "type": "object",
+    "properties": {"receipt": NUMBER, "checkpoint": TEXT},
+    "required": ["receipt"],
+}
 CONVERSATIONS: Final = _page("conversations", TEXT, TEXT)
 PARTITIONS: Final = _page("parts", TEXT, TEXT)
 STREAMS: Final = _page("streams", TEXT, TEXT)
 _GOES_ON: Final[dict[str, Schema]] = {"name": TEXT, "loss": LOSS, "unit": TEXT, "receipt": TEXT, "said": TEXT}
-_TALK: Final[dict[str, Schema]] = {"what": TEXT, "columns": _list(TEXT), "asked": NUMBER, "kind": TEXT, **_GOES_ON}
-_ANSWERS: Final = _list({"type": "object", "required": ["question", "confidence", "source"]})
+_TALK: Final[dict[str, Schema]] = {"what": TEXT, "columns": array_of(TEXT), "asked": NUMBER, "kind": TEXT, **_GOES_ON}
+_ANSWERS: Final = array_of({"type": "object", "required": ["question", "confidence", "source"]})
 
 
 def _talk(**more: Schema) -> dict[str, Any]:
     """Return the schema of a conversation: about the cells of a table, or about the nodes of a graph."""
-    return {"anyOf": [_record(**_TALK, **{about: NUMBER}, **more) for about in ("cells", "nodes")]}
+    return {"anyOf": [record_of(**_TALK, **{about: NUMBER}, **more) for about in ("cells", "nodes")]}
 
 
 TALK: Final = _talk()
 TALKED: Final = _talk(answers=_ANSWERS)
-ANSWERS: Final = _record(answers=_ANSWERS)
-ACCOUNT: Final = _record(**_GOES_ON, parts={}, partition={}, each=LOSS, asked=NUMBER, left=_list(LOSS))
+ANSWERS: Final = record_of(answers=_ANSWERS)
+ACCOUNT: Final = record_of(**_GOES_ON, parts={}, partition={}, each=LOSS, asked=NUMBER, left=array_of(LOSS))
 _STREAM: Final[dict[str, Schema]] = {
     **_GOES_ON,
     "what": TEXT,
@@ -192,15 +270,15 @@ _STREAM: Final[dict[str, Schema]] = {
     "released": NUMBER,
     "closed": TRUTH,
 }
-STREAM: Final = _record(**_STREAM)
+STREAM: Final = record_of(**_STREAM)
 _STORED_TEXT: Final[Schema] = {**TEXT, "description": "A result, as the ledger would store it."}
-STREAMED: Final = _record(**_STREAM, answers=_STORED_TEXT)
+STREAMED: Final = record_of(**_STREAM, answers=_STORED_TEXT)
 _GRANTED: Final[dict[str, Schema]] = {"person": TEXT, "dataset": TEXT, "quota": LOSS, "left": LOSS, **_TERMS}
-GRANTED: Final = _record(**_GRANTED)
+GRANTED: Final = {"title": "Grant"} | record_of(**_GRANTED)
 GRANTS: Final = _page("grants", GRANTED, TEXT)
-GRANT_ENDED: Final = _record(person=TEXT, dataset=TEXT)
-STAGED: Final = _record(dataset=TEXT, stage=TEXT)
-RAISED: Final = _record(dataset=TEXT, budget=LOSS)
+GRANT_ENDED: Final = record_of(person=TEXT, dataset=TEXT)
+STAGED: Final = record_of(dataset=TEXT, stage=TEXT)
+RAISED: Final = record_of(dataset=TEXT, budget=LOSS)
 _RAISE: Final[dict[str, Schema]] = {"time": TEXT, "from": LOSS, "to": LOSS, "reason": TEXT}
 _SHOWN: Final[dict[str, Schema]] = {
     "dataset": TEXT,
@@ -209,15 +287,15 @@ _SHOWN: Final[dict[str, Schema]] = {
     "time": TEXT,
     "by": TEXT,
     "entry": NUMBER,
-    "stated": _or_null(NUMBER),
-    "budget": _or_null(LOSS),
-    "spent": _or_null(LOSS),
-    "raises": _list(_record(**_RAISE)),
+    "stated": or_null(NUMBER),
+    "budget": or_null(LOSS),
+    "spent": or_null(LOSS),
+    "raises": array_of(record_of(**_RAISE)),
 }
-SHOWN: Final = _record(**_SHOWN)
-PUBLISHED: Final = _page("published", _record(**_SHOWN, number=NUMBER))
-WITHDRAWN: Final = _record(dataset=TEXT, release=TEXT)
-QUESTION: Final = _record(
+SHOWN: Final = {"title": "Publication"} | record_of(**_SHOWN)
+PUBLISHED: Final = _page("published", record_of(**_SHOWN, number=NUMBER))
+WITHDRAWN: Final = record_of(dataset=TEXT, release=TEXT)
+QUESTION: Final = {"title": "Approval"} | record_of(
     number=NUMBER,
     dataset=TEXT,
     analyst=TEXT,
@@ -226,27 +304,28 @@ QUESTION: Final = _record(
     digest=TEXT,
     time=TEXT,
     state=TEXT,
-    agreed=_list(TEXT),
+    agreed=array_of(TEXT),
     approvers=NUMBER,
     because=TEXT,
 )
 WAITING_QUESTIONS: Final = _page("questions", QUESTION)
 BALANCES: Final = _page("balances", BALANCE, TEXT)
-ENTRIES: Final = _page("entries", _record(number=NUMBER, hash=TEXT, record=OBJECT))
-VERIFICATION: Final = _record(
+ENTRIES: Final = _page("entries", record_of(number=NUMBER, hash=TEXT, record=OBJECT))
+VERIFICATION: Final = record_of(
     ledger=TEXT,
     entries=NUMBER,
     datasets=NUMBER,
     releases=NUMBER,
     head=TEXT,
-    problems=_list(TEXT),
+    problems=array_of(TEXT),
     is_intact=TRUTH,
 )
-KEYS: Final = _record(changes=_list(TEXT))
-CONSISTENCY: Final = _record(path=_list(TEXT))
-ISSUER: Final = _record(issuer=TEXT, client=TEXT, scope=TEXT, device_authorization=TEXT, token=TEXT)
-TOKEN: Final = _record(token=TEXT)
+KEYS: Final = record_of(changes=array_of(TEXT))
+CONSISTENCY: Final = record_of(path=array_of(TEXT))
+ISSUER: Final = record_of(issuer=TEXT, client=TEXT, scope=TEXT, device_authorization=TEXT, token=TEXT)
+TOKEN: Final = record_of(token=TEXT)
 PROBLEM: Final = {
+    "title": "Problem",
     "type": "object",
     "properties": {"type": TEXT, "title": TEXT, "status": NUMBER, "detail": TEXT},
     "required": ["type", "title", "status", "detail"],
@@ -255,9 +334,21 @@ PROBLEM: Final = {
 # Parameters of addresses.
 
 _COUNT: Final = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
-_CONFIDENCE: Final = {**TEXT, "default": "0.95", "description": "The level of the intervals."}
+_CONFIDENCE: Final = {
+    **TEXT,
+    "default": "0.95",
+    "pattern": "^[0-9./eE-]{1,100}$",
+    "description": "The level of the intervals.",
+}
 AFTER_ENTRY: Final = {"after": {**_COUNT, "default": 0, "description": "What the page before says."}}
-AFTER_NAME: Final = {"after": {**TEXT, "default": "", "description": "What the page before says."}}
+AFTER_NAME: Final = {
+    "after": {
+        **TEXT,
+        "default": "",
+        "pattern": "^[^\\u0000]{0,200}$",
+        "description": "What the page before says.",
+    }
+}
 SIZES: Final[Mapping[str, Schema]] = {
     "earlier": {**_COUNT, "minimum": 1, "description": "How many entries there were."},
     "size": {**_COUNT, "minimum": 1, "description": "How many there are, or were later."},
@@ -268,5 +359,48 @@ STREAMED_AT: Final[Mapping[str, Schema]] = {
     "end": {**_COUNT, "description": "The tick before which to end; else all."},
     "confidence": _CONFIDENCE,
 }
-BECAUSE: Final = {"because": {**TEXT, "default": "", "description": "Why, for the books."}}
-SENT_BACK: Final = {name: {**TEXT, "description": "As the issuer sends it."} for name in ("code", "state")}
+BECAUSE: Final = {
+    "because": {
+        **TEXT,
+        "default": "",
+        "pattern": "^[^\\u0000]{0,20000}$",
+        "description": "Why, for the books.",
+    }
+}
+SENT_BACK: Final = {
+    name: {**TEXT, "pattern": "^[ -~]*$", "description": "As the issuer sends it."} for name in ("code", "state")
+}
+
+# Names in paths.
+
+_FORMS: Final = "(\\.json|\\.csv|\\.arrow|\\.parquet)?"
+PATH: Final[Mapping[str, Schema]] = {
+    "dataset": {**TEXT, "pattern": "^(?!__)[A-Za-z_][A-Za-z0-9_]{0,62}$", "description": "The name of a data set."},
+    "entry": {
+        **TEXT,
+        "pattern": "^[^/\\u0000-\\u001f\\u007f]{1,208}$",
+        "description": "The number, key or place of an answer, with an ending for its form: 17, 17.csv.",
+    },
+    "job": {**TEXT, "pattern": "^[0-9a-f]{32}$", "description": "The name of a job, as Location has it."},
+    "name": {**TEXT, "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,59}$", "description": "Your name for it."},
+    "person": {**TEXT, "pattern": "^[^/\\u0000-\\u001f\\u007f]{1,200}$", "description": "The name of a person."},
+    "question": {**TEXT, "pattern": "^[0-9]{1,18}$", "description": "The number of a question."},
+    "code": {**TEXT, "pattern": "^[A-Za-z0-9_-]{43}$", "description": "The code of the link."},
+}
+#: A published answer is known by its number alone.
+PUBLISHED_ENTRY: Final[Mapping[str, Schema]] = {
+    "entry": {
+        **TEXT,
+        "pattern": f"^[0-9]{{1,18}}{_FORMS}$",
+        "description": "The number of a published answer, with an ending for its form: 17, 17.csv.",
+    }
+}
+PUBLISHED_NUMBER: Final[Mapping[str, Schema]] = {
+    "entry": {**TEXT, "pattern": "^[0-9]{1,18}$", "description": "The number of a published answer."}
+}
+#: Headers that a request may have.
+HEADERS: Final[Mapping[str, Schema]] = {
+    "Idempotency-Key": {**TEXT, "pattern": "^[^\\u0000-\\u001f\\u007f]{1,202}$"},
+    "Prefer": {**TEXT, "pattern": "^(respond-async|wait=[0-9]{1,4})", "description": "respond-async, or wait=S"},
+    "If-None-Match": TEXT,
+}

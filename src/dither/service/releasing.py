@@ -81,6 +81,8 @@ class Releasing:
     _stopping: threading.Event
     _repeats: Repeats
     _read: Callable[..., Any]
+    _write: Callable[..., Any]
+    _plan: Callable[..., Any]
     _answered: Callable[..., Any]
     #: The releases that this process works on, and those who wait for one to write a line about it.
     _watches: WeakKeyDictionary[Future[Receipt], Watch]
@@ -116,7 +118,8 @@ class Releasing:
         wanted = wanted_of(str(request.path_params["dataset"]), body, key_of(request))
         person, patience, facts = bearer.person.name, _patience(request), request.state.facts
         facts["verb"] = wanted.verb
-        ticket, stored, _ = found = await self._read(person, lambda: self._looked_up(bearer, wanted))
+        found: LookedUp = await self._plan(request, person, lambda: self.desk.looked_up(bearer, wanted))
+        ticket, stored, _ = found
         facts["digest"] = ticket.digest
         response: Response
         if stored is not None:
@@ -127,8 +130,8 @@ class Releasing:
             return response
         if self._is_stopping:
             raise Refused(STOPPING, {"Retry-After": "5"})
-        if patience == 0:
-            await self._read(person, lambda: self._jobs.keep(ticket))
+        # Before it stands in any line, its key is bound to what it asks.
+        await self._write(person, lambda: self._jobs.bind(ticket, is_told=patience == 0))
         future, watch = self._begun(request, bearer, wanted, ticket, came)
         # Whoever tells the outcome writes down what was debited.
         request.state.noticed = watch.noticed
@@ -137,7 +140,7 @@ class Releasing:
                 request.state.noticed = None
                 self._watch(future, watch)
                 if patience:
-                    await self._read(person, lambda: self._jobs.keep(ticket))
+                    await self._write(person, lambda: self._jobs.keep(ticket))
                 return await self._told_later(person, wanted.dataset, ticket)
             if future.cancelled():
                 # It was dropped from its line, before anything was done for it.
@@ -148,7 +151,7 @@ class Releasing:
             return response
         except ApprovalPending:
             came = self._told_by(watch.noticed, came)
-            await self._read(person, lambda: self._jobs.keep(ticket))
+            await self._write(person, lambda: self._jobs.keep(ticket))
             return await self._told_later(person, wanted.dataset, ticket)
         except (*PUBLIC, TooLate):
             came = self._told_by(watch.noticed, came)
@@ -161,13 +164,6 @@ class Releasing:
     def _told_by(self, noticed: Noticed, came: Pace | Strict) -> Pace | Strict:
         """Return when a refusal by public facts may be told: at once, where nothing was debited and no row was read."""
         return self._at_once if noticed.is_public else came
-
-    def _looked_up(self, bearer: Bearer, wanted: Wanted) -> LookedUp:
-        """Look a request up; one that was cancelled or has failed before may be debited again."""
-        found = self.desk.looked_up(bearer, wanted)
-        if found.stored is None and not self._is_stopping:
-            self._jobs.reopen(found.ticket)
-        return found
 
     async def _job(self, request: Request, bearer: Bearer, _body: Any) -> Response:
         """Tell how far a job has come; where ``Prefer: wait=S`` is sent, once it has ended."""
@@ -191,7 +187,7 @@ class Releasing:
         dataset, name = str(request.path_params["dataset"]), str(request.path_params["job"])
         person = bearer.person.name
         ticket = await self._read(person, lambda: self.desk.ticket(bearer, dataset, name))
-        if not await self._read(person, lambda: self._jobs.cancel(ticket)):
+        if not await self._write(person, lambda: self._jobs.cancel(ticket)):
             raise Refused(_DEBITED)
         return await self._described(person, dataset, ticket, Progress("cancelled"), 200)
 
@@ -272,7 +268,7 @@ class Releasing:
         progress: Progress = await self._read(person, look)
         if progress.state == "queued" and progress.place is None and not self._is_stopping:
             # Others have agreed meanwhile, or whoever worked on it has died.
-            await self._read(person, lambda: self._jobs.keep(ticket))
+            await self._write(person, lambda: self._jobs.keep(ticket))
             wanted = self.desk.wanted(ticket, dataset)
             with contextlib.suppress(LineFull):
                 came = self._timing.pace(wanted.verb, self._stopping)

@@ -16,6 +16,7 @@ from typing import Final
 from dither.curator.ledger import Receipt
 from dither.curator.ledger.books import Books
 from dither.curator.people import Bearer
+from dither.errors import LedgerUnavailable
 from dither.service.desk import Desk, LookedUp
 
 _MOST: Final = 4096
@@ -79,7 +80,12 @@ class Repeats:
         if known is None or self._books is None:
             return None
         receipt = known.receipt
-        found = self._books.stored_bytes(receipt.account, receipt.key)
+        try:
+            with self._books.at_once():
+                found = self._books.stored_bytes(receipt.account, receipt.key)
+        except LedgerUnavailable:
+            # The whole way may wait for a lock, and says what is wrong.
+            return None
         is_same = found is not None and found[0] == known.seen
         if found is None or not is_same or known.changed != self._desk.changed(receipt.account.dataset):
             del self._known[mark]

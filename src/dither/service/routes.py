@@ -38,7 +38,7 @@ class Rate(Enum):
 
 # What is refused, by the names of problems. What all routes of a kind may say:
 ANYWHERE: Final = (
-    *("InvalidParameter", "HeadersTooLarge", "EngineFailure"),
+    *("InvalidParameter", "MalformedRequest", "MethodNotAllowed", "HeadersTooLarge", "EngineFailure"),
     *("LedgerUnavailable", "LedgerCorrupted", "LedgerBehindAnchor"),
 )
 PROTECTED: Final = ("NotAuthenticated", "NotAllowed", "Stopping")
@@ -78,6 +78,7 @@ class Route:
         body: what the body must be, as JSON Schema; None where there is none.
         answer: what is told, as JSON Schema; or the media types of what is no JSON of our own.
         query: the parameters of its address, as JSON Schema each.
+        names: the names in its path, as JSON Schema each, where they are not those of ``records.PATH``.
         needed: those of them that must be there.
         errors: the names of problems that it tells beside those that all routes of its kind do.
         largest: how many bytes a body may have.
@@ -100,6 +101,7 @@ class Route:
     _: KW_ONLY
     answer: Schema | tuple[str, ...]
     query: Mapping[str, Schema] = field(default_factory=dict)
+    names: Mapping[str, Schema] = field(default_factory=dict)
     needed: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     largest: int = LARGEST_BODY
@@ -109,6 +111,12 @@ class Route:
     takes_key: bool = False
     is_tagged: bool = False
     is_open: bool = False
+
+    @property
+    def in_path(self) -> dict[str, Schema]:
+        """The names in its path, as JSON Schema each."""
+        found = [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
+        return {name: self.names.get(name, records.PATH[name]) for name in found}
 
     @property
     def counted(self) -> Rate:
@@ -154,6 +162,14 @@ ROUTES: Final = (
     ),
     Route(
         *("openapi", "GET", "/v1/openapi.json", "This table as OpenAPI 3.1."), answer=records.OPENAPI, is_tagged=True
+    ),
+    # What a browser finds.
+    Route(*("home", "GET", "/", "What this is, where to go and how to sign in."), answer=_PAGE, is_tagged=True),
+    Route(*("docs", "GET", "/docs", "This table as a page."), answer=_PAGE, is_tagged=True),
+    Route(
+        *("root_openapi", "GET", "/openapi.json", "The same as /v1/openapi.json."),
+        answer=records.OPENAPI,
+        is_tagged=True,
     ),
     # Data sets.
     Route(*("me", "GET", "/v1/me", "Who you are, and what you may ask.", EVERY_ROLE, Scope.READ), answer=records.ME),
@@ -352,12 +368,14 @@ ROUTES: Final = (
     Route(
         *("published_answer", "GET", "/v1/published/{entry}", "A published answer."),
         answer=_STORED,
+        names=records.PUBLISHED_ENTRY,
         errors=_IN_FORMS,
         is_tagged=True,
     ),
     Route(
         *("published_receipt", "GET", "/v1/published/{entry}/receipt", "Its receipt."),
         answer=records.RECEIPT,
+        names=records.PUBLISHED_NUMBER,
         is_tagged=True,
     ),
     # The books, and what outsiders check.
@@ -394,7 +412,7 @@ ROUTES: Final = (
     # Signing in.
     Route(
         *("sign_in", "GET", "/sign-in/{code}", "The link that is shown when the service starts; works once."),
-        answer=_PAGE,
+        answer=(*_PAGE, *_PLAIN),
         errors=("LinkUsed",),
     ),
     Route(
@@ -428,6 +446,8 @@ ROUTES: Final = (
     ),
 )
 BY_NAME: Final[Mapping[str, Route]] = MappingProxyType({route.name: route for route in ROUTES})
+#: All methods that any route has.
+METHODS: Final = tuple(sorted({route.method for route in ROUTES}))
 
 
 def path_to(route: str, /, **names: str) -> tuple[str, ...]:
@@ -438,3 +458,19 @@ def path_to(route: str, /, **names: str) -> tuple[str, ...]:
     """
     parts = BY_NAME[route].path.split("/")[1:]
     return tuple(names[part[1:-1]] if part.startswith("{") else part for part in parts)
+
+
+def methods_at(path: str) -> tuple[str, ...]:
+    """Return the methods of the routes that a path may belong to, none where it belongs to no route.
+
+    >>> methods_at("/v1/datasets"), methods_at("/v1/datasets/visits/jobs/7"), methods_at("/v2")
+    (('GET', 'POST'), ('DELETE', 'GET'), ())
+    """
+    parts = path.split("/")
+
+    def is_at(route: Route) -> bool:
+        wanted = route.path.split("/")
+        pairs = zip(wanted, parts, strict=False)
+        return len(wanted) == len(parts) and all(one == part or (one[:1] == "{" and part) for one, part in pairs)
+
+    return tuple(sorted({route.method for route in ROUTES if is_at(route)}))

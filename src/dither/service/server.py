@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import socket
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, Final
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dither.curator.folder import Curator
-from dither.service.app import Service
+from dither.service.app import HEADERS, Service
 from dither.service.desk import desk_of
+from dither.service.framing import Framed
 from dither.service.logs import Log, Others
 from dither.service.metrics import MetricsServer
+from dither.service.problems import MALFORMED, MEDIA_TYPE
 from dither.service.reading import LONGEST_HEADERS
 from dither.service.settings import Settings
 from dither.service.sign_in import Link
@@ -30,6 +35,7 @@ _MOST_CONNECTIONS: Final = 4000
 #: How many connections a process takes at once where several share a socket: the others want some, too.
 _TAKEN_AT_ONCE: Final = 4
 _WAITING: Final = 2048
+_SWITCH_SECONDS: Final = 0.0005
 #: Libraries that tell of requests that cannot be read, and of connections that break.
 _TALKATIVE: Final = ("uvicorn", "asyncio")
 
@@ -45,6 +51,10 @@ class Deadlined(H11Protocol):
     #: What is waited for: the request whose body is, or None for the headers of the next.
     _awaited: Any = None
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.conn = Framed(h11.SERVER, LONGEST_HEADERS)
+
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for headers."""
         super().connection_made(transport)
@@ -59,6 +69,25 @@ class Deadlined(H11Protocol):
         """Go on to a request that is here already, whose deadline begins now."""
         super().on_response_complete()
         self._look()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse bytes that are not one request, as any problem is reported, and close the connection."""
+        content = json.dumps(MALFORMED.to_dict()).encode()
+        headers = [
+            ("Content-Type", MEDIA_TYPE),
+            ("Content-Length", str(len(content))),
+            ("Connection", "close"),
+            *HEADERS.items(),
+        ]
+        events = (
+            h11.Response(status_code=MALFORMED.status, headers=headers, reason=b"Bad Request"),
+            h11.Data(data=content),
+            h11.EndOfMessage(),
+        )
+        # Behind the beginning of an answer there is no place for another.
+        for event in events if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE) else ():
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the deadline."""
@@ -170,6 +199,9 @@ class Server(uvicorn.Server):
             # Else they would write in words of their own, to standard error.
             library = logging.getLogger(name)
             library.handlers, library.propagate = [Others(service.log)], False
+        # A thread that plans gives way to those who read after this time, ten times as often as Python would have it:
+        # each read is given up and taken on again several times.
+        sys.setswitchinterval(_SWITCH_SECONDS)
         self._service, self._patience, self._ready = service, settings.patience, ready
         self._stops_by: float | None = None
 

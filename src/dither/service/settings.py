@@ -34,6 +34,7 @@ class Settings:
         requests_per_second: how many requests one person may make.
         largest_table: how many cells a table of counts may have that is planned here; planning takes time before there
             is a price.
+        planning_seconds: how many seconds of computing one request may take before it has a price.
         workers: how many processes share the address and the ledger.
         metrics: the port at which this machine alone is told numbers for Prometheus; 0 for none.
         patience: for how many seconds a service that is stopped waits for what is debited.
@@ -56,6 +57,7 @@ class Settings:
     releasing: int = 0
     requests_per_second: int = 100
     largest_table: int = 2**18
+    planning_seconds: int = 10
     workers: int = 1
     metrics: int = 0
     patience: int = 30
@@ -77,6 +79,7 @@ class Settings:
             _whole(name, getattr(self, name), least, most)
         _whole("patience", self.patience, 0, 3600)
         _whole("largest_table", self.largest_table, 1, 2**50)
+        _whole("planning_seconds", self.planning_seconds, 1, 3600)
         _whole("workers", self.workers, 1, 64)
         _whole("metrics", self.metrics, 0, 65535)
         oidc = ("address", "oidc_issuer", "oidc_client", "oidc_secret")

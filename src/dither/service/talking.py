@@ -34,7 +34,7 @@ class Talking:
     _timing: Timing
     _stopping: threading.Event
     _about: Callable[..., Any]
-    _read: Callable[..., Any]
+    _plan: Callable[..., Any]
     _answered: Callable[..., Any]
     _told_by: Callable[[Noticed, Pace | Strict], Pace | Strict]
 
@@ -80,7 +80,7 @@ class Talking:
         check_form(request.headers.get("accept", ""))
         asked = _name(request), _called(request), body, key_of(request)
         # What is stored is told at once: that it is, is public.
-        receipt = await self._read(bearer.person.name, lambda: self.desk.stored_part(bearer, *asked))
+        receipt = await self._plan(request, bearer.person.name, lambda: self.desk.stored_part(bearer, *asked))
         if receipt is None:
             receipt = await self._in_time(
                 request, bearer, "parts", lambda came: self.desk.ask_part(bearer, *asked, came)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -206,6 +207,15 @@ class RemoteStream(_Elsewhere):
     def is_closed(self) -> bool:
         """Whether nothing more is released."""
         return bool(self._looked()["closed"])
+
+    @property
+    def ends_at(self) -> datetime.datetime | None:
+        """The moment at which the last tick ends; None where no end is known."""
+        told = self._looked()
+        if told["ticks"] is None:
+            return None
+        length = datetime.timedelta(seconds=int(told["tick_seconds"]))
+        return datetime.datetime.fromisoformat(str(told["start"])) + int(told["ticks"]) * length
 
     @property
     def is_without_rows(self) -> bool:

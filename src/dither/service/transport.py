@@ -23,9 +23,9 @@ _LASTING: Final = 10.0
 #: The pauses in between double, from the first to the longest.
 _PAUSES: Final = (0.1, 2.0)
 #: What may be sent again where nobody knows whether it arrived, by the last word of its path: it is free, or known by
-#: its key, its question, its name or its tick. Decisions may not: what was decided would be decided anew, or refused.
+#: its key, its question, its name or its tick. Decisions and sign-ins may not: they would be made anew, or refused.
 _AGAIN: Final = frozenset(
-    ("releases", "quotes", "losses", "room", "conversations", "streams", "parts", "questions", "ticks", "login")
+    ("releases", "quotes", "losses", "room", "conversations", "streams", "parts", "questions", "ticks")
 )
 #: The longest that a service's own word for a pause is followed.
 _LONGEST_WISH: Final = 5.0

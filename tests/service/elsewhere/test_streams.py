@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ LEFT_OUT = {
     "test_rows_may_come_with_a_release_and_wait_for_the_disk_once": FED,
     "test_a_closed_stream_and_one_that_was_let_go_of_answer_nothing_more": FED,
     "test_a_tick_that_has_not_ended_and_a_clock_that_was_put_back_are_refused": "the clock is that of the service",
+    "test_rows_after_the_last_tick_are_not_taken": FED,
     "test_hostile_rows_do_not_raise_and_mean_what_a_table_would": FED,
     "test_a_name_is_one_stream": HANDLE,
     "test_nothing_is_written_over_a_book": HANDLE,
@@ -31,6 +33,11 @@ LEFT_OUT = {
     "test_a_stream_whose_opening_broke_off_is_paid_for_by_its_query_alone": "interrupts the process of the service",
 }
 globals().update(shared_by(file, LEFT_OUT))
+
+
+def test_a_stream_says_when_it_ends(session: RemoteSession) -> None:
+    stream = session.stream("hourly", file.COUNT, epsilon=file.HUGE)
+    assert stream.ends_at == file.START + datetime.timedelta(hours=4)
 
 
 @pytest.mark.parametrize("feed", [lambda one: one.feed([]), lambda one: one.release(rows=[])])

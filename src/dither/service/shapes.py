@@ -1,0 +1,35 @@
+"""JSON Schema in one line for people: what a body or an answer looks like."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dither.service.records import LOSS, STATED
+
+_KINDS: Final = {"string": "text", "integer": "integer", "number": "number", "boolean": "true or false", "null": "null"}
+
+
+def shape(schema: Mapping[str, Any]) -> str:
+    """Return what a schema describes, in one line for people.
+
+    >>> shape({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "array", "items": {}}}})
+    '{a: text, b: [anything], ...}'
+    """
+    if schema in (LOSS, STATED):
+        return "loss"
+    if "enum" in schema:
+        return " or ".join(json.dumps(value) for value in schema["enum"])
+    if "anyOf" in schema:
+        return " or ".join(map(shape, schema["anyOf"]))
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return " or ".join(_KINDS.get(str(one), str(one)) for one in kind)
+    if kind == "array":
+        return f"[{shape(schema['items'])}]"
+    if kind == "object":
+        fields = [f"{name}: {shape(field)}" for name, field in schema.get("properties", {}).items()]
+        known = [*fields, *(name for name in schema.get("required", ()) if name not in schema.get("properties", {}))]
+        return f"{{{', '.join(known if schema.get('additionalProperties') is False else [*known, '...'])}}}"
+    return _KINDS.get(str(kind), "anything")
