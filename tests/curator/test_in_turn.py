@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dither
-from dither.curator import session as session_module
+from dither.curator import resuming
 from dither.curator.price import Price
 from dither.curator.session import Session
 from dither.errors import BudgetExceeded, EngineFailure, InvalidParameter, KeyReused, LossNotStated, Unanswerable
@@ -148,15 +148,15 @@ def test_a_failure_midway_keeps_the_debits_and_the_same_key_goes_on(
 ) -> None:
     """The first run of the range, or that of the query, fails before noise is drawn."""
     calls = []
-    plain: Any = vars(session_module)["perform"]
+    plain = resuming.Work.run
 
-    def perform(mechanism: Any, engine: Any) -> Any:
-        calls.append(mechanism)
+    def run(work: Any, engine: Any, words: Any) -> Any:
+        calls.append(work.mechanism)
         if len(calls) == failing + 1:
             raise RuntimeError("a cable")
-        return plain(mechanism, engine)
+        return plain(work, engine, words)
 
-    monkeypatch.setattr(session_module, "perform", perform)
+    monkeypatch.setattr(resuming.Work, "run", run)
     with pytest.raises(EngineFailure) as caught:
         session.sql(SUM, epsilon=2, key="monday")
     assert any("ask again with key='monday'" in note for note in caught.value.__notes__)

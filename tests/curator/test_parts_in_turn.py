@@ -109,6 +109,23 @@ def test_people_pay_for_the_parts_that_they_are_in(tmp_path: Path) -> None:
         one.ask("first", _count, epsilon="1/2")
 
 
+def test_one_row_of_a_person_is_paid_for_once(tmp_path: Path) -> None:
+    """At a scale of 1, noise is 60 off with a probability below 1e-12."""
+    for place, (unit, price) in enumerate((("person", 1), ("person replaced", 2))):
+        (tmp_path / str(place)).mkdir()
+        rule = f"{unit}\ncontribution: {{rows: 1}}"
+        people = made(tmp_path / str(place), rule, "privacy id: who", budget=PureDP(9))
+        with people as curator, curator.session("visits") as session:
+            split = {f"part {value}": [value] for values in PARTS.values() for value in values}
+            assert len(split) >= 3
+            talk = session.parts("sites", session.table("visits").partition("site", split), epsilon=1)
+            assert talk.loss.pure == session.balance().spent.pure == price
+            label = next(iter(split))
+            talk.ask(label, _count, epsilon=1)
+            dear = session.parts("all", session.table("visits").partition("site", split, groups=len(split)), epsilon=1)
+            assert dear.loss.pure == len(split)
+
+
 def test_it_cannot_be_held_twice_copied_or_asked_about_other_rows(session: Session) -> None:
     split = session.table("visits").partition("site", PARTS)
     talk = session.parts("sites", split, epsilon=1)

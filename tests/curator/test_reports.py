@@ -95,7 +95,8 @@ def test_discovered_groups_and_rollup_through_a_session(session: Session) -> Non
     text = "SELECT note, COUNT(*) AS n FROM visits GROUP BY ROLLUP (note) ORDER BY note"
     found = asked(session, text, loss=ApproxDP(5, "1e-3"))
     assert len(found.rows) == 5  # four notes of fifty people each, and their total
-    assert found.rows[-1][1] == sum(row[1] for row in found.raw[:-1])  # type: ignore[misc]
+    # The total is measured by itself: it need not be the sum, and its noise reaches 100 less than once in 10^9.
+    assert abs(found.rows[-1][1] - 200) < 100  # type: ignore[operator]
 
 
 def test_the_command_answers_and_writes_a_report(home: Path, tmp_path: Path) -> None:
@@ -104,7 +105,7 @@ def test_the_command_answers_and_writes_a_report(home: Path, tmp_path: Path) -> 
         app, ["sql", "clinic", TEXT, "--epsilon", "1", "--key", "k", "--out", str(out), "--home", str(home)]
     )
     assert done.exit_code == 0, done.output
-    assert out.read_text().splitlines()[0] == "ward,share,share_low,share_high"
+    assert out.read_text().splitlines()[0] == '"ward","share","share_low","share_high"'
     priced = CliRunner().invoke(app, ["quote", "clinic", TEXT, "--epsilon", "1", "--home", str(home)])
     assert priced.exit_code == 0, priced.output
     assert "release_2.count" in priced.output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -60,6 +61,29 @@ def test_an_offer_made_elsewhere_is_the_same_request_here(session: Session) -> N
         assert planned.loss == wanted[verb].loss
 
 
+def as_numbers(written: Any) -> Any:
+    """Return words with JSON numbers in place of tagged floats, as a person writes them."""
+    if isinstance(written, list):
+        return [as_numbers(one) for one in written]
+    if not isinstance(written, dict):
+        return written
+    return (
+        float(written["real"]) if set(written) == {"real"} else {name: as_numbers(one) for name, one in written.items()}
+    )
+
+
+def test_words_with_plain_numbers_are_the_same_request(session: Session) -> None:
+    view = public_view(session.dataset)
+    there = Offers(view)
+    changed = 0
+    for verb, offer in of_clinic(there).items():
+        written = write_words(call_of(there, offer).words, view)
+        plain = as_numbers(written)
+        changed += plain != written
+        assert asked_of(session, verb, plain).request.digest == asked_of(session, verb, written).request.digest, verb
+    assert changed
+
+
 def test_an_estimator_travels_by_its_name(session: Session) -> None:
     pytest.importorskip("sklearn")
     from dither import learn
@@ -93,7 +117,15 @@ def test_plain_values_come_back_as_they_were(session: Session) -> None:
 @pytest.mark.parametrize(
     "written",
     [
-        *(1, [], {"a": 0.5}, {"a": {"number": "nan"}}, {"a": {"number": 1}}, {"a": {"number": "1e9999"}}),
+        *(
+            1,
+            [],
+            {"a": math.nan},
+            {"a": math.inf},
+            {"a": {"number": "nan"}},
+            {"a": {"number": 1}},
+            {"a": {"number": "1e9999"}},
+        ),
         *({"a": {"date": "soon"}}, {"a": {"timestamp": "2024-01-31T12:00:00+01:00"}}, {"a": {"map": [[1]]}}),
         *({"a": {"map": [[[1], 2]]}}, {"a": {"map": [[1, 2], [1, 3]]}}, {"a": {"loss": 1}}, {"a": {"loss": {}}}),
         *({"a": {"spec": {"mechanism": "no", "version": 1, "parameters": {}}}}, {"a": {"eval": "1"}}, {"a": {}}),

@@ -3,8 +3,9 @@
 In a trial sixteen processes spend one small budget. Some are killed with SIGKILL: at a named step, or at a random
 moment, or while the log is folded into the file. Each notes in its own file what it drew, sent and was refused:
 these notes, not the ledger, are the witnesses. Then the ledger is opened and verified, every request is tried again,
-and witnesses and ledger are compared: what was drawn is never drawn again. In further trials many callers share one key
-(``shared``).
+and witnesses and ledger are compared: what was drawn is never drawn again. Half of the requests are drawn with a proof,
+as releases that may resume are: each of these must be answered in the end, with the bytes that its dead client had. In
+further trials many callers share one key (``shared``).
 
 The ledger itself has no switch for this: a function is handed to it that is told of every step.
 """
@@ -55,9 +56,10 @@ _TRIALS_A_LEDGER = 5
 
 @dataclass
 class Tally:
-    """The events of all trials; the first seven counts must be 0.
+    """The events of all trials; the first eight counts must be 0.
 
-    ``never_answered`` are requests whose client died between its draw and its answer: paid for, and never drawn again.
+    ``lost`` are requests that may resume and were not answered. ``never_answered`` are those that may not, whose client
+    died between its draw and its answer: paid for, and never drawn again.
     """
 
     overspends: int = 0
@@ -66,10 +68,13 @@ class Tally:
     double_debits: int = 0
     changed_answers: int = 0
     drawn_twice: int = 0
+    lost: int = 0
     other_failures: int = 0
     trials: int = 0
     kills: int = 0
     releases: int = 0
+    may_resume: int = 0
+    resumed: int = 0
     never_answered: int = 0
     refusals: int = 0
     retries: int = 0
@@ -82,12 +87,27 @@ class Tally:
     def is_clean(self) -> bool:
         """Whether nothing went wrong."""
         wrong = (self.overspends, self.answers_without_debit, self.lost_debits, self.double_debits)
-        return not any((*wrong, self.changed_answers, self.drawn_twice, self.other_failures))
+        return not any((*wrong, self.changed_answers, self.drawn_twice, self.lost, self.other_failures))
 
     def fail(self, kind: str, text: str) -> None:
         """Count a failure and keep its text."""
         setattr(self, kind, getattr(self, kind) + 1)
         self.failures.append(f"{kind}: {text}")
+
+
+def may_resume(account: Account, key: str) -> bool:
+    """Whether a request is one of those that may resume: every other one."""
+    return (int(account.analyst.split()[1]) + int(key[1:])) % 2 == 0
+
+
+def proof_of(held: Reservation) -> str:
+    """Return the proof of a draw that may resume; bound to its debit, as those of releases are."""
+    return f"1:{hashlib.sha256(held.hash.encode()).hexdigest()}"
+
+
+def derived(held: Reservation) -> str:
+    """Return an answer that follows from the debit alone, as noise that is derived does."""
+    return f"derived from {held.hash}"
 
 
 class Lots:
@@ -272,9 +292,9 @@ class _Trial:
                 tally.fail("answers_without_debit", f"{self._dataset}: {account.analyst} {key}")
         tally.refusals += len(seen.get("refused", {}))
         for key in (f"k{count}" for count in range(self._releases)):
-            sent = seen.get("sent", {}).get(key)
+            sent, drawn = seen.get("sent", {}).get(key), seen.get("drawn", {}).get(key)
             try:
-                again = ledger.reserve(account, key, f"request {key}", PureDP(_LOSS))
+                again = ledger.reserve(account, key, f"request {key}", PureDP(_LOSS), resumes=may_resume(account, key))
             except BudgetExceeded:
                 if (account.analyst, key) in debits:
                     tally.fail("lost_debits", f"{self._dataset}: {account.analyst} {key} was refused on retry")
@@ -282,19 +302,29 @@ class _Trial:
             except ReleaseFailed:
                 tally.retries += 1
                 tally.never_answered += 1
+                if may_resume(account, key):
+                    tally.fail("lost", f"{self._dataset}: {account.analyst} {key} may resume, and is given up")
                 if sent is not None:
                     tally.fail("lost_debits", f"{self._dataset}: {account.analyst} {key} was sent, and is given up")
                 continue
             tally.retries += 1
+            tally.may_resume += may_resume(account, key)
             if isinstance(again, Reservation):
-                if key in seen.get("drawn", {}):
+                if drawn is not None and not again.proof:
                     tally.fail("drawn_twice", f"{self._dataset}: {account.analyst} {key}")
                 if sent is not None:
                     tally.fail("answers_without_debit", f"{self._dataset}: {account.analyst} {key} was sent, not kept")
-                ledger.begin_draw(again)
-                again = Stored(ledger.complete(again, b"drawn on retry"))
-            if sent is not None and again.answer.decode() != sent:
-                tally.fail("changed_answers", f"{self._dataset}: {account.analyst} {key}")
+                if again.proof:
+                    tally.resumed += 1
+                    if again.proof != proof_of(again):
+                        tally.fail("changed_answers", f"{self._dataset}: {account.analyst} {key} has another proof")
+                    again = Stored(ledger.complete(again, derived(again).encode()))
+                else:
+                    ledger.begin_draw(again)
+                    again = Stored(ledger.complete(again, b"drawn on retry"))
+            for before in (sent, drawn):
+                if before is not None and again.answer.decode() != before:
+                    tally.fail("changed_answers", f"{self._dataset}: {account.analyst} {key}")
 
     def _add_up(self, ledger: Books) -> None:
         """Add the losses up anew, as fractions."""
@@ -350,9 +380,11 @@ class _Client:
                 self.note("reserved", key)
                 self.reach("reserved")
                 if isinstance(reserved, Reservation):
-                    ledger.begin_draw(reserved)
+                    ledger.begin_draw(reserved, proof=proof_of(reserved) if may_resume(account, key) else "")
                     self.reach("drawing")
-                    answer = f"{account.analyst} {key} by {os.getpid()}"
+                    answer = (
+                        derived(reserved) if may_resume(account, key) else f"{account.analyst} {key} by {os.getpid()}"
+                    )
                     self.note("drawn", key, answer)
                     self.reach("drawn")
                     reserved = Stored(ledger.complete(reserved, answer.encode()))

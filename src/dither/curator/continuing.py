@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from dither.curator.price import saying_what_is_left
 from dither.errors import InvalidParameter
 from dither.exact import Number
-from dither.privacy import Loss
+from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query
 from dither.publish.queries.builder import Groups
 
@@ -89,7 +89,7 @@ class Continuing:
         session.check_declared()
         # Rows that are fed are not here yet.
         (session.check_public_facts if ticked_of(offer).arrivals.is_fed else session.check_offer)(offer)
-        return opened_stream(session, offer, checked_stream_name(name))
+        return opened_stream(session, offer, checked_stream_name(name), stated_loss(**said))
 
     def streams(self) -> tuple[str, ...]:
         """Return the names of the streams that this analyst has opened."""

@@ -40,12 +40,14 @@ from dither.curator.adding import (
 from dither.curator.checking import TableCheck, check_files
 from dither.curator.editions import Edition, as_read, has_same_rows, marks_of, readable
 from dither.curator.governing import GoverningVerbs
+from dither.curator.hour_secrets import HourSecrets
 from dither.curator.ledger import OWNER, Ledger, open_ledger
 from dither.curator.ledger.anchor import anchors_folder
 from dither.curator.ledger.standing import OPEN
 from dither.curator.marks import remember, remembered
 from dither.curator.named_rows import refuse_beyond
 from dither.curator.owners import OwnersVerbs
+from dither.curator.resuming import erase_secrets
 from dither.curator.same_rows import refuse_frames_twice, refuse_rows_twice
 from dither.curator.session import Session
 from dither.curator.shared_keys import refuse_shared_keys
@@ -96,6 +98,7 @@ class Curator(OwnersVerbs, GoverningVerbs, Closing):
         self.settings = settings
         self._anchors = anchors
         self._ledger: Ledger | None = None
+        self._secrets: HourSecrets | None = None
         self._opening = Guard("opening the ledger")
 
     @classmethod
@@ -144,6 +147,13 @@ class Curator(OwnersVerbs, GoverningVerbs, Closing):
     def anchors(self) -> Path:
         """The folder that remembers how far the ledger had come."""
         return anchors_folder(self._anchors)
+
+    @property
+    def _hour_secrets(self) -> HourSecrets:
+        """The secrets from which the noise of releases follows that may resume."""
+        if self._secrets is None:
+            self._secrets = HourSecrets(self.anchors, self.ledger.id)
+        return self._secrets
 
     def add(
         self,
@@ -270,9 +280,16 @@ class Curator(OwnersVerbs, GoverningVerbs, Closing):
     def _repr_html_(self) -> str:
         return curator_html(self)
 
+    def erase_secrets(self) -> None:
+        """Erase the secrets of earlier hours that no unanswered request needs; a server does this every few minutes."""
+        if self.ledger.is_durable:
+            with suppress(DitherError):
+                erase_secrets(self._hour_secrets, self.ledger)
+
     def close(self) -> None:
         """Close the ledger."""
         if self._ledger is not None:
+            self.erase_secrets()
             self._ledger.close()
             self._ledger = None
 

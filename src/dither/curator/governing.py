@@ -16,7 +16,7 @@ from dither.curator.ledger import OWNER, Account, Balance, Ledger, Receipt, Stan
 from dither.curator.ledger.governed import Asked, GovernedBooks
 from dither.curator.ledger.standing import OPEN
 from dither.errors import BudgetExceeded, DataSetNotOpen, InvalidParameter, NotFound
-from dither.privacy import Filter, Loss
+from dither.privacy import Loss
 
 
 @dataclass(frozen=True)
@@ -163,11 +163,8 @@ def check_fits(ledger: Ledger, account: Account, loss: Loss, balance: Callable[[
         return
     refuse_not_open(ledger, account)
     stands = balance()
-    counted = Filter(stands.budget)
-    counted.spent = stands.spent
-    # Where the quota has room, something else has none: the budget of all, or an allowance.
-    why = " by now" if counted.admits(loss) else counted.shortage(loss)
-    raise BudgetExceeded(loss, stands.spent, stands.budget, f"; {stands.left} is left{why}")
+    why = ledger.what_would_fit(account, loss)
+    raise BudgetExceeded(loss, stands.spent, stands.budget, f"; {stands.left} is left; {why}")
 
 
 def refuse_in_turn(ledger: Ledger, account: Account) -> None:

@@ -7,6 +7,7 @@ ledger may look at raw rows.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 import json
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from dither.curator.keys import new_name, new_secret
 from dither.curator.ledger import OWNER
@@ -32,6 +33,8 @@ PREFIX: Final = "dither"
 USUAL_DAYS: Final = 90
 _LONGEST_DAYS: Final = 3660
 _NOBODY: Final = "0" * 64
+#: Of the public name of a token.
+_NAME_DIGITS: Final = 16
 
 
 class Role(Enum):
@@ -246,13 +249,23 @@ class People:
         row = None if name is None else self._books.person(name)
         return None if row is None or row.until is not None else Person(row.name, Role(row.role), row.since)
 
-    def new_token(self, name: str, *, days: int = USUAL_DAYS, scopes: tuple[Scope, ...] = tuple(Scope)) -> str:
+    @overload
+    def new_token(self, name: str, *, days: int = ..., scopes: tuple[Scope, ...] = ..., proof: None = None) -> str: ...
+    @overload
+    def new_token(
+        self, name: str, *, days: int = ..., scopes: tuple[Scope, ...] = ..., proof: str | None
+    ) -> str | None: ...
+    def new_token(
+        self, name: str, *, days: int = USUAL_DAYS, scopes: tuple[Scope, ...] = tuple(Scope), proof: str | None = None
+    ) -> str | None:
         """Return a new token of a person: shown once, and kept nowhere.
 
         Args:
             name: whose.
             days: after how many it ends by itself.
             scopes: what it is good for, at most.
+            proof: a digest of what the token is given for, which serves once: None is returned where it served before,
+                in whatever process.
 
         """
         self.person(name)
@@ -260,13 +273,14 @@ class People:
             raise InvalidParameter("days", days, f"a whole number from 1 to {_LONGEST_DAYS}")
         if not scopes:
             raise InvalidParameter("scopes", scopes, f"one or more of {', '.join(scope.value for scope in Scope)}")
-        public, secret = new_name(), new_secret()
+        # The token that a proof gave has a name that follows from it, so that there is one, and nothing else is kept.
+        public, secret = new_name() if proof is None else _digest(proof)[:_NAME_DIGITS], new_secret()
         now = self._clock()
         texts = ",".join(scope.value for scope in Scope if scope in scopes)
         expires = (now + timedelta(days=days)).isoformat(timespec="seconds")
         made = now.isoformat(timespec="seconds")
-        self._books.keep_token(TokenRow(public, name, _digest(secret), texts, made, expires, None, None))
-        return f"{PREFIX}_{public}_{secret}"
+        is_new = self._books.keep_token(TokenRow(public, name, _digest(secret), texts, made, expires, None, None))
+        return f"{PREFIX}_{public}_{secret}" if is_new else None
 
     def tokens(self) -> tuple[Token, ...]:
         """Return all tokens, without their secrets."""
@@ -282,18 +296,19 @@ class People:
         if not self._books.revoke_token(name):
             raise NotFound(f"no token is called {str(name)[:64]!r}; 'dither token list' has them")
 
-    def authenticate(self, text: str) -> Bearer | None:
+    def authenticate(self, text: str, later: Callable[[Callable[[], None]], None] | None = None) -> Bearer | None:
         """Return who shows a token, or None: whatever is wrong with it, the same is done and said.
 
         Args:
             text: the token as it was shown.
+            later: is handed what writes down on which day the token was used; None to write it here.
 
         """
         # Counted first: what is decided while the token is looked up makes the outcome one of before.
         seen = self._books.changes()
         prefix, _, rest = text.partition("_")
         public, _, secret = rest.partition("_")
-        row = self._books.token(public) if prefix == PREFIX and len(public) == 16 else None
+        row = self._books.token(public) if prefix == PREFIX and len(public) == _NAME_DIGITS else None
         is_secret = hmac.compare_digest(_digest(secret), _NOBODY if row is None else row.digest)
         person = self._books.person(_NOBODY if row is None else row.person)
         now = self._clock()
@@ -304,7 +319,8 @@ class People:
             return None
         today = now.date().isoformat()
         if row.used != today:
-            self._books.use_token(public, today)
+            note = functools.partial(self._books.use_token, public, today)
+            note() if later is None else later(note)
         declared = Person(person.name, Role(person.role), person.since)
         return Bearer(declared, _token(row).scopes, public, seen, until, now.date())
 

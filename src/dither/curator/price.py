@@ -119,7 +119,7 @@ def affordable(ledger: Ledger, account: Account, loss: Loss) -> int:
 
     def fits(many: int) -> bool:
         try:
-            return ledger.would_admit(account, loss.times(many))
+            return ledger.would_admit(account, loss, many)
         except InvalidParameter:
             return False  # more than any budget: deltas of 1 and more promise nothing
         except NoGuarantee:
@@ -145,4 +145,16 @@ def saying_what_is_left(balance: Callable[[], Balance]) -> Iterator[None]:
     try:
         yield
     except LossNotStated as refusal:
-        raise LossNotStated(refusal.parameter, balance().left) from None
+        raise loss_not_stated(refusal.parameter, balance()) from None
+
+
+def loss_not_stated(parameter: str, balance: Balance) -> LossNotStated:
+    """Return that a loss is not stated, with what is left, and with the most for one release where that is less.
+
+    Args:
+        parameter: which states it.
+        balance: of who asks.
+
+    """
+    is_less = balance.most is not None and not balance.left <= balance.most
+    return LossNotStated(parameter, balance.left, balance.most if is_less else None)

@@ -3,7 +3,8 @@
 The order never changes: read the request, price it without the data, open the tables (names and types only), debit the
 ledger durably, run the mechanism, store the answer durably, return it. Before the first random bit the ledger is told
 durably that noise is drawn. Whatever fails before the debit costs nothing; whatever fails after it keeps the debit and
-says one fixed text; whatever fails after the draw, the death of the process included, is never drawn again.
+says one fixed text; whatever fails after the draw is never drawn again. A process that dies after the draw leaves a
+request that resumes with the same noise, where that is possible (``resuming``), and is sealed otherwise.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from dither.curator.offers.signatures import without_dataset
 from dither.curator.pictures import spending
 from dither.curator.price import Price, Room, room_for, saying_what_is_left
 from dither.curator.request import Request
+from dither.curator.resuming import ResumableNoise, Work, can_resume
 from dither.curator.shown import session_html
 from dither.data.closing import Closing
 from dither.data.engines import Engine, connect
@@ -59,9 +61,9 @@ from dither.errors import (
 )
 from dither.exact import Number
 from dither.lift.offer import Offer
+from dither.lift.over_data import OverData
 from dither.lift.stored import LARGEST_ANSWER
 from dither.lift.trusted import checked_mechanism
-from dither.mechanisms import perform
 from dither.mechanisms.core.guard import Guard
 from dither.mechanisms.core.release import before_first_draw
 from dither.privacy import Loss, stated_loss
@@ -264,8 +266,10 @@ class Session(Continuing, ForOwner, ByKind, Closing):
         if not ledger.would_admit(self.account, turns.loss) and not self.is_known(turns.key):
             refuse_not_open(self.curator.ledger, self.account)
             balance = self.balance()
-            raise BudgetExceeded(turns.loss, balance.spent, balance.budget, f"; {balance.left} is left")
-        held, engine = self._reserved(self.request_in_turn(turns), turns.asking, turns.key)
+            fits = ledger.what_would_fit(self.account, turns.loss)
+            raise BudgetExceeded(turns.loss, balance.spent, balance.budget, f"; {balance.left} is left; {fits}")
+        request = self.request_in_turn(turns)
+        held, engine = self._reserved(request, turns.asking, turns.key, turns.trial.mechanism)
         if isinstance(held, Stored):
             return held.receipt, turns.trial.read
         is_found = False
@@ -282,7 +286,7 @@ class Session(Continuing, ForOwner, ByKind, Closing):
         finally:
             if not is_found:
                 ledger.abandon(held)  # it stays debited, and the same key goes on
-        receipt = self._carried_out(held, engine, lambda opened: present(perform(offer.mechanism, opened)))
+        receipt = self._carried_out(held, engine, Work(request, offer.mechanism, present))
         return receipt, offer.read
 
     def request_in_turn(self, turns: InTurn) -> Request:
@@ -470,7 +474,7 @@ class Session(Continuing, ForOwner, ByKind, Closing):
         """Open the tables and compare them with what is declared; reads names and types, never values."""
         if not self._tables:
             dataset = self.curator.as_read(self.dataset, self._frames)
-            engine = connect(dataset, folder=self.curator.folder, frames=self._frames)
+            engine = connect(dataset, folder=self.curator.folder, frames=self._frames, are_read=True)
             engine.check()
             self._tables.append(engine)
         return self._tables[0]
@@ -479,23 +483,20 @@ class Session(Continuing, ForOwner, ByKind, Closing):
         """Return the stored answer of an offer, having refused what can be refused before it costs anything."""
         self.check_declared()
         self.check_offer(offer)
-
-        def run(engine: Engine) -> bytes:
-            return offer.present(perform(offer.mechanism, engine))
-
-        name = offer.key if key is None else key
-        return self.charged(self.request_of(offer), offer.loss, run, name, offer.spent)
+        request, name = self.request_of(offer), offer.key if key is None else key
+        work = Work(request, offer.mechanism, offer.present)
+        return self.charged(request, offer.loss, work, name, offer.spent)
 
     def charged(
         self,
         request: Request,
         loss: Loss,
-        run: Callable[[Engine], bytes],
+        run: Work | Callable[[Engine], bytes],
         key: str | None,
         spent: Callable[[bytes], Loss] | None = None,
     ) -> Receipt:
         """Debit, run, store; or return what was stored for the same key."""
-        held, engine = self._reserved(request, loss, key)
+        held, engine = self._reserved(request, loss, key, run.mechanism if isinstance(run, Work) else None)
         return held.receipt if isinstance(held, Stored) else self._carried_out(held, engine, run, spent)
 
     def check_offer(self, offer: Offer[Any]) -> None:
@@ -533,14 +534,19 @@ class Session(Continuing, ForOwner, ByKind, Closing):
         if self.dataset != self._declared:
             raise InvalidParameter("dataset", self.dataset.name, "the data set as the session was opened with it")
 
-    def _reserved(self, request: Request, loss: Loss, key: str | None) -> tuple[Reservation | Stored, Engine]:
+    def _reserved(
+        self, request: Request, loss: Loss, key: str | None, mechanism: OverData[Any] | None = None
+    ) -> tuple[Reservation | Stored, Engine]:
         """Debit a loss, or find the answer that it was debited for; return with it the opened tables."""
         with self._alone:
             engine = self._open()
             # Files that are no longer those that were opened are refused here, before the charge.
             engine.check()
         name = uuid.uuid4().hex if key is None else key
-        held = self.curator.ledger.reserve(self.account, name, request.digest, loss, description=request.summary)
+        resumes = mechanism is not None and can_resume(self.curator, self.dataset, self._frames, mechanism)
+        held = self.curator.ledger.reserve(
+            self.account, name, request.digest, loss, description=request.summary, resumes=resumes
+        )
         if isinstance(held, Stored):
             self._warn_of_edition(held.receipt)
             if self.on_repeat is not None:
@@ -551,12 +557,15 @@ class Session(Continuing, ForOwner, ByKind, Closing):
         self,
         held: Reservation,
         engine: Engine,
-        run: Callable[[Engine], bytes],
+        work: Work | Callable[[Engine], bytes],
         spent: Callable[[bytes], Loss] | None = None,
     ) -> Receipt:
         """Run what was debited, and store its answer: the only way from private rows to one."""
         ledger, name = self.curator.ledger, held.key
-        drawing = Drawing(ledger, held)
+        noise = None
+        if isinstance(work, Work) and can_resume(self.curator, self.dataset, self._frames, work.mechanism):
+            noise = ResumableNoise(self.curator, self.dataset, work)
+        drawing = Drawing(ledger, held, noise)
         try:
             answer: bytes | None = None
             lost: Loss | None = None
@@ -569,7 +578,7 @@ class Session(Continuing, ForOwner, ByKind, Closing):
             ):
                 if draws_first():
                     drawing.begin()
-                answer = run(engine)
+                answer = work.run(engine, drawing.words) if isinstance(work, Work) else work(engine)
                 lost = None if spent is None else spent(answer)
             wait_for("store")
             if answer is not None and len(answer) <= LARGEST_ANSWER:

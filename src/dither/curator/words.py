@@ -7,7 +7,7 @@ estimators by name. No code, no paths, no frames. What has no place in it is ref
 text, true, false, NULL      as in JSON
 an integer                   a JSON number, of at most 64 bits
 an exact number              ``{"number": "1/3"}``
-a float                      ``{"real": "0.1"}``, in the fewest digits that mean it
+a float                      ``{"real": "0.1"}``, in the fewest digits that mean it; read as a JSON number, too
 a date, a timestamp          ``{"date": "2024-01-31"}``, ``{"timestamp": "2024-01-31T12:00:00"}``
 a list or tuple              a list
 a mapping                    ``{"map": [[key, value], ...]}``
@@ -168,10 +168,12 @@ class _Reader:
             return value
         if type(value) is int and -_LARGEST <= value < _LARGEST:
             return value
+        if type(value) is float and math.isfinite(value):
+            return value
         if isinstance(value, list):
             return [self.read(one, f"{place}[{index}]", depth - 1) for index, one in enumerate(value)]
         if not isinstance(value, dict):
-            raise InvalidParameter(place, value, 'a plain value; numbers with a fraction are {"number": "1/3"}')
+            raise InvalidParameter(place, value, 'a plain value; longer and exact numbers are {"number": "1/3"}')
         if set(value) == {"estimator", "parameters"}:
             return self._estimator(value, place, depth)
         if len(value) == 1:

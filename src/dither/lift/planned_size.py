@@ -1,41 +1,52 @@
 """How large a table of counts may be that is planned: a limit for those who plan for others.
 
 To plan a table takes time by the number of its cells, before it has a price. Whoever plans for many people at once says
-how many cells are enough; the limit is public, and so is every refusal.
+how many cells are enough, and may count them as steps of planning; the limit is public, and so is every refusal.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from dither.errors import InvalidParameter
 from dither.lift.stored import LARGEST_ANSWER
 
+#: A table is looked at a few times before it has a price: this many cells are a step each time.
+_CELLS_OF_STEP: Final = 8
+
 
 class _Here(threading.local):
     most: int | None = None
+    count: Callable[[int], None] | None = None
 
 
 _here = _Here()
 
 
 @contextmanager
-def planned_within(most: int | None) -> Iterator[None]:
+def planned_within(most: int | None, count: Callable[[int], None] | None = None) -> Iterator[None]:
     """Refuse larger tables, and longer lists, that this thread would plan meanwhile.
 
     Args:
         most: cells, or listed values; None for as many as can be stored.
+        count: is told how many steps a table or a list takes; None where nobody counts.
 
     """
-    before, _here.most = _here.most, most
+    before = _here.most, _here.count
+    _here.most, _here.count = most, count
     try:
         yield
     finally:
-        _here.most = before
+        _here.most, _here.count = before
+
+
+def _count(cells: int) -> None:
+    if _here.count is not None:
+        _here.count(cells // _CELLS_OF_STEP)
 
 
 def check_cells(cells: int) -> None:
@@ -43,6 +54,7 @@ def check_cells(cells: int) -> None:
     if _here.most is not None and cells > _here.most:
         rule = f"such that the table has at most {_here.most} cells, as this service plans; ask for fewer bins"
         raise InvalidParameter("bins", f"{cells} cells", rule)
+    _count(cells)
 
 
 def check_listed(parameter: str, values: int) -> None:
@@ -56,6 +68,7 @@ def check_listed(parameter: str, values: int) -> None:
     if _here.most is not None and values > _here.most:
         rule = f"such that at most {_here.most} values are listed, as this service plans; list fewer"
         raise InvalidParameter(parameter, f"{values} values", rule)
+    _count(values)
 
 
 def check_bins(bins: Any, row: int = 0) -> None:

@@ -171,17 +171,18 @@ class Noise:
             raise InvalidParameter("multiplicities", f"{len(counts)} numbers", f"one for each of {vector.size} scores")
         return blocks.select_block(self._entropy, vector, counts, step, _size(size))
 
-    def ladder(self, widths: Integers, rate: Number, size: int) -> NDArray[Any]:
-        """Return integers with a random sign, that of a place on rung t with probability proportional to e^(-rate * t).
+    def ladder(self, ends: Integers, rate: Number, size: int) -> NDArray[Any]:
+        """Return integers around 0, each on rung t with probability proportional to e^(-rate * t).
 
         Args:
-            widths: of the rungs on one side: from 1 on, and never falling; all further rungs are as wide as the last.
+            ends: how far from 0 the rungs reach, at least two: no rung has fewer integers than the one before it, and
+                after the last each reaches as much farther as that did.
             rate: how fast rungs lose weight.
             size: how many.
 
         """
         step = 1 / discrete_scale("rate", 1 / positive("rate", rate))
-        return ladders.ladder(self._entropy, widths, step, _size(size))
+        return ladders.ladder(self._entropy, ends, step, _size(size))
 
 
 def _multiplicities(given: Sequence[int] | Integers) -> Sequence[int] | Integers:

@@ -25,13 +25,16 @@ def test_no_kill_loses_or_invents_anything(folder: Path) -> None:
         "double_debits",
         "changed_answers",
         "drawn_twice",
+        "lost",
         "other_failures",
     )
     assert {name: tally[name] for name in wrong} == dict.fromkeys(wrong, 0)
     assert tally["trials"] == 50
-    # What is not answered was drawn by somebody who died, and nothing else is missing.
+    # What is not answered was drawn by somebody who died and may not resume, and nothing else is missing.
     assert tally["releases"] + tally["never_answered"] == 500
     assert tally["never_answered"] > 0
+    assert tally["resumed"] > 0
+    assert tally["may_resume"] > 200
     # The harness has power only if it killed, everywhere and often. Of those who carry out what others ask all are
     # killed in one trial; elsewhere victims are drawn by lot, in two trials of sixteen clients at least: a point that
     # all of them come to is missed with a probability of 2e-6, three such points with 7e-16.

@@ -109,8 +109,10 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
             self.open: list[Reservation] = []
             ledgers[0].register(self.name, budget=self.model.budget, unit="row")
 
-        @rule(who=st.sampled_from([0, 1]), analyst=ANALYSTS, key=KEYS, digest=DIGESTS, loss=LOSSES)
-        def reserve(self, who: int, analyst: str, key: str, digest: str, loss: Any) -> None:
+        @rule(
+            who=st.sampled_from([0, 1]), analyst=ANALYSTS, key=KEYS, digest=DIGESTS, loss=LOSSES, resumes=st.booleans()
+        )
+        def reserve(self, who: int, analyst: str, key: str, digest: str, loss: Any, resumes: bool) -> None:
             ledger, account = ledgers[who], Account(self.name, analyst)
             known = self.model.requests.get((analyst, key))
             if known is None:
@@ -123,22 +125,22 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
                 made = ledger.reserve(account, key, digest, loss)
                 assert (made.attempt, made.loss <= loss, loss <= made.loss) == (1, True, True)
                 made_of = {"digest": digest, "loss": loss, "attempts": 1, "state": "reserved", "is_drawn": False}
-                self.model.requests[analyst, key] = made_of
+                self.model.requests[analyst, key] = made_of | {"proof": ""}
                 self._hold(self.model.requests[analyst, key], who, made)
                 return
-            refusal = self._refusal(known, digest, loss)
+            refusal = self._refusal(known, digest, loss, resumes)
             if refusal is not None:
                 with pytest.raises(refusal):
-                    ledger.reserve(account, key, digest, loss)
+                    ledger.reserve(account, key, digest, loss, resumes=resumes)
                 return
-            again = ledger.reserve(account, key, digest, loss)
+            again = ledger.reserve(account, key, digest, loss, resumes=resumes)
             if known["state"] == "answered":
                 assert isinstance(again, Stored)
                 assert again.answer == known["answer"]
             else:
                 known["attempts"] += 1
                 assert isinstance(again, Reservation)
-                assert again.attempt == known["attempts"]
+                assert (again.attempt, again.proof) == (known["attempts"], known["proof"])
                 self._hold(known, who, again)
 
         def _hold(self, known: dict[str, Any], who: int, reservation: Reservation) -> None:
@@ -147,7 +149,7 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
             self.open.append(reservation)
 
         @staticmethod
-        def _refusal(known: dict[str, Any], digest: str, loss: Any) -> type[Exception] | None:
+        def _refusal(known: dict[str, Any], digest: str, loss: Any, resumes: bool) -> type[Exception] | None:
             if known["digest"] != digest:
                 return KeyReused
             if known["holder"] is not None:
@@ -159,12 +161,12 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
                 dearer = pure is not None and (loss.pure is None or loss.pure > pure)
                 if dearer or loss.rho > known["loss"].rho or loss.delta > known["loss"].delta:
                     return InvalidParameter
-                if known["is_drawn"]:
+                if known["is_drawn"] and not (resumes and known["proof"]):
                     known["state"] = "sealed"
                     return ReleaseFailed
                 if known["attempts"] == 3:
                     known["state"] = "sealed"
-                    return RequestSealed
+                    return ReleaseFailed if known["is_drawn"] else RequestSealed
             return None
 
         @rule(
@@ -191,8 +193,8 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
             known["state"] = "answered"
             assert ledgers[who].complete(reservation, answer, spent=spent).answer == known["answer"]
 
-        @rule(who=st.sampled_from([0, 1]), which=st.integers(0, 30))
-        def begin_draw(self, who: int, which: int) -> None:
+        @rule(who=st.sampled_from([0, 1]), which=st.integers(0, 30), proof=st.sampled_from(["", f"7:{'0' * 64}"]))
+        def begin_draw(self, who: int, which: int, proof: str) -> None:
             if not self.open:
                 return
             reservation = self.open[which % len(self.open)]
@@ -203,10 +205,22 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
                 refusal = ReleaseFailed
             if refusal is not None:
                 with pytest.raises(refusal):
-                    ledgers[who].begin_draw(reservation)
+                    ledgers[who].begin_draw(reservation, proof=proof)
                 return
-            known["is_drawn"] = True
-            ledgers[who].begin_draw(reservation)
+            known["is_drawn"], known["proof"] = True, proof
+            ledgers[who].begin_draw(reservation, proof=proof)
+
+        @rule(who=st.sampled_from([0, 1]), which=st.integers(0, 30))
+        def seal(self, who: int, which: int) -> None:
+            if not self.open:
+                return
+            reservation = self.open[which % len(self.open)]
+            known = self.model.requests[reservation.account.analyst, reservation.key]
+            if known["state"] == "reserved":
+                known["state"] = "sealed"
+                # What is given up before its last attempt may have been drawn for.
+                known["is_drawn"] = known["is_drawn"] or known["attempts"] < 3
+            ledgers[who].seal(reservation)
 
         @rule(who=st.sampled_from([0, 1]), which=st.integers(0, 30))
         def abandon(self, who: int, which: int) -> None:

@@ -18,6 +18,7 @@ from dither.errors import (
     ApprovalPending,
     DataSetNotOpen,
     InvalidParameter,
+    KeyReused,
     LedgerCorrupted,
     NotFound,
     QuotaExceeded,
@@ -575,3 +576,62 @@ def test_a_week_is_seven_days_to_the_second() -> None:
     ends = begun + timedelta(days=7)
     assert [weekly.periods((ends + timedelta(seconds=s)).isoformat()) for s in (-1, 0, 1)] == [1, 2, 2]
     assert weekly.periods("unknown") == weekly.periods((begun - timedelta(days=99)).isoformat()) == 1
+
+
+def test_a_key_is_bound_to_one_request_before_it_is_debited(home) -> None:
+    ledger, _ = begin(home)
+    job = JobRow("visits", "ana", "k", "a name", "d", "{}", "begun", None, "")
+    ledger.keep_job(job)
+    other = home.open()
+    for one in (ledger, other):
+        with pytest.raises(KeyReused):
+            one.keep_job(job._replace(digest="e"), reopens=True)
+        with pytest.raises(KeyReused):
+            spend(one, "k", digest="e")
+    ledger.cancel_job(job)
+    with pytest.raises(KeyReused):
+        spend(ledger, "k", digest="e")
+    ledger.keep_job(job, reopens=True)
+    spend(ledger, "k", digest="d")
+    with pytest.raises(KeyReused):
+        ledger.keep_job(job._replace(digest="e"))
+    assert ledger.verify().is_intact
+
+
+def test_a_key_that_is_debited_cannot_be_kept_for_another_request(home) -> None:
+    ledger, _ = begin(home)
+    spend(ledger, "k", digest="d")
+    assert ledger.binding(Account("visits", "ana"), "k") == ("d", "")
+    assert ledger.binding(Account("visits", "ana"), "free") is None
+    with pytest.raises(KeyReused):
+        ledger.keep_job(JobRow("visits", "ana", "k", "a name", "e", "{}", "begun", None, ""))
+
+
+def test_a_job_is_found_by_its_name_before_a_key_that_looks_like_it(home) -> None:
+    ledger, _ = begin(home)
+    ledger.keep_job(JobRow("visits", "ana", "a name", "another", "d", "{}", "begun", None, ""))
+    ledger.keep_job(JobRow("visits", "ana", "k", "a name", "d", "{}", "begun", None, ""))
+    assert ledger.job("visits", "ana", "a name").key == "k"
+
+
+def test_a_refusal_of_one_body_says_nothing_of_another(home) -> None:
+    """The key was freed and bound to another body while the first one's server had not yet written its refusal down."""
+    ledger, _ = begin(home)
+    first = JobRow("visits", "ana", "k", "name of k", "first", "", "begun", None, "")
+    other = first._replace(digest="other", asked="{}")
+    ledger.keep_job(first)
+    ledger.fail_job(first, "{}")
+    ledger.keep_job(other)
+    ledger.fail_job(first, "{}")
+    ledger.cancel_job(first)
+    found = ledger.job("visits", "ana", "k")
+    assert (found.digest, found.state) == ("other", "begun")
+
+
+def test_a_key_that_looks_like_the_name_of_another_request_is_looked_up_as_a_key(home) -> None:
+    ledger, _ = begin(home)
+    ledger.keep_job(JobRow("visits", "ana", "k", "a name", "d", "{}", "begun", None, ""))
+    assert ledger.job("visits", "ana", "a name").key == "k"
+    assert ledger.job("visits", "ana", "a name", is_key=True) is None
+    ledger.keep_job(JobRow("visits", "ana", "a name", "another", "e", "{}", "begun", None, ""))
+    assert ledger.job("visits", "ana", "a name", is_key=True).id == "another"

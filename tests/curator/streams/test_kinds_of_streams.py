@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from dither.curator.folder import Curator
+from dither.curator.offers.streams import stream as stream_offer
+from dither.curator.offers.streams import ticked_of
 from dither.curator.session import Session
 from dither.curator.streams.book import Book
 from dither.curator.streams.opening import paths_of
@@ -20,7 +22,7 @@ from dither.curator.streams.seizable import SEIZABLE
 from dither.curator.streams.stream import KIND
 from dither.data.schema import DataSet
 from dither.errors import InvalidParameter, StreamUnavailable
-from dither.privacy import PureDP
+from dither.privacy import ApproxDP, PureDP
 from dither.publish.streams.examples import clinic_stream
 
 START = datetime.datetime(2025, 1, 1)
@@ -200,3 +202,22 @@ def test_a_noisy_stream_is_for_rows_that_are_fed_one_by_one(curator: Curator) ->
     assert people.balance().releases == 0
     with contextlib.closing(people.stream("x", COUNT, epsilon=1)) as exact:
         assert KIND in str(exact)
+
+
+@pytest.mark.parametrize(
+    ("released", "horizon", "delta", "spends"),
+    [("running", 24, "1e-6", False), ("running", 4032, "1e-6", True), ("tick", 4032, "1e-6", False)],
+)
+def test_a_delta_is_spent_only_where_it_makes_errors_smaller(
+    released: str, horizon: int, delta: str, spends: bool
+) -> None:
+    """Over all ticks, not at the first or the last: the offer errs by no more than one by epsilon alone."""
+    dataset = clinic_stream(persons=False, horizon=horizon)
+    query = "SELECT site, COUNT(*) AS n FROM visits GROUP BY site"
+    plain, both = (
+        stream_offer(dataset, query, epsilon=1, released=released, **more) for more in ({}, {"delta": delta})
+    )
+    assert both.stated == (ApproxDP(1, delta) if spends else PureDP(1))
+    ticks = range(0, horizon, max(horizon // 50, 1))
+    errors = [sum(ticked_of(one).errors_at(tick)["n"] for tick in ticks) for one in (both, plain)]
+    assert errors[0] <= errors[1]

@@ -18,13 +18,14 @@ import pytest
 
 from dither.curator.folder import Curator
 from dither.curator.kept import is_kept, kept_by
+from dither.curator.offers import streams
 from dither.curator.session import Session
 from dither.curator.streams.book import Book
 from dither.curator.streams.stream import Stream
 from dither.data import Column, Kind, Table
 from dither.data.schema import DataSet
 from dither.errors import BudgetExceeded, HandleMisuse, InvalidParameter, NotFound, StreamUnavailable
-from dither.privacy import ZCDP, PureDP
+from dither.privacy import ZCDP, ApproxDP, PureDP
 from dither.publish.streams.examples import clinic_stream
 
 START = datetime.datetime(2025, 1, 1)
@@ -286,6 +287,28 @@ def test_a_name_is_one_stream(session: Session) -> None:
         session.stream("daily")
 
 
+def test_a_stream_that_spends_its_delta_is_found_by_the_same_words(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was opened before plans compared a delta with epsilon alone: a script that opens it every day goes on."""
+    dataset = clinic_stream(persons=False)
+    curator.add(dataset, budget=ApproxDP(10, "1e-3"))
+    session = curator.session(dataset.name, analyst="ana")
+    words: dict[str, Any] = {"epsilon": 1, "delta": "1e-6"}
+    with monkeypatch.context() as former:
+        former.setattr(streams, "_errors", lambda _: [])
+        with opened(session, "hourly", **words) as stream:
+            stream.feed([row(0)])
+            stream.release(until=1)
+            assert session.balance().spent.pure is None, "by rho, which the delta converts"
+    # Today epsilon alone would be chosen: its errors are smaller.
+    assert session.offer.stream(COUNT, **words).stated == PureDP(1)
+    with opened(session, "hourly", **words) as again:
+        assert again.released == 1
+        assert again.release(until=2).rows
+    assert session.balance().releases == 1
+
+
 def test_a_closed_stream_and_one_that_was_let_go_of_answer_nothing_more(session: Session) -> None:
     with opened(session, "hourly") as stream:
         stream.feed([row(0)])
@@ -483,3 +506,18 @@ def test_hostile_rows_do_not_raise_and_mean_what_a_table_would(session: Session)
     with opened(session, "hourly", COUNTS) as stream:
         stream.feed(odd)
         assert numbers(stream.release(1)) == [1, 0]
+
+
+def test_rows_after_the_last_tick_are_not_taken(session: Session) -> None:
+    """Once all ticks are released nothing is taken, but a batch that came before may come again."""
+    with opened(session, "hourly") as stream:
+        assert stream.ends_at == START + datetime.timedelta(hours=4)
+        assert stream.feed([row(0), row(9)], batch="first")
+        assert numbers(stream.release(4)) == [1, 1, 1, 1]
+        for batch in (None, "second"):
+            with pytest.raises(InvalidParameter, match="were not taken"):
+                stream.feed([row(2)], batch=batch)
+        assert not stream.feed([row(0), row(9)], batch="first")
+        with pytest.raises(InvalidParameter, match="were not taken"):
+            stream.release(rows=[row(2)], batch="third")
+        assert len(stream.release(rows=[row(0), row(9)], batch="first").rows) == 0

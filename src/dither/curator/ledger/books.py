@@ -6,13 +6,14 @@ Every change is one transaction that reads, decides and writes: nothing is check
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Sequence
 
 from dither.curator.ledger.admission import filter_at, limit_of, on_its_curve
 from dither.curator.ledger.amounts import ZERO, Amount
 from dither.curator.ledger.anchor import Memory
 from dither.curator.ledger.approvals import MOST_WAITING
-from dither.curator.ledger.chain import answer_digest
+from dither.curator.ledger.chain import PROOF, answer_digest
 from dither.curator.ledger.evidence import checked_answer
 from dither.curator.ledger.holds import Hold
 from dither.curator.ledger.interface import (
@@ -22,6 +23,7 @@ from dither.curator.ledger.interface import (
     Account,
     Balance,
     Entry,
+    Ledger,
     Receipt,
     Reservation,
     Stored,
@@ -32,7 +34,7 @@ from dither.curator.ledger.interface import (
 )
 from dither.curator.ledger.latest import latest_answered
 from dither.curator.ledger.noticed import notice_debit, notice_private
-from dither.curator.ledger.orders import Answer, Debit, Decision, Draw, paced, why_barred
+from dither.curator.ledger.orders import Answer, Debit, Decision, Draw, Seal, paced, why_barred
 from dither.curator.ledger.owners import limit_as_loss
 from dither.curator.ledger.page import Page, Purse, Request, moment
 from dither.curator.ledger.people import PeopleBooks
@@ -61,9 +63,14 @@ from dither.errors import (
     RequestUnderWay,
 )
 from dither.lift.stored import LARGEST_ANSWER
-from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
+from dither.privacy import ZCDP, ApproxDP, Filter, GaussianDP, Loss, PureDP
+from dither.privacy.fitting import what_fits
 from dither.privacy.losses import states_rho
 
+#: An hour, and a keyed digest.
+_PROOF = "([0-9]{1,12}:[0-9a-f]{64})?"
+#: Both conditions: the first is that of an index, so that answered requests are not read.
+_OPEN_DRAWS = "SELECT record FROM requests JOIN entries ON seq = drawn WHERE state <> 'answered' AND state = 'reserved'"
 _STORED = "SELECT number, answer FROM changes, requests WHERE dataset = ? AND analyst = ? AND key = ?"
 
 
@@ -81,12 +88,13 @@ class Books(PeopleBooks):
         *,
         description: str = "",
         wait: float = WAIT_SECONDS,
+        resumes: bool = False,
     ) -> Reservation | Stored:
         """Debit ``loss`` durably, before the first random bit is drawn."""
         checked_name("key", key)
         checked_name("request_digest", request_digest)
         checked_text("description", description)
-        debit = Debit(account, key, request_digest, Amount.of(loss), description)
+        debit = Debit(account, key, request_digest, Amount.of(loss), description, resumes)
         seconds = checked_wait(wait)
         # Another digest is another request: it is refused at once, whoever works on this one.
         hold = self._hold((account.dataset, account.analyst, key, request_digest), seconds)
@@ -124,7 +132,8 @@ class Books(PeopleBooks):
             return stored
         if decision.kind == "reserved" and decision.charge is not None:
             debited = decision.charge.loss()
-            held = Reservation(account, key, digest, debited, decision.attempt, decision.entry, decision.hash, hold)
+            place = decision.attempt, decision.entry, decision.hash
+            held = Reservation(account, key, digest, debited, *place, proof=decision.proof, hold=hold)
             notice_debit(held)
             return held
         hold.release()
@@ -156,14 +165,16 @@ class Books(PeopleBooks):
                 rule = f"at most what key {key!r} was debited, {spent()}; a new key is a new request"
                 return InvalidParameter("loss", loss, rule)
             case "budget":
-                return BudgetExceeded(loss, spent(), limit, _shortage(decision, loss))
+                return BudgetExceeded(loss, spent(), limit, self._shortage(decision, account, loss))
             case "quota":
-                return QuotaExceeded(loss, spent(), limit, account.analyst, _shortage(decision, loss))
+                return QuotaExceeded(loss, spent(), limit, account.analyst, self._shortage(decision, account, loss))
             case "draft" | "paused" | "closed":
                 return DataSetNotOpen(account.dataset, decision.kind)
             case "most":
                 most = terms_of(decision.limit).most
-                return InvalidParameter("loss", str(loss), f"at most {most} for one release, as your grant says")
+                if loss is None or most is None:
+                    raise LedgerCorrupted(self._where, "a limit for one release is gone")
+                return too_much(self, account, loss, most)
             case "allowance":
                 return self._too_early(decision, account, loss)
             case "waiting":
@@ -185,9 +196,29 @@ class Books(PeopleBooks):
         if allowance is None or pace is None:
             raise LedgerCorrupted(self._where, "an allowance is gone")
         told = limit_as_loss(pace)
+        fits = "" if loss is None else f"; {self.what_would_fit(account, loss)}"
         return AllowanceExceeded(
-            loss, pace.spent.loss(), told, account.analyst, str(allowance), allowance.more_from(now)
+            loss, pace.spent.loss(), told, account.analyst, str(allowance), allowance.more_from(now), fits
         )
+
+    def _shortage(self, decision: Decision, account: Account, loss: Loss | None) -> str:
+        """Return which figure of a limit is short, and what would fit it and all others that hold."""
+        if decision.limit is None or loss is None:
+            return ""
+        others, most = self._limits(account)
+        return filter_at(decision.limit, decision.charge or ZERO).shortage(loss, others, most)
+
+    def _limits(self, account: Account) -> tuple[list[Filter], Loss | None]:
+        """Return all that an account's releases must fit: budget, quota, allowance, and the most for one of them."""
+
+        def work(page: Page) -> tuple[list[Filter], Loss | None]:
+            purse, mine = page.dataset(account.dataset)[1], page.analyst(account)
+            found = [one for one in (purse, mine, paced(mine, page.now)) if one is not None]
+            return [filter_at(one.limit, one.spent) for one in found if one.limit is not None], terms_of(
+                mine.limit
+            ).most
+
+        return self._look_closely(work)
 
     def _stored(self, account: Account, key: str, request_digest: str) -> Stored | None:
         """Return the answer that is stored for a request, if there is one; waits for no writer."""
@@ -199,12 +230,14 @@ class Books(PeopleBooks):
 
         return self._look(work)
 
-    def begin_draw(self, reservation: Reservation) -> None:
+    def begin_draw(self, reservation: Reservation, *, proof: str = "") -> None:
         """Say durably that noise is about to be drawn for a request, once for ever."""
         if not isinstance(reservation, Reservation):
             raise InvalidParameter("reservation", reservation, "what reserve returned")
+        if not (isinstance(proof, str) and re.fullmatch(_PROOF, proof)):
+            raise InvalidParameter("proof", proof, "an hour and a keyed digest, or empty")
         account, key, digest = reservation.account, reservation.key, reservation.request_digest
-        decision = self._ask(Draw(account, key, digest, reservation.entry, reservation.hash))
+        decision = self._ask(Draw(account, key, digest, reservation.entry, reservation.hash, proof))
         if decision.kind == "answered":
             raise InvalidParameter("reservation", key, "of a request that is not answered yet")
         if decision.kind != "drawing":
@@ -232,6 +265,18 @@ class Books(PeopleBooks):
                 raise LedgerCorrupted(self._where, "an answered request is gone")
             return stored.receipt
         raise self._refusal(decision, account, key)
+
+    def seal(self, reservation: Reservation) -> None:
+        """Give up a request durably, for every caller."""
+        if not isinstance(reservation, Reservation):
+            raise InvalidParameter("reservation", reservation, "what reserve returned")
+        account, key, digest = reservation.account, reservation.key, reservation.request_digest
+        self._ask(Seal(account, key, digest, reservation.entry, reservation.hash))
+
+    def open_proofs(self) -> tuple[str, ...]:
+        """Return the proofs of all draws whose requests are neither answered nor sealed."""
+        rows = self._look(lambda page: page.rows.all(_OPEN_DRAWS))
+        return tuple(proof for proof in (json.loads(row[0]).get(PROOF) for row in rows) if proof)
 
     def abandon(self, reservation: Reservation) -> None:
         """Give up working on a request, so that whoever waits for it goes on at once."""
@@ -353,20 +398,22 @@ class Books(PeopleBooks):
                 releases=mine.releases,
                 waiting=len(reserved),
                 sealed=len(waiting) - len(reserved),
+                most=None if account is None else terms_of(mine.limit).most,
             )
 
         return self._look_closely(work)
 
-    def would_admit(self, account: Account, loss: Loss) -> bool:
-        """Whether ``loss`` would be admitted now."""
+    def would_admit(self, account: Account, loss: Loss, times: int = 1) -> bool:
+        """Whether releases of ``loss`` would be admitted now, that many of them one after another."""
 
         def work(page: Page) -> bool:
             purse, mine = page.dataset(account.dataset)[1], page.analyst(account)
-            if why_barred(purse, mine, account) is not None:
+            if why_barred(purse, mine, account) is not None or terms_of(mine.limit).is_too_much(Amount.of(loss)):
                 return False
+            total = loss if times == 1 else loss.times(times)
             pace = paced(mine, page.now)
             purses = (purse, mine) if pace is None else (purse, mine, pace)
-            charges = [Amount.of(loss), *(on_its_curve(loss, purse.limit, purse.spent) for purse in purses)]
+            charges = [Amount.of(total), *(on_its_curve(total, purse.limit, purse.spent) for purse in purses)]
             return any(
                 all(purse.admits(charge, self._certificates) for purse in purses)
                 for charge in charges
@@ -374,6 +421,11 @@ class Books(PeopleBooks):
             )
 
         return self._look_closely(work)
+
+    def what_would_fit(self, account: Account, loss: Loss) -> str:
+        """Return what would be admitted of the kind of a loss: the least that any limit of the account has room for."""
+        limits, most = self._limits(account)
+        return what_fits(limits[0], loss, limits[1:], most)
 
     def datasets(self) -> tuple[str, ...]:
         """Return the names of all registered data sets, sorted."""
@@ -460,11 +512,18 @@ def _named(ledger: str, name: str) -> tuple[str, int | None]:
     return name, int(name) if is_number else None
 
 
-def _shortage(decision: Decision, loss: Loss | None) -> str:
-    """Return which figure of a limit is short, and what would fit."""
-    if decision.limit is None or loss is None:
-        return ""
-    return filter_at(decision.limit, decision.charge or ZERO).shortage(loss)
+def too_much(ledger: Ledger, account: Account, loss: Loss, most: Loss) -> InvalidParameter:
+    """Return that a loss is more than a grant allows for one release, and what would fit where that is less.
+
+    Args:
+        ledger: the books.
+        account: whose release.
+        loss: what it would lose.
+        most: what the grant allows.
+
+    """
+    fits = "" if ledger.would_admit(account, most) else f"; {ledger.what_would_fit(account, loss)}"
+    return InvalidParameter("loss", str(loss), f"at most {most} for one release, as your grant says{fits}")
 
 
 def _entry(place: str, seq: int, text: str, digest: str) -> Entry:

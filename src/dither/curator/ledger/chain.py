@@ -14,6 +14,10 @@ from typing import Any
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
+#: The field of a draw's entry that has its proof.
+PROOF = "witness"
+
+
 def canonical(record: Mapping[str, Any]) -> str:
     """Return the one text of a record: sorted keys, no spaces, ASCII."""
     return _ENCODER.encode(record)

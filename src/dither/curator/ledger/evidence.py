@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dither.curator.ledger.chain import answer_digest, quoted
+from dither.curator.ledger.chain import PROOF, answer_digest, quoted
 from dither.curator.ledger.interface import Account
 from dither.curator.ledger.page import Page, Request, guarded
 from dither.errors import LedgerCorrupted
@@ -28,13 +28,15 @@ def checked_answer(page: Page, account: Account, key: str, known: Request) -> tu
 
 
 @guarded
-def check_waiting(page: Page, account: Account, key: str, known: Request) -> None:
-    """Refuse a request that is said to wait for its answer if its entries tell otherwise.
+def check_waiting(page: Page, account: Account, key: str, known: Request) -> str:
+    """Refuse a request that is said to wait for its answer if its entries tell otherwise; return the proof of its draw.
+
+    That is "" where there is no draw, or one that has no proof.
 
     Reads the entries of the data set since the debit: for a request that is begun again, which is seldom.
     """
     if page.is_written(account, key):
-        return
+        return ""
     _check_debit(page, account, key, known)
     pattern = re.sub("([%_!])", "!\\1", f'"key":{quoted(key)},"kind":')
     rows = page.rows.all(
@@ -44,9 +46,21 @@ def check_waiting(page: Page, account: Account, key: str, known: Request) -> Non
         f"%{pattern}%",
     )
     whose = _whose(account, key).items()
-    later = [record["kind"] for record in (json.loads(row[0]) for row in rows) if whose <= record.items()]
-    if later != ["renew"] * (known.attempts - 1) + ["draw"] * (known.drawn is not None):
+    later = [record for record in (json.loads(row[0]) for row in rows) if whose <= record.items()]
+    kinds = [record["kind"] for record in later]
+    draws = [record for record in later if record["kind"] == "draw"]
+    proof = str(draws[0].get(PROOF, "")) if draws else ""
+    is_told = kinds.count("renew") == known.attempts - 1 and [one["seq"] for one in draws] == (
+        [] if known.drawn is None else [known.drawn]
+    )
+    # Only a draw that has a proof is followed by another attempt.
+    is_told = is_told and len(kinds) == known.attempts - 1 + len(draws) and (bool(proof) or "draw" not in kinds[:-1])
+    if not is_told:
         raise LedgerCorrupted(page.rows.place, f"request {key!r} is not as its entries tell")
+    if proof and known.drawn is not None:
+        # What noise is drawn again rests on it.
+        _linked(page, known.drawn, {"kind": "draw", **_whose(account, key), PROOF: proof})
+    return proof
 
 
 def _check_debit(page: Page, account: Account, key: str, known: Request) -> None:

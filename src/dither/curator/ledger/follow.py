@@ -86,6 +86,13 @@ class Followed:
         if (page.seq, page.hash) != (self.seq, self.hash):
             raise LedgerCorrupted(page.rows.place, "its head is not its last entry")
 
+    def copy(self) -> Followed:
+        """Return the same for somebody who follows the chain apart from this one."""
+        found = Followed(self.seq, self.hash)
+        found.datasets, found.analysts = dict(self.datasets), dict(self.analysts)
+        found._known = dict(self._known)
+        return found
+
     def adopt(self, page: Page) -> None:
         """Follow one's own transaction, which is durable now."""
         datasets, analysts = page.changed()

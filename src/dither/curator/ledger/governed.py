@@ -19,7 +19,7 @@ from dither.curator.ledger.page import Page, Purse, moment
 from dither.curator.ledger.raises import raises_of
 from dither.curator.ledger.standing import standing_of
 from dither.curator.ledger.terms import moment_of, terms_of
-from dither.errors import InvalidParameter, NotFound
+from dither.errors import InvalidParameter, KeyReused, NotFound
 
 
 @dataclass(frozen=True)
@@ -230,16 +230,25 @@ class GovernedBooks(OwnersBooks):
     # Requests that are waited for elsewhere.
 
     def keep_job(self, job: JobRow, *, reopens: bool = False) -> None:
-        """Keep a request that somebody waits for; one of before under its key is forgotten, and those of long ago are.
+        """Store a request and bind its key to what it asks; rows of requests of long ago are deleted.
 
         Args:
             job: the request.
             reopens: whether one that was cancelled is asked anew; else it stays cancelled.
 
+        Raises:
+            KeyReused: the key is bound to another request, debited or not.
+
         """
         now, keep = job._replace(since=moment(self._clock)), _KEEP_JOB if reopens else _KEEP_UNLESS_CANCELLED
 
         def work(page: Page) -> None:
+            known = page.request(Account(job.dataset, job.analyst), job.key)
+            row = page.job(Account(job.dataset, job.analyst), job.key)
+            digests = [*([] if known is None else [known.digest]), *([] if row is None else [row[0]])]
+            # What was debited under a key decides; a row that contradicts it is replaced.
+            if digests and digests[0] != job.digest:
+                raise KeyReused(job.key)
             page.rows.do(keep, *now)
             before = moment(lambda: self._clock() - KEPT.total_seconds())
             if moment_of(before) is not None:
@@ -247,19 +256,57 @@ class GovernedBooks(OwnersBooks):
 
         self._change("job", work)
 
-    def job(self, dataset: str, analyst: str, name: str) -> JobRow | None:
-        """Return a request that is waited for, by its name or its key."""
-        where = f"{_JOB} WHERE dataset = ? AND analyst = ? AND (id = ? OR key = ?)"
-        row = self._look(lambda page: page.rows.one(where, dataset, analyst, name, name))
+    def job(self, dataset: str, analyst: str, name: str, *, is_key: bool = False) -> JobRow | None:
+        """Return a request that is waited for, by its name or its key; by its key alone where that is what is known."""
+        where = f"{_JOB} WHERE dataset = ? AND analyst = ? AND"
+
+        def work(page: Page) -> tuple[Any, ...] | None:
+            # A key may look like the name of another request: a name is looked for first.
+            found = None if is_key else page.rows.one(f"{where} id = ?", dataset, analyst, name)
+            return found or page.rows.one(f"{where} key = ?", dataset, analyst, name)
+
+        row = self._look(work)
         return None if row is None else JobRow(*row)
 
+    def binding(self, account: Account, key: str) -> tuple[str, str] | None:
+        """Return the digest to which a key is bound, and the state of its row of ``jobs``; None where the key is free.
+
+        Args:
+            account: whose key.
+            key: the name of a request.
+
+        """
+
+        def work(page: Page) -> tuple[str, str] | None:
+            known, job = page.request(account, key), page.job(account, key)
+            return job if known is None else (known.digest, "" if job is None else job[1])
+
+        return self._look(work)
+
     def fail_job(self, job: JobRow, problem: str) -> None:
-        """Say that a request failed, and what is told of it."""
+        """Say that a request failed, and what is told of it; a key that was only bound is free again.
+
+        A key is only bound where nobody was told the name of a job (``asked`` is empty) and nothing was debited.
+
+        Args:
+            job: the request.
+            problem: as plain data, in JSON.
+
+        """
+        whose = job.dataset, job.analyst, job.key
         change = (
             "UPDATE jobs SET state = 'failed', problem = ? "
-            "WHERE dataset = ? AND analyst = ? AND key = ? AND state <> 'cancelled'"
+            "WHERE dataset = ? AND analyst = ? AND key = ? AND digest = ? AND state <> 'cancelled'"
         )
-        self._change("job", lambda page: page.rows.do(change, problem, job.dataset, job.analyst, job.key))
+        free = "DELETE FROM jobs WHERE dataset = ? AND analyst = ? AND key = ? AND digest = ? AND asked = ''"
+
+        def work(page: Page) -> None:
+            if page.request(Account(job.dataset, job.analyst), job.key) is None:
+                page.rows.do(free, *whose, job.digest)
+            # The key may have been freed and bound to another body meanwhile, at another server.
+            page.rows.do(change, problem, *whose, job.digest)
+
+        self._change("job", work)
 
     def cancel_job(self, job: JobRow) -> bool:
         """Let a request never be debited; return False where it was already."""
@@ -267,8 +314,8 @@ class GovernedBooks(OwnersBooks):
         def work(page: Page) -> bool:
             if page.request(Account(job.dataset, job.analyst), job.key) is not None:
                 return False
-            change = "UPDATE jobs SET state = 'cancelled' WHERE dataset = ? AND analyst = ? AND key = ?"
-            page.rows.do(change, job.dataset, job.analyst, job.key)
+            change = "UPDATE jobs SET state = 'cancelled' WHERE dataset = ? AND analyst = ? AND key = ? AND digest = ?"
+            page.rows.do(change, job.dataset, job.analyst, job.key, job.digest)
             _cancel_question(page, job)
             return True
 

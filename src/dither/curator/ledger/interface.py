@@ -3,8 +3,8 @@
 A release is paid for in three durable steps. ``reserve`` debits the loss before the data is read; ``begin_draw`` says
 that noise is drawn, before the first random bit; ``complete`` stores the answer before it is sent. A process may die at
 any point: the debit stands and no answer is out. If it died before the draw, whoever comes back with the same key goes
-on where it stopped; if it died after it, the request is sealed, so that noise is drawn once for one debit. Whoever
-comes while it lives waits for its outcome.
+on where it stopped. If it died after it, a caller that can draw the very same noise again resumes the request, and
+otherwise it is sealed: for one debit there is one noise. Whoever comes while it lives waits for its outcome.
 
 Guarantee: in every reachable state, after any crash, the losses of all answered requests of a data set add up to no
 more than what is debited to it, less what answers gave back; and what is debited was admitted by the valid filter of
@@ -61,8 +61,9 @@ class Reservation:
     """A durable debit that waits for its answer.
 
     ``loss`` is what was debited, ``entry`` and ``hash`` are the debit's place in the chain, and ``attempt`` says how
-    often the request has been begun, this time included. ``hold`` keeps others from working on the same request until
-    the reservation is completed, abandoned, or dropped.
+    often the request has been begun, this time included. ``proof`` is that of an earlier draw, where this attempt is to
+    resume one: the same noise is drawn again, or the request is sealed. ``hold`` keeps others from working on the same
+    request until the reservation is completed, abandoned, or dropped.
     """
 
     account: Account
@@ -72,6 +73,7 @@ class Reservation:
     attempt: int
     entry: int
     hash: str
+    proof: str = ""
     hold: Hold | None = field(default=None, repr=False, compare=False)
 
 
@@ -127,7 +129,8 @@ class Balance:
     ``spent`` is all that was debited, less what releases gave back that stopped early (``complete``). It includes
     ``reserved``, the part that waits for answers. ``left`` is the largest single release that would
     still be admitted: pure, or zCDP under a zCDP budget. For one analyst ``budget`` is the quota, or the data set's
-    budget where there is none, and ``left`` is what both have room for.
+    budget where there is none, and ``left`` is what both have room for. ``most`` is what the grant allows for one
+    release, None for no such limit.
     """
 
     dataset: str
@@ -140,6 +143,7 @@ class Balance:
     releases: int
     waiting: int
     sealed: int
+    most: Loss | None = None
 
     def __str__(self) -> str:
         whose = f"{self.dataset}" if self.analyst is None else f"{self.dataset} for {self.analyst}"
@@ -346,13 +350,14 @@ class Ledger(Closing):
         *,
         description: str = "",
         wait: float = WAIT_SECONDS,
+        resumes: bool = False,
     ) -> Reservation | Stored:
         """Debit ``loss`` durably, before the first random bit is drawn.
 
         The same account and key again, with the same digest, give the stored answer at no cost. Where there is none
         yet and another caller works on it, in any thread or process, its outcome is waited for. Where there is none
         and nobody works on it any more, one of those who ask gets the same reservation for another attempt, at no
-        further cost, three in all, unless noise was drawn for it.
+        further cost, three in all. If noise was drawn for it, only a caller that can resume gets it.
 
         Args:
             account: who asks, and of which data set.
@@ -361,6 +366,8 @@ class Ledger(Closing):
             loss: what the release may lose; the debit is this, rounded up.
             description: what was asked, in public words, for the export.
             wait: for how many seconds another caller is waited for, at most.
+            resumes: whether the caller can draw the same noise again, where it was drawn with a proof; the proof is in
+                the reservation, and the caller compares it before it draws, or calls ``seal``.
 
         Raises:
             BudgetExceeded: the loss does not fit; nothing was debited.
@@ -373,19 +380,24 @@ class Ledger(Closing):
             DataSetRetired: nothing more is debited to the data set.
             KeyReused: the key belongs to another request; nothing was debited.
             RequestSealed: three attempts were begun and none was answered.
-            ReleaseFailed: noise was drawn for it and no answer was stored.
+            ReleaseFailed: noise was drawn for it, no answer was stored, and it cannot resume.
             RequestUnderWay: another caller works on it and was not done in time; the same key finds out.
             HandleMisuse: this thread works on it already, and would wait for itself.
 
         """
 
     @abstractmethod
-    def begin_draw(self, reservation: Reservation) -> None:
+    def begin_draw(self, reservation: Reservation, *, proof: str = "") -> None:
         """Say durably that noise is about to be drawn for a request, before the first random bit.
 
-        From here on the request is answered by what is drawn now, or never: whoever comes with its key after the
-        caller died or failed is refused, because why it died may follow from the noise. Of several who hold one
-        request, as when a hold was lost, one draws.
+        From here on the request is answered by this noise, or never: whoever comes with its key after the caller died
+        or failed can draw the same noise again, or is refused, because why it died may follow from the noise. Of
+        several who hold one request, as when a hold was lost, one draws.
+
+        Args:
+            reservation: what ``reserve`` returned.
+            proof: by which a later caller knows that it draws the same noise: an hour and a keyed digest, from which
+                nothing follows without its key. "" where nobody can.
 
         Raises:
             ReleaseFailed: noise was drawn before; nothing may be drawn now.
@@ -413,6 +425,17 @@ class Ledger(Closing):
         """
 
     @abstractmethod
+    def seal(self, reservation: Reservation) -> None:
+        """Give up a request durably, for every caller: it failed after its draw, or its noise cannot be drawn again.
+
+        The debit stands. Nothing happens to a request that is answered or sealed already.
+        """
+
+    @abstractmethod
+    def open_proofs(self) -> tuple[str, ...]:
+        """Return the proofs of all draws whose requests are neither answered nor sealed."""
+
+    @abstractmethod
     def abandon(self, reservation: Reservation) -> None:
         """Give up working on a request that failed, so that whoever waits for it goes on at once.
 
@@ -424,8 +447,12 @@ class Ledger(Closing):
         """Return what is spent and what is left, of a data set or of one analyst's share of it."""
 
     @abstractmethod
-    def would_admit(self, account: Account, loss: Loss) -> bool:
-        """Whether ``loss`` would be admitted now; nothing is promised for a moment later."""
+    def would_admit(self, account: Account, loss: Loss, times: int = 1) -> bool:
+        """Whether releases of ``loss`` would be admitted now, that many; nothing is promised for a moment later."""
+
+    @abstractmethod
+    def what_would_fit(self, account: Account, loss: Loss) -> str:
+        """Return what would be admitted of the kind of ``loss``: a sentence with the least room of any limit."""
 
     @abstractmethod
     def datasets(self) -> tuple[str, ...]:

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dither.curator.ledger.admission import Certificates, limit_of
 from dither.curator.ledger.amounts import Amount
 from dither.curator.ledger.approvals import ASKING, MOST_WAITING, questions_of
-from dither.curator.ledger.chain import answer_digest
+from dither.curator.ledger.chain import PROOF, answer_digest
 from dither.curator.ledger.evidence import check_waiting
 from dither.curator.ledger.interface import MOST_ATTEMPTS, OWNER, Account
 from dither.curator.ledger.page import Page, Purse, Request, limit_text
@@ -33,6 +33,8 @@ class Debit(NamedTuple):
     digest: str
     charge: Amount
     description: str
+    #: Whether the caller can draw the same noise again.
+    resumes: bool = False
 
     @property
     def verb(self) -> str:
@@ -80,6 +82,8 @@ class Draw(NamedTuple):
     digest: str
     entry: int
     hash: str
+    #: By which the same noise is known again; "" where it cannot be drawn again.
+    proof: str = ""
 
     @property
     def verb(self) -> str:
@@ -92,7 +96,27 @@ class Draw(NamedTuple):
         return 0
 
 
-Order = Debit | Draw | Answer
+class Seal(NamedTuple):
+    """Seal: give up the request that was debited at an entry."""
+
+    account: Account
+    key: str
+    digest: str
+    entry: int
+    hash: str
+
+    @property
+    def verb(self) -> str:
+        """What is asked."""
+        return "seal"
+
+    @property
+    def size(self) -> int:
+        """The bytes that this adds to a transaction, about."""
+        return 0
+
+
+Order = Debit | Draw | Seal | Answer
 
 
 class Decision(NamedTuple):
@@ -103,7 +127,7 @@ class Decision(NamedTuple):
     ``stranger``, ``reused``, ``sealed``, ``drawn``, ``dearer``, ``budget``, ``quota``, ``most``, ``allowance``,
     ``waiting`` for an approval, ``declined``, ``crowded``, ``cancelled``, ``foreign``; or ``long`` for a refusal that
     is too long to be told by letter. What is ``drawn`` and not answered is sealed, too: its noise was drawn, and is not
-    drawn again.
+    drawn again. ``reserved`` with a ``proof`` resumes a draw: the same noise, or none.
     """
 
     kind: str
@@ -114,6 +138,8 @@ class Decision(NamedTuple):
     #: What was debited; for a refusal, what is spent, and of which limit.
     charge: Amount | None = None
     limit: str | None = None
+    #: Of the draw that is to be resumed.
+    proof: str = ""
 
 
 def decide(page: Page, order: Order, certificates: Certificates) -> Decision:
@@ -126,6 +152,8 @@ def decide(page: Page, order: Order, certificates: Certificates) -> Decision:
         return Decision("foreign")
     if known.state != "reserved":
         return _settled(known)
+    if isinstance(order, Seal):
+        return _seal(page, order, known)
     return _draw(page, order, known) if isinstance(order, Draw) else _answer(page, order, known)
 
 
@@ -134,6 +162,10 @@ def _debit(page: Page, order: Debit, certificates: Certificates) -> Decision:
     known = page.request(account, order.key)
     if known is not None:
         return _debit_again(page, order, known)
+    job = page.job(account, order.key)
+    if job is not None and job[0] != order.digest:
+        # The key is bound to a request that waits, was cancelled or has failed.
+        return Decision("reused")
     found = page.find_dataset(account.dataset)
     if found is None:
         return Decision("unknown")
@@ -146,7 +178,7 @@ def _debit(page: Page, order: Debit, certificates: Certificates) -> Decision:
         return _refusal("budget", purse)
     if not mine.admits(charge, certificates):
         return _refusal("quota", mine)
-    if page.is_cancelled(account, order.key):
+    if job is not None and job[1] == "cancelled":
         return Decision("cancelled")
     refused = _refused_by_terms(page, order, (purse, mine), certificates)
     if refused is not None:
@@ -252,15 +284,21 @@ def _debit_again(page: Page, order: Debit, known: Request) -> Decision:
     if not order.charge <= known.charge:
         # The same request may be priced anew after an upgrade; what was debited must still cover it.
         return Decision("dearer", charge=known.charge)
-    check_waiting(page, account, key, known)
-    if known.drawn is not None or known.attempts >= MOST_ATTEMPTS:
-        page.enter("seal", dataset=account.dataset, analyst=account.analyst, key=key)
-        page.seal(account, key, known)
-        return _settled(known._replace(state="sealed"))
+    proof = check_waiting(page, account, key, known)
+    is_lost = known.drawn is not None and not (order.resumes and proof)
+    if is_lost or known.attempts >= MOST_ATTEMPTS:
+        return _seal(page, order, known)
     attempt = known.attempts + 1
     page.enter("renew", dataset=account.dataset, analyst=account.analyst, key=key, attempt=attempt)
     page.renew(account, key, known)
-    return Decision("reserved", known.reserved, known.hash or "", attempt, known.charge)
+    return Decision("reserved", known.reserved, known.hash or "", attempt, known.charge, proof=proof)
+
+
+def _seal(page: Page, order: Debit | Seal, known: Request) -> Decision:
+    account, key = order.account, order.key
+    page.enter("seal", dataset=account.dataset, analyst=account.analyst, key=key)
+    page.seal(account, key, known)
+    return _settled(known._replace(state="sealed"))
 
 
 def _settled(known: Request) -> Decision:
@@ -276,7 +314,9 @@ def _draw(page: Page, order: Draw, known: Request) -> Decision:
     account, key = order.account, order.key
     if known.drawn is not None:
         return Decision("drawn")
-    page.enter("draw", dataset=account.dataset, analyst=account.analyst, key=key)
+    # Sorted behind the fields by which entries of a draw are recognised.
+    proof: dict[str, Any] = {PROOF: order.proof} if order.proof else {}
+    page.enter("draw", dataset=account.dataset, analyst=account.analyst, key=key, **proof)
     page.draw(account, key, known)
     return Decision("drawing", page.seq, page.hash, known.attempts, known.charge)
 
@@ -306,12 +346,12 @@ def _return(page: Page, order: Answer) -> None:
 # Letters are fields that end with a NUL, which no name, digest or description holds: split and joined at a fraction of
 # what a general notation takes, and that counts while others wait.
 _END = "\0"
-_ORDER_FIELDS = 9
-_DECISION_FIELDS = 8
+_ORDER_FIELDS = 10
+_DECISION_FIELDS = 9
 
 
 def write_orders(orders: Sequence[Order]) -> bytes:
-    """Return orders as bytes: how many, nine fields for each, then the answers as they are."""
+    """Return orders as bytes: how many, ten fields for each, then the answers as they are."""
     fields = [str(len(orders))]
     contents = []
     for order in orders:
@@ -319,11 +359,13 @@ def write_orders(orders: Sequence[Order]) -> bytes:
         if isinstance(order, Debit):
             charge = order.charge
             epsilon = "" if charge.epsilon is None else str(charge.epsilon)
-            rest = (epsilon, str(charge.rho), str(charge.delta), order.description)
+            rest = (epsilon, str(charge.rho), str(charge.delta), order.description, "1" if order.resumes else "")
         elif isinstance(order, Draw):
-            rest = (str(order.entry), order.hash, "", "")
+            rest = (str(order.entry), order.hash, order.proof, "", "")
+        elif isinstance(order, Seal):
+            rest = (str(order.entry), order.hash, "", "", "")
         else:
-            rest = (str(order.entry), order.hash, str(len(order.content)), str(order.returned or ""))
+            rest = (str(order.entry), order.hash, str(len(order.content)), str(order.returned or ""), "")
             contents.append(order.content)
         fields += (order.verb, account.dataset, account.analyst, order.key, order.digest, *rest)
     fields.append("")
@@ -337,13 +379,15 @@ def read_orders(data: bytes) -> list[Order]:
     orders: list[Order] = []
     start = 0
     for place in range(0, len(fields), _ORDER_FIELDS):
-        verb, dataset, analyst, key, digest, first, second, third, words = fields[place : place + _ORDER_FIELDS]
+        verb, dataset, analyst, key, digest, first, second, third, words, flag = fields[place : place + _ORDER_FIELDS]
         account = _account(dataset, analyst)
         if verb == b"reserve":
             charge = Amount(int(first) if first else None, int(second), int(third))
-            orders.append(Debit(account, key.decode(), digest.decode(), charge, words.decode()))
+            orders.append(Debit(account, key.decode(), digest.decode(), charge, words.decode(), bool(flag)))
         elif verb == b"draw":
-            orders.append(Draw(account, key.decode(), digest.decode(), int(first), second.decode()))
+            orders.append(Draw(account, key.decode(), digest.decode(), int(first), second.decode(), third.decode()))
+        elif verb == b"seal":
+            orders.append(Seal(account, key.decode(), digest.decode(), int(first), second.decode()))
         else:
             end = start + int(third)
             content, returned = contents[start:end], int(words or 0)
@@ -376,7 +420,7 @@ def _write_decisions(decisions: Sequence[Decision]) -> bytes:
         else:
             epsilon = "" if charge.epsilon is None else str(charge.epsilon)
             figures = (epsilon, str(charge.rho), str(charge.delta))
-        fields += (one.kind, str(one.entry), one.hash, str(one.attempt), *figures, one.limit or "")
+        fields += (one.kind, str(one.entry), one.hash, str(one.attempt), *figures, one.limit or "", one.proof)
     return _END.join(fields).encode()
 
 
@@ -385,7 +429,7 @@ def read_decisions(data: bytes) -> list[Decision]:
     fields = data.decode().split(_END)
     decisions = []
     for place in range(0, len(fields), _DECISION_FIELDS):
-        kind, entry, link, attempt, epsilon, rho, delta, limit = fields[place : place + _DECISION_FIELDS]
+        kind, entry, link, attempt, epsilon, rho, delta, limit, proof = fields[place : place + _DECISION_FIELDS]
         charge = Amount(int(epsilon) if epsilon else None, int(rho), int(delta)) if rho else None
-        decisions.append(Decision(kind, int(entry), link, int(attempt), charge, limit or None))
+        decisions.append(Decision(kind, int(entry), link, int(attempt), charge, limit or None, proof))
     return decisions

@@ -507,11 +507,11 @@ class Page:
                 found.append(known.reserved)
         return min(found, default=None)
 
-    def is_cancelled(self, account: Account, key: str) -> bool:
-        """Whether a request was cancelled before it was debited."""
-        statement = "SELECT state FROM jobs WHERE dataset = ? AND analyst = ? AND key = ?"
+    def job(self, account: Account, key: str) -> tuple[str, str] | None:
+        """Return what a request asks that is waited for under a key, as a digest, and its state, if there is one."""
+        statement = "SELECT digest, state FROM jobs WHERE dataset = ? AND analyst = ? AND key = ?"
         row = self.rows.one(statement, account.dataset, account.analyst, key)
-        return row is not None and row[0] == "cancelled"
+        return None if row is None else (str(row[0]), str(row[1]))
 
     def whole_memory(self) -> Memory:
         """Return what an anchor that knows nothing should learn: the head, and every account."""

@@ -160,9 +160,16 @@ class PeopleBooks(GovernedBooks):
         """Return all issuers, subjects and people."""
         return self._read_rows("SELECT issuer, subject, person FROM identities ORDER BY person, issuer, subject")
 
-    def keep_token(self, token: TokenRow) -> None:
-        """Keep a new token."""
-        self._change("token", lambda page: page.rows.do(_KEEP, *token))
+    def keep_token(self, token: TokenRow) -> bool:
+        """Keep a new token; return False, and keep nothing, where there is one of its name."""
+
+        def work(page: Page) -> bool:
+            if page.rows.one("SELECT id FROM tokens WHERE id = ?", token.id) is not None:
+                return False
+            page.rows.do(_KEEP, *token)
+            return True
+
+        return self._change("token", work)
 
     def token(self, name: str) -> TokenRow | None:
         """Return one token by its public name."""

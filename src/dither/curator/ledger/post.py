@@ -39,7 +39,7 @@ _NOBODY = b"\0" * _NUMBER_BYTES
 _LETTER = struct.Struct("<16s16sQQQ8s")
 #: Checksum, random number, size of the outcome; number and hash of the last entry.
 _OUTCOME = struct.Struct("<16s16sQQ32s")
-_FORM = b"dither 4"
+_FORM = b"dither 5"
 _TOGETHER = 8
 _EMPTY = bytes(_TOGETHER * _LETTER.size)
 _LETTERS = 0

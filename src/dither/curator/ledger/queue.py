@@ -57,9 +57,14 @@ class Turns(AbstractContextManager[None]):
         """Wait for one's turn, and pass it on at the end."""
         return self
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether this thread has the turn, or waits for it."""
+        return threading.get_ident() in self._inside
+
     def refuse_inside(self) -> None:
         """Refuse a thread that has the turn, or waits for it."""
-        if threading.get_ident() in self._inside:
+        if self.is_inside:
             # Here, so that the queue is a module that needs no other.
             from dither.errors import HandleMisuse
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from dither.curator.ledger.admission import filter_at, limit_of, successor
 from dither.curator.ledger.amounts import ZERO, Amount, is_no_less
 from dither.curator.ledger.approvals import ASKING
-from dither.curator.ledger.chain import answer_digest, canonical, first_link, link
+from dither.curator.ledger.chain import PROOF, answer_digest, canonical, first_link, link
 from dither.curator.ledger.governed import stated_of
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Account
 from dither.curator.ledger.orders import why_barred
@@ -76,6 +76,8 @@ class Replay:
         #: By account and key: what ``Request`` says, in its order, with the digest in place of the answer.
         self.requests: dict[tuple[Account, str], dict[str, Any]] = {}
         self._editions: dict[int, int | None] = {}
+        #: Draws whose noise can be drawn again.
+        self._proved: set[int] = set()
         self._seq = 0
         self._hash = first_link(ledger)
         self._accounts: dict[tuple[Any, Any], Account] = {}
@@ -290,7 +292,8 @@ class Replay:
 
     def _renew(self, record: dict[str, Any]) -> None:
         request = self._waiting(record)
-        _demand(request["drawn"] is None, "a request was begun again after its draw")
+        may_resume = request["drawn"] is None or request["drawn"] in self._proved
+        _demand(may_resume, "a request was begun again after its draw")
         request["attempts"] += 1
         _demand(request["attempts"] == record["attempt"] <= MOST_ATTEMPTS, "too many attempts")
 
@@ -298,6 +301,8 @@ class Replay:
         request = self._waiting(record)
         _demand(request["drawn"] is None, "noise was drawn twice for one debit")
         request["drawn"] = record["seq"]
+        if record.get(PROOF):
+            self._proved.add(record["seq"])
 
     def _seal(self, record: dict[str, Any]) -> None:
         self._waiting(record)["state"] = "sealed"

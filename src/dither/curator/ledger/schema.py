@@ -289,6 +289,10 @@ def _counted(number: str) -> tuple[str, ...]:
 _SQLITE_8 = _counted("INTEGER")
 _POSTGRES_8 = _counted("BIGINT")
 
+# Version 9: the entry of a draw may have a proof, by which the same noise is known when it is drawn again, and a
+# request that has one may be begun again after its draw. Nothing changes in the tables; an older package would not
+# understand such entries.
+
 #: The table of versions itself; it never changes.
 VERSIONS = "CREATE TABLE schema_versions (version INTEGER PRIMARY KEY, since TEXT NOT NULL)"
 
@@ -301,6 +305,7 @@ SQLITE: dict[int, tuple[str, ...]] = {
     6: _SQLITE_6,
     7: _SQLITE_7,
     8: _SQLITE_8,
+    9: (),
 }
 POSTGRES: dict[int, tuple[str, ...]] = {
     1: _POSTGRES_1,
@@ -311,4 +316,5 @@ POSTGRES: dict[int, tuple[str, ...]] = {
     6: _POSTGRES_6,
     7: _POSTGRES_7,
     8: _POSTGRES_8,
+    9: (),
 }

@@ -4,7 +4,8 @@ The file is in write-ahead mode with ``synchronous = FULL``: a commit returns wh
 processes can see is on the disk. Both are checked on opening. The file is readable by its owner alone. Writers queue in
 the order in which they came, and whoever's round it is carries out what all others have asked meanwhile: the disk is
 waited for once for many. Two files beside the ledger, ``-queue`` and ``-post``, serve that, and the locks of those who
-work on a request are on a third, ``-holds``; nothing is lost with them.
+work on a request are on a third, ``-holds``; nothing is lost with them. Whoever only reads does so on a connection of
+its own and waits for no writer, neither one of this process nor a foreign one that keeps the file locked.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -22,6 +24,7 @@ from dither.curator.ledger import schema
 from dither.curator.ledger.admission import Certificates
 from dither.curator.ledger.books import Books
 from dither.curator.ledger.file_locks import FileLocks
+from dither.curator.ledger.follow import Followed
 from dither.curator.ledger.holds import Locks
 from dither.curator.ledger.migrate import apply_versions
 from dither.curator.ledger.orders import (
@@ -35,7 +38,7 @@ from dither.curator.ledger.orders import (
 )
 from dither.curator.ledger.page import Page
 from dither.curator.ledger.post import LONGEST_LETTER, LONGEST_OUTCOME, Letter, Post
-from dither.curator.ledger.queue import Rounds
+from dither.curator.ledger.queue import Rounds, Turns
 from dither.curator.ledger.readers import Readers
 from dither.curator.ledger.rows import Rows
 from dither.curator.ledger.transactions import Result, ignore_step
@@ -43,6 +46,8 @@ from dither.errors import DitherError, LedgerCorrupted, LedgerUnavailable
 
 #: How long to wait for a lock that is not queued for, such as a backup tool's.
 _PATIENCE_SECONDS = 30
+#: And how long those wait who only read.
+_READING_SECONDS = 2
 #: File systems whose locks or shared memory do not hold between machines.
 _FOREIGN = (
     *("9p", "afs", "ceph", "cifs", "davfs", "gfs2", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "smb3"),
@@ -103,11 +108,17 @@ class SqliteLedger(Books):
         self._post: Post | None = None
         self._connection: sqlite3.Connection | None = None
         self._readers = Readers(self._connect_to_read)
+        self._hurried = Readers(lambda: self._connect_to_read(0))
+        self._here = threading.local()
+        #: What those follow who compare accounts with the chain and change nothing, one after another.
+        self._compared: Followed | None = None
+        self._comparing = Turns()
         #: Whether others were there when something was asked last.
         self._has_company = False
         try:
             self._open()
             self._start(restored_because=restored_because)
+            self._compared = None if self._followed is None else self._followed.copy()
         except BaseException:
             self.close()
             raise
@@ -158,19 +169,22 @@ class SqliteLedger(Books):
             )
         return connection
 
-    def _connect_to_read(self) -> sqlite3.Connection | None:
+    def _connect_to_read(self, seconds: float = _READING_SECONDS) -> sqlite3.Connection | None:
         """Return a connection that only reads, unless another file is under this name now."""
         connection = sqlite3.connect(
-            self._path, timeout=_PATIENCE_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
+            self._path, timeout=seconds, isolation_level=None, check_same_thread=False, cached_statements=64
         )
-        for setting in ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON"):
-            connection.execute(f"PRAGMA {setting}")
-        # The first statement that reads opens the file.
-        connection.execute("PRAGMA schema_version")
-        if self._is_moved():
-            connection.close()
-            return None
-        return connection
+        is_open = False
+        try:
+            for setting in ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON"):
+                connection.execute(f"PRAGMA {setting}")
+            # The first statement that reads opens the file.
+            connection.execute("PRAGMA schema_version")
+            is_open = not self._is_moved()
+        finally:
+            if not is_open:
+                connection.close()
+        return connection if is_open else None
 
     def _migrate(self) -> None:
         """Bring the tables to this version, in one transaction."""
@@ -315,20 +329,49 @@ class SqliteLedger(Books):
                     return work(Page(rows, self._clock))
         return super()._look(work)
 
+    def _look_closely(self, work: Callable[[Page], Result]) -> Result:
+        """Read one state, and refuse accounts that are not what the chain says; no writer is waited for."""
+        self._check_usable()
+        self._turns.refuse_inside()
+        # One after another, each with a later state: what is followed never goes back.
+        with self._comparing.turn(), self._explained(), self._readers.lent() as reader:
+            compared = self._compared
+            if reader is not None and compared is not None:
+                # Read before the state is: others may commit meanwhile.
+                seen = self._highest_seen
+                with self._transaction("BEGIN", reader) as rows:
+                    page = Page(rows, self._clock, compared)
+                    self._check_not_behind(page, seen)
+                    compared.catch_up(page)
+                    return work(page)
+        return super()._look_closely(work)
+
     def _glance(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
         """Return the first row of one statement, which is a transaction of its own."""
         self._check_usable()
         self._turns.refuse_inside()
-        with self._explained(), self._readers.lent() as reader:
+        is_hurried = getattr(self._here, "is_hurried", False)
+        with self._explained(), (self._hurried if is_hurried else self._readers).lent() as reader:
             if reader is not None:
                 row: tuple[Any, ...] | None = reader.execute(statement, values).fetchone()
                 return row
+        if is_hurried:
+            raise LedgerUnavailable(self._path, "the file was moved or replaced while it was open; open it again")
         return super()._glance(statement, *values)
 
     @property
     def is_read_at_once(self) -> bool:
-        """Whether ``changes`` waits for nobody: it reads a file of this machine."""
+        """Whether ``changes`` waits for nobody, within ``at_once``: it reads a file of this machine."""
         return True
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Let this thread wait for no lock meanwhile: what cannot be read at once is ``LedgerUnavailable``."""
+        self._here.is_hurried = True
+        try:
+            yield
+        finally:
+            self._here.is_hurried = False
 
     def _is_moved(self) -> bool:
         """Whether the file is no longer the one under this name."""
@@ -350,7 +393,8 @@ class SqliteLedger(Books):
         return [f"the file is damaged: {text}" for text in found if text != "ok"]
 
     def _disconnect(self) -> None:
-        self._readers.close()
+        for readers in (self._readers, self._hurried):
+            readers.close()
         if self._connection is not None:
             self._connection.close()
             self._connection = None

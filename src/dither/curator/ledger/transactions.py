@@ -214,7 +214,12 @@ class TransactedLedger(Ledger):
         self._is_closed = True
         if self._holds is not None:
             self._holds.close()
-        self._disconnect()
+        if self._turns.is_inside:
+            self._disconnect()
+        else:
+            # A thread that still writes, because nobody waited for it, is not left with a connection that is gone.
+            with self._turns.turn():
+                self._disconnect()
         if self._anchor is not None:
             try:
                 self._anchor.close()
@@ -264,8 +269,12 @@ class TransactedLedger(Ledger):
 
     @property
     def is_read_at_once(self) -> bool:
-        """Whether ``changes`` waits for nobody."""
+        """Whether ``changes`` waits for nobody, within ``at_once``."""
         return False
+
+    def at_once(self) -> AbstractContextManager[None]:
+        """Let this thread wait for no lock meanwhile: what cannot be read at once is ``LedgerUnavailable``."""
+        return nullcontext()
 
     def _transact(self, verbs: Collection[str], work: Callable[[Page], Result]) -> Result:
         """Do the same when one's turn has come."""

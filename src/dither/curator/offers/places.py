@@ -34,6 +34,7 @@ def place_counts(
     rho: Number | None = None,
     loss: Loss | None = None,
     method: str = "auto",
+    questions: str | None = None,
     key: str | None = None,
     confidence: Number = "0.95",
 ) -> Offer[QueryResult]:
@@ -56,6 +57,7 @@ def place_counts(
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         method: one of ``dither.publish.methods`` for two columns, or "auto".
+        questions: of a heat map, what "auto" chooses for: "cells", as by default, or "rectangles" of them.
         key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
         confidence: at which all intervals hold at once.
 
@@ -81,10 +83,12 @@ def place_counts(
         areas = region_planning.Areas.read(regions, places, grid=grid, named=named, within=within, are_trips=are_trips)
     if within is not None and (areas is None or what != planning.FLOWS):
         raise InvalidParameter("within", within, "left out but for flows between polygons")
+    if questions is not None and what != planning.HEATMAP:
+        raise InvalidParameter("questions", questions, f"left out for {what}")
     if what == planning.HEATMAP:
         if regions is not None:
             raise InvalidParameter("regions", "given", f"left out for a heat map; ask for '{region_planning.REGIONS}'")
-        planned = planning.plan_heat(dataset, found, stated, grid=grid, method=method)
+        planned = planning.plan_heat(dataset, found, stated, grid=grid, method=method, questions=questions)
     elif what == region_planning.REGIONS:
         if areas is None:
             raise InvalidParameter("regions", None, "given, for a table of positions: polygons as GeoJSON")
@@ -103,6 +107,8 @@ def place_counts(
         asked["regions"] = None if regions is None else {str(zone): str(name) for zone, name in regions.items()}
     else:
         asked |= {"table": found.name, "areas": areas.record}
+    if questions is not None:
+        asked["questions"] = questions
 
     def present(out: Any) -> bytes:
         return planned.present(out, level).stored_within(LARGEST_ANSWER)[1].encode()

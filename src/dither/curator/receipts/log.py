@@ -81,6 +81,15 @@ class Log:
         """Return the secret key as the content of a sealed file for another machine, and the code that opens it."""
         return self._keyring.sealed()
 
+    def secret_for(self, purpose: str) -> bytes:
+        """Return 32 secret bytes that every machine with this key knows, for one purpose and no other.
+
+        Args:
+            purpose: in public words.
+
+        """
+        return hmac.digest(self._keyring.key.secret, f"dither {purpose}".encode(), "sha256")
+
     def checkpoint(self) -> str:
         """Return the head of the tree, with all entries there are, signed."""
         return self._signed(self._grown())

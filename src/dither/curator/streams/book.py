@@ -295,6 +295,10 @@ class Book:
         self._rows.execute("INSERT INTO arrived VALUES (?, ?, ?)", (number, batch, sealed))
         return number
 
+    def knows(self, batch: str) -> bool:
+        """Return whether rows came with that name before."""
+        return self._rows.execute("SELECT 1 FROM arrived WHERE batch = ?", (batch,)).fetchone() is not None
+
     @property
     def has_batches(self) -> bool:
         """Whether anything has ever arrived."""

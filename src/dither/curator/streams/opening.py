@@ -45,20 +45,21 @@ def checked_stream_name(name: Any) -> str:
     return name
 
 
-def opened_stream(session: Session, offer: Offer[Any], name: str) -> Stream:
+def opened_stream(session: Session, offer: Offer[Any], name: str, stated: Loss | None = None) -> Stream:
     """Return the stream of a name: made and paid for, or found and not paid for again.
 
     Args:
         session: who asks, and of which data set.
         offer: what would be released.
         name: the caller's name for it.
+        stated: the loss as the caller stated it, where the offer may spend less of it.
 
     """
     request = session.request_of(offer)
     path, key = paths_of(session, name)
     if path.exists():
         book = Book(path, key)
-        offer = _as_opened(session, offer, book)
+        offer = _as_opened(session, offer, book, stated)
     else:
         # A refusal comes before a file.
         if _is_paid(session, name, request.digest):
@@ -69,12 +70,16 @@ def opened_stream(session: Session, offer: Offer[Any], name: str) -> Stream:
     return _stream(session, offer, name, book)
 
 
-def _as_opened(session: Session, offer: Offer[Any], book: Book) -> Offer[Any]:
-    """Return the offer by which a stream was opened, where this one differs in the place of its rows alone."""
+def _as_opened(session: Session, offer: Offer[Any], book: Book, stated: Loss | None) -> Offer[Any]:
+    """Return the offer by which a stream was opened, where this one differs in the place of its rows alone.
+
+    A stream that spends its delta, because it was opened before plans compared it with epsilon alone, stays as it is.
+    """
     try:
         about = book.about
-        is_same = placeless(about["asked"]) == placeless(offer.asked) and about["loss"] == offer.stated.to_dict()
-        return offer_again(session.dataset, about["asked"], offer.stated) if is_same else offer
+        losses = [one.to_dict() for one in (offer.stated, stated) if one is not None]
+        is_same = placeless(about["asked"]) == placeless(offer.asked) and about["loss"] in losses
+        return offer_again(session.dataset, about["asked"], Loss.from_dict(about["loss"])) if is_same else offer
     except BaseException:
         book.close()
         raise

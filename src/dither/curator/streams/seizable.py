@@ -55,6 +55,7 @@ class SeizableStream(Stream):
 
     def _take(self, rows: Any, batch: str | None, *, waits: bool) -> bool:
         """Add rows to the noisy numbers of the open tick; of a batch the name alone is kept."""
+        self._refuse_ended(batch)
         book = self._here()
         tick = book.answered
         found = self._read(rows, None)

@@ -89,6 +89,11 @@ class Stream(Closing):
         """Whether nothing more is released, because it was closed or has reached its horizon."""
         return self._here().is_closed or self._here().answered == self.mechanism.most_ticks
 
+    @property
+    def ends_at(self) -> datetime.datetime | None:
+        """The moment at which the last tick ends; None where no end is known."""
+        return None if self.mechanism.steps is None else self._ticks.begin(self.mechanism.steps)
+
     def __reduce__(self) -> NoReturn:
         raise HandleMisuse("a stream cannot be copied or pickled: copies would answer different ticks with one noise")
 
@@ -126,7 +131,8 @@ class Stream(Closing):
         Other rows with that name are refused: they need another one.
 
         They count when their ticks are released. Rows of a tick that was released already are dropped, or count in the
-        next one, as the schema says. Rows before the start and after the end do not count.
+        next one, as the schema says. Rows before the start and after the end do not count. Once all ticks are released
+        nothing is taken, and rows are refused.
 
         Args:
             rows: a frame, a list of dictionaries, or the path of a CSV or Parquet file.
@@ -140,6 +146,7 @@ class Stream(Closing):
 
     def _take(self, rows: Any, batch: str | None, *, waits: bool) -> bool:
         """Keep rows; without waiting for the disk where what follows waits for both."""
+        self._refuse_ended(batch)
         book, found = self._here(), self._read(rows, None)
         numbers = self._ticks.numbers(found.moments.astype("datetime64[us]"))
         fingerprint = None if batch is None else book.seal.fingerprint(_parts(found))
@@ -271,6 +278,13 @@ class Stream(Closing):
     def _refuse_closed(self) -> None:
         if self._here().is_closed:
             raise InvalidParameter("stream", self.name, "open: it was closed, and nothing more is released")
+
+    def _refuse_ended(self, batch: str | None) -> None:
+        """Refuse rows that no tick is left for; a batch that came before may come again, and is not counted."""
+        book, ticks = self._here(), self.mechanism.most_ticks
+        if book.frozen >= ticks and not (batch is not None and book.knows(batch)):
+            rule = f"one with ticks to come: all {ticks} of its ticks are released. These rows were not taken"
+            raise InvalidParameter("stream", self.name, rule)
 
     def _frozen_up_to(self, end: int) -> Iterator[Sequence[Any]]:
         """Freeze what is not yet frozen, some ticks at a time; yield the numbers of all that has no answer yet."""

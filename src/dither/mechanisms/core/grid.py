@@ -54,6 +54,11 @@ class Grid(Field[Number | None, Fraction]):
         yield from (Fraction(1, 2**1001), 2**901)
         yield from (value for value in Positive().offenders() if value is not None)
 
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return a finer and a coarser step."""
+        given = Fraction(1) if kept is None else kept
+        yield from (given / 2, given * 2, None)
+
 
 def default_grid(scale: Fraction) -> Fraction:
     """Return the largest power of two up to a thousandth of the scale.

@@ -131,6 +131,16 @@ class Array(Field[Any, PublicArray]):
         if self._within is not None:
             yield from (np.full((max(self._least, 1),) * self._axes, edge) for edge in self._beyond(self._within))
 
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return arrays with larger numbers, in another order, and with an entry of the first axis more or fewer."""
+        if kept is None:
+            return
+        values = kept.values
+        found = [values * 2, values + 1, values - 1, values[::-1], np.concatenate([values, values[-1:]]), values[:-1]]
+        if values.ndim == 2:
+            found.append(np.column_stack([values, values[:, -1:]]))
+        yield from (PublicArray(made) for made in self._accepted(*found) if not np.array_equal(made, values))
+
     @staticmethod
     def _beyond(within: tuple[float, float]) -> tuple[float, float]:
         return within[0] - 1, within[1] + 1

@@ -41,6 +41,12 @@ def fits_floats(noise: Any) -> bool:
     return bool(getattr(noise, "sigma", 0) <= _WIDEST and getattr(noise, "scale", 0) <= _WIDEST)
 
 
+def width_of(noise: Any) -> Fraction:
+    """Return the scale or the deviation of noise; 1 where there is none."""
+    width: Fraction = getattr(noise, "scale", None) or getattr(noise, "sigma", None) or Fraction(1)
+    return width
+
+
 def one_number(*kinds: type[Any]) -> dict[str, Any]:
     """Return what a field of noise for one number asks for, beside its kinds."""
     names = " or ".join(kind.__name__ for kind in kinds)
@@ -58,12 +64,24 @@ class OneCount(Of[CountNoise]):
         yield from (Geometric(scale=1, shape=2), DiscreteGaussian(sigma=1, shape=(1,)), Geometric(scale=2**241))
         yield from super().offenders()
 
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return noise of both kinds, as wide and twice as wide."""
+        width = width_of(kept)
+        yield from self._accepted(Geometric(scale=width), DiscreteGaussian(sigma=width), Geometric(scale=2 * width))
+
 
 class OneEntry(Of[VectorNoise]):
     """Noise for one entry, from which noise for vectors of any length is built."""
 
     def __init__(self) -> None:
         super().__init__(DiscreteGaussian, GammaNorm, **one_number(DiscreteGaussian, GammaNorm))
+
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return noise of both kinds, as wide and twice as wide."""
+        width = width_of(kept)
+        yield from self._accepted(
+            DiscreteGaussian(sigma=width), GammaNorm(scale=width), DiscreteGaussian(sigma=2 * width)
+        )
 
 
 class Epsilon(Positive):
@@ -107,6 +125,10 @@ class Spending(Field[Loss, Loss]):
         yield PureDP(1, rho=LEAST_AMOUNT**3)
         yield from (PureDP(0), ZCDP(0), ZCDP(1, "1e-9"), ApproxDP(1, "1e-9"), GaussianDP(1), 1, "1", None, object())
 
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return a small and a large budget in epsilon, and one in rho."""
+        yield from (PureDP("1/3"), PureDP(5), ZCDP("1/2"))
+
 
 class PureSpending(Of[PureDP]):
     """A budget in epsilon that is spent step by step."""
@@ -119,6 +141,10 @@ class PureSpending(Of[PureDP]):
         yield from (PureDP(0), ZCDP(1), ApproxDP(1, 0), PureDP(2**41), PureDP(LEAST_AMOUNT / 2))
         yield PureDP(1, rho=LEAST_AMOUNT**3)
         yield from super().offenders()
+
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return a small and a large budget."""
+        yield from (PureDP("1/3"), PureDP(5))
 
 
 @dataclass(frozen=True)
