@@ -9,14 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from dither.audit import __main__ as command
 from dither.audit.accountants import Agreement
 from dither.audit.accounts import Account, account
-from dither.audit.everything import PARTS, Extent, Run, run_all, tasks_of, work
+from dither.audit.blackbox import FEWEST_SAMPLES, lower_bound
+from dither.audit.everything import PARTS, Extent, Raised, Run, Task, run_all, tasks_of, tried, work
 from dither.audit.figures import Sheet, figures_of, instances_of, mutants_of, specimens_of
+from dither.audit.outcomes import Rows
 from dither.audit.report import write_report
 from dither.audit.specimens import SPECIMENS
 from dither.audit.subjects import subjects_of
@@ -159,6 +162,83 @@ def test_complaints_are_told_as_they_come(monkeypatch: pytest.MonkeyPatch) -> No
     heard: list[str] = []
     run_all(["randomised-response"], SMALL, complain=heard.append)
     assert heard == ["something is wrong"] * 2
+
+
+def test_a_task_that_raises_is_named_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    fine = some_run().accounts[0]
+
+    def done(task: Task) -> Account:
+        if task.number == 0:
+            raise InvalidParameter("sample", "shape (125, 0, 2)", "a function of outcomes")
+        return replace(fine, number=task.number)
+
+    monkeypatch.setattr("dither.audit.everything.work", done)
+    console = screen()
+    assert audit_and_tell(["randomised-response"], SMALL, console=console) == 1
+    assert "randomised-response 0 raised InvalidParameter (test_whole.py, line" in said(console)
+    run = run_all(["randomised-response"], SMALL)
+    assert [one.number for one in run.accounts] == [1]
+    assert len(run.raised) == len(run.complaints) == 1
+
+
+def test_a_mechanism_whose_examples_raise_is_a_task_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(name: str) -> list[Any]:
+        if name == "laplace":
+            raise ZeroDivisionError("an example that cannot be made")
+        return list(subjects_of(name))
+
+    few = {name: entry for name, entry in registered().items() if name in ("laplace", "randomised-response")}
+    monkeypatch.setattr("dither.audit.everything.registered", lambda: few)
+    monkeypatch.setattr("dither.audit.everything.audited", broken)
+    mine = [task for task in tasks_of([], SMALL) if task.name == "laplace"]
+    assert [task.number for task in mine] == [0]
+    found = tried(mine[0])
+    assert isinstance(found, Raised)
+    assert "laplace 0 raised ZeroDivisionError" in found.complaint
+    with pytest.raises(ZeroDivisionError):
+        tasks_of(["laplace"], SMALL)
+
+
+def test_a_task_that_ends_its_process_is_named_and_the_others_go_on(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import os\n"
+        "from dither.audit.subjects import subject\n"
+        "from dither.privacy import PureDP\n"
+        "fine = subject(lambda value: 0, PureDP(1), (0, 1))\n"
+        "fatal = subject(lambda value: os._exit(9), PureDP(1), (0, 1))\n"
+        "raising = subject(lambda value: 1 // 0, PureDP(1), (0, 1))\n"
+    )
+    names = [f"{tmp_path / 'mine.py'}:{what}" for what in ("fatal", "raising", "fine")]
+    run = run_all(names, replace(SMALL, processes=2))
+    assert [one.name for one in run.accounts] == names[2:]
+    died, raised = sorted(run.complaints, key=len)
+    assert "fatal 0 ended its process" in died + raised
+    assert "raising 0 raised ZeroDivisionError (mine.py, line" in died + raised
+
+
+def test_few_outputs_are_enough_for_what_is_kept_as_literature(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {name: entry for name, entry in registered().items() if name == "label-response"}
+    assert few["label-response"].is_reference
+    monkeypatch.setattr("dither.audit.everything.registered", lambda: few)
+    tasks = [task for task in tasks_of([], replace(SMALL, samples=FEWEST_SAMPLES)) if task.kind == "mechanism"]
+    assert {task.size for task in tasks} == {FEWEST_SAMPLES}
+
+
+def test_outcomes_without_a_number_are_rows_like_others() -> None:
+    """As drawn graphs without an edge are: the audits of three mechanisms raised because of them."""
+    rows = Rows()
+    empty = rows.of([np.zeros((0, 2), dtype=np.int64)] * 5)
+    mixed = rows.of([np.zeros((0, 2), dtype=np.int64), np.array([[3, 4]]), np.array([[1, 2], [3, 4], [5, 6]])])
+    assert empty.shape == (5, mixed.shape[1])
+    assert mixed[:, 0].tolist() == [0, 2, 6]
+    assert mixed[1, 1:3].tolist() == [3, 4]
+    assert np.unique(empty, axis=0).shape[0] == 1
+
+    def drawn(edges: int, count: int) -> Any:
+        return kept.of([np.array([[0, 1]] * edges, dtype=np.int64).reshape(-1, 2)] * count)
+
+    kept = Rows()
+    assert lower_bound(drawn, 0, 1, samples=2000).epsilon_lower > 3
 
 
 def test_brackets_in_a_cell_are_no_markup() -> None:

@@ -15,50 +15,11 @@ pytest.importorskip("sklearn", reason="estimators need the extra 'ml'")
 import dither.learn as learn
 from dither.checks import ContractViolation, check_estimator
 from dither.learn.base import PrivateClassifier
+from dither.testing.estimators import DECLARED, declared_estimator
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 3.0], [0.0, 2.0]])
 Y = np.array([0, 1, 1, 0])
-_BOUNDS: dict[str, Any] = {"bounds": (0, 3)}
-_CLASSES: dict[str, Any] = {"classes": [0, 1], **_BOUNDS}
-_TARGETS: dict[str, Any] = {"target_bounds": (-1, 1), **_BOUNDS}
-DECLARED: dict[str, dict[str, Any]] = {
-    "BernoulliNB": {"classes": [0, 1]},
-    "CategoricalNB": {"classes": [0, 1], "categories": 4},
-    "CompressedLogisticRegression": {"max_iter": 2, "n_components": 1, **_CLASSES},
-    "Coreset": _BOUNDS,
-    "DecisionTreeClassifier": _CLASSES,
-    "EmpiricalCovariance": _BOUNDS,
-    "GaussianMixture": {"n_components": 2, **_BOUNDS},
-    "GaussianNB": _CLASSES,
-    "GradientBoostingClassifier": {"n_estimators": 2, **_CLASSES},
-    "IncrementalLinearRegression": _TARGETS,
-    "KMeans": {"n_clusters": 2, **_BOUNDS},
-    "KernelLogisticRegression": {"max_iter": 2, "n_components": 6, **_CLASSES},
-    "KernelSVC": {"max_iter": 2, "n_components": 6, **_CLASSES},
-    "Lasso": _TARGETS,
-    "LinearRegression": _TARGETS,
-    "LinearSVC": {"max_iter": 5, **_CLASSES},
-    "LogisticRegression": {"max_iter": 5, "unit": "row_replaced", **_CLASSES},
-    "MinMaxScaler": _BOUNDS,
-    "OneHotEncoder": {"categories": [[0, 1, 2], [0, 1, 2, 3]]},
-    "PCA": _BOUNDS,
-    "PrivateSearch": {"param_grid": {"alpha": [0, 1]}},
-    "QuantileBinner": _BOUNDS,
-    "RandomForestClassifier": {"n_estimators": 2, "max_depth": 2, **_CLASSES},
-    "Ridge": _TARGETS,
-    "SparseLogisticRegression": _CLASSES,
-    "StandardScaler": _BOUNDS,
-    "UniformBinner": _BOUNDS,
-}
-#: Estimators that read no rows, and have no budget.
-PUBLIC = {"MinMaxScaler", "OneHotEncoder", "UniformBinner"}
-
-
-def made(name: str) -> Any:
-    declared = dict(DECLARED[name])
-    if name == "PrivateSearch":
-        declared["estimator"] = learn.Ridge(**_TARGETS)
-    return getattr(learn, name)(**({} if name in PUBLIC else {"rho": 10}), **declared)
+_CLASSES: dict[str, Any] = {"classes": [0, 1], "bounds": (0, 3)}
 
 
 def test_every_estimator_is_checked() -> None:
@@ -67,7 +28,7 @@ def test_every_estimator_is_checked() -> None:
 
 @pytest.mark.parametrize("name", sorted(DECLARED))
 def test_the_door_of_every_estimator(name: str) -> None:
-    estimator = made(name)
+    estimator = declared_estimator(name)
     takes_labels = isinstance(estimator, PrivateClassifier | learn.PrivateSearch) or hasattr(estimator, "target_bounds")
     check_estimator(estimator, X, Y if takes_labels else None)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dither.checks import ContractViolation
 from dither.checks.prices import FAR, check_far_prices, check_law_far, least
 from dither.mechanisms import Example, Gaussian, Geometric, find
 from dither.mechanisms.core.accounted import Accounted
+from dither.mechanisms.staircase import Staircase
 from dither.privacy import ROW, Loss, PureDP
 from dither.privacy.plans import Best, Parallel, Plan, Repeat, Repeats, Sampled, SampledExactly, Use, Within, sequence
 
@@ -30,6 +32,16 @@ PLANS: dict[str, Plan] = {
 
 def first(name: str) -> Example:
     return next(iter(find(name).examples()))
+
+
+def test_a_price_may_begin_with_a_step_for_every_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four units move four entries by one, a stair each; from then on two units are one stair. A cap is found."""
+    stairs = Example(Staircase(shape=(2, 2), epsilon="1/5", sensitivity=2, width=1), np.zeros((2, 2), dtype=np.int64))
+    check_far_prices(stairs)
+    before = Staircase.loss
+    monkeypatch.setattr(Staircase, "loss", lambda self, d_in=1: before(self, min(Fraction(d_in), Fraction(30))))
+    with pytest.raises(ContractViolation, match="50 units"):
+        check_far_prices(stairs)
 
 
 @pytest.mark.parametrize("name", PLANS)

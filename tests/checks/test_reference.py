@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dither.audit.accounts import Account
+from dither.audit.blackbox import FEWEST_SAMPLES
 from dither.audit.everything import Extent, tasks_of
 from dither.audit.unshown import holes
 from dither.checks import checks
@@ -76,7 +77,7 @@ def test_no_model_is_chosen_from_literature(name: str) -> None:
 def test_a_long_audit_tries_literature_less_and_a_named_one_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     few = {name: registered()[name] for name in ("point-learner", "row-response", "identity-histogram")}
     monkeypatch.setattr("dither.audit.everything.registered", lambda: few)
-    extent = Extent(samples=1000, replays=1000)
+    extent = Extent(samples=5 * FEWEST_SAMPLES, replays=1000)
     whole = [task for task in tasks_of([], extent) if task.kind == "mechanism"]
     named = tasks_of(list(few), extent)
     assert [(task.name, task.number) for task in whole] == [(task.name, task.number) for task in named]

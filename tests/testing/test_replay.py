@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -10,7 +11,17 @@ import numpy as np
 import pytest
 
 from dither.audit import audit
-from dither.mechanisms import AboveThreshold, Composed, Dialogue, Exponential, Geometric, Interactive, Numerics
+from dither.exact import sqrt_up
+from dither.mechanisms import (
+    AboveThreshold,
+    Composed,
+    Dialogue,
+    DiscreteGaussian,
+    Exponential,
+    Geometric,
+    Interactive,
+    Numerics,
+)
 from dither.mechanisms.core.runner import Runner
 from dither.noise import system_noise
 from dither.privacy import (
@@ -30,7 +41,7 @@ from dither.privacy import (
     Within,
 )
 from dither.testing import record, replay
-from dither.testing.replay import RecordingRunner, Tape
+from dither.testing.replay import RecordingRunner, Tape, replayed
 
 ROWS = np.array([0, 1, 2, 2, 1, 0, 2, 2, 1])
 PAIRS = [(ROWS, ROWS[1:]), (ROWS, np.append(ROWS, 2)), (ROWS, np.append(ROWS, 10**6)), (ROWS[:0], ROWS[:1])]
@@ -191,6 +202,35 @@ def test_a_leak_is_found_and_placed(kind: type[Base], rule: str, here: Any, ther
     assert found[0].place.startswith("test_replay.py:")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Diagonal(Base):
+    """Two sums, both of which a row moves by 3: by the root of 18 in L2, of which there is no rational."""
+
+    stability: Fraction
+    two: ClassVar[DiscreteGaussian] = DiscreteGaussian(sigma=2, shape=(2,))
+
+    def plan(self) -> Plan:
+        return Use(self.two, self.stability)
+
+    def release(self, data: Any, run: Runner) -> Any:
+        return run(self.two, np.full(2, 3 * len(data)), stability=self.stability)
+
+
+def test_a_root_is_compared_by_its_square() -> None:
+    """Declared is a root of 18 that is rounded up less than the replay would round it, and it is enough."""
+    scale = 2**200
+    above = Fraction(math.isqrt(18 * scale * scale) + 1, scale)
+    assert above**2 > 18 > (above - Fraction(1, scale)) ** 2
+    assert above < sqrt_up(Fraction(18))
+    found = replayed(Diagonal(stability=above), ROWS, ROWS[1:])
+    assert found.violations == []
+    walked = found.walked()
+    assert walked is not None
+    assert walked.rho <= Diagonal(stability=above).loss(1).rho
+    (violation,) = replay(Diagonal(stability=above - Fraction(1, scale)), ROWS, ROWS[1:])
+    assert violation.rule == "a value moved too far"
+
+
 def test_recording_gives_the_same_law_as_running() -> None:
     """The sampled subset of a recording is keyed by content: about half of many rows, and the same half again."""
     rows = np.arange(10_000)
@@ -265,4 +305,4 @@ def test_fixed_samples_of_neighbours_differ_in_no_more_rows_than_they_do() -> No
 
 
 def _keyed(rows: list[int], tape: Tape) -> Any:
-    return RecordingRunner(Use(Geometric(scale=1)), system_noise(), tape=tape)._sample_exactly(rows, 6)
+    return RecordingRunner(Use(Geometric(scale=1)), system_noise(), tape=Tape(given=tape))._sample_exactly(rows, 6)

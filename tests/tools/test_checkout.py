@@ -58,7 +58,7 @@ def test_an_installation_says_where_they_are() -> None:
 @pytest.mark.usefixtures("installed")
 def test_an_audit_of_everything_leaves_them_out_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dither.audit.everything.registered", dict)
-    parts = list(dict.fromkeys(task.name for task in tasks_of(["all"], Extent())))
+    parts = list(dict.fromkeys(task.kind for task in tasks_of(["all"], Extent())))
     assert parts == [part for part in PARTS if part != "mutants"]
     run = run_all([], Extent(minutes=0))
     assert "mutants: not tried, because they are in the source checkout alone" in run.notes

@@ -1,11 +1,11 @@
 """``python -m dither.audit``: audit every registered mechanism, and report the findings.
 
 Black box on every instance, replay of a thousand hostile pairs for every composed one, random compositions priced by
-three independent routes, sensitivities of queries by brute force, the laws of the noise, every specimen refuted and
-every mutant killed. In two processes, within an hour; it ends in one table and one page. Ends with status 1 when a
-claim is refuted, when something was not tried for lack of time, when a specimen withstands or a mutant survives, or
-when a mechanism that is known to lose all it claims cannot be shown to lose nearly that: an audit without power would
-pass anything.
+three independent routes, sensitivities of queries by brute force, on the reference engine and on the engines that run
+the printed SQL, the laws of the noise, every specimen refuted and every mutant killed. In two processes, within an
+hour; it ends in one table and one page. Ends with status 1 when a claim is refuted, when a task raised or was not tried
+for lack of time, when a specimen withstands or a mutant survives, or when a mechanism that is known to lose all it
+claims cannot be shown to lose nearly that: an audit without power would pass anything.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--false-alarm", type=float, default=usual.false_alarm, help="of the whole run")
     parser.add_argument("--compositions", type=int, default=usual.compositions, help="for the accountants")
     parser.add_argument("--pairs", type=int, default=usual.pairs, help="neighbours for the sensitivities of queries")
+    parser.add_argument("--random", type=int, default=usual.random, help="random neighbours for each class")
     parser.add_argument("--draws", type=int, default=usual.draws, help="of each law of the noise")
     parser.add_argument("--minutes", type=float, default=usual.minutes, help="after which nothing more is begun")
     parser.add_argument("--processes", type=int, default=usual.processes, help="that work at the same time")
@@ -39,6 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         compositions=given.compositions,
         pairs=given.pairs,
         draws=given.draws,
+        random=given.random,
         false_alarm=given.false_alarm,
         minutes=given.minutes,
         processes=given.processes,

@@ -1,7 +1,8 @@
 """Are the accountants right? Random compositions, each priced by three independent routes.
 
 A closed form, brute force over all outcomes, and the loss distribution must tell one story: no composition may be
-priced below the truth, and none by more than a hundredth above it.
+priced below the truth, and none by more than a hundredth above it. Beside them, prices of groups, samples, rounds and
+disjoint parts are held against laws that are written out (``explicit_prices``).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dither.audit.explicit_prices import understated_prices
 from dither.noise import system_noise
 from dither.privacy.accountants.crosscheck import cross_check
 
@@ -24,11 +26,12 @@ class Agreement:
     understated: int
     over: float
     disagreement: float
+    below_laws: tuple[str, ...] = ()
 
     @property
     def complaints(self) -> list[str]:
         """The complaints, as sentences."""
-        found = []
+        found = list(self.below_laws)
         if self.understated:
             found.append(f"{self.understated} of {self.compositions:,} compositions are priced below the truth")
         if self.over > MOST_OVER:
@@ -54,4 +57,4 @@ def audit_accountants(compositions: int, *, progress: Callable[[int], None] = la
         understated += verdict.is_understated
         over = max(over, verdict.over)
         disagreement = max(disagreement, verdict.disagreement)
-    return Agreement(compositions, understated, over, disagreement)
+    return Agreement(compositions, understated, over, disagreement, tuple(understated_prices()))

@@ -19,7 +19,8 @@ _MOST_TARGETS = 4
 def far_pairs(mechanism: Mechanism[Any, Any], data: Any) -> list[Pair]:
     """Return pairs of nothing, or of a crowd, and the same with one row in a corner of the domain."""
     distance, corners, crowd = mechanism.distance, list(_corners(data)), _crowd(mechanism, data)
-    if not isinstance(distance, Unit) or not corners:
+    # Where a loss grows with a measured distance, two corners are farther apart than one unit.
+    if not isinstance(distance, Unit) or distance.relation is Relation.METRIC or not corners:
         return []
     if distance.relation is not Relation.ADD_REMOVE:
         return [(corners[0], row, 1) for row in corners[1:]]

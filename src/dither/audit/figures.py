@@ -33,6 +33,23 @@ def figures_of(run: Run) -> Sheet:
         accounts = [one for one in run.accounts if one.kind == kind]
         if accounts:
             rows.append((_PLURALS[kind], *_of_accounts(accounts, with_replay=kind == "composed")))
+    if run.random:
+        leaks = sum(bool(one.leaks) for one in run.random)
+        tried = (
+            f"{sum(one.pairs for one in run.random):,} pairs, {len(run.random)} classes and estimators, {leaks} leak"
+        )
+        fewest = min(run.random, key=lambda one: one.pairs)
+        rows.append(("random neighbours", tried, f"at least {fewest.pairs:,} of each ({fewest.name})"))
+    if run.budgets:
+        checked, wrong = (sum(one) for one in zip(*((x.checked, len(x.complaints)) for x in run.budgets), strict=True))
+        rows.append(("budgets from outside", f"{checked:,} checked, {wrong} exceeded", "windows, filters, parts"))
+    if run.correlated:
+        refuted_talks = sum(one.is_refuted for one in run.correlated)
+        least_share = min(run.correlated, key=lambda one: one.share)
+        tried = (
+            f"{len(run.correlated)} counters, {least_share.conversations:,} conversations each, {refuted_talks} refuted"
+        )
+        rows.append(("noise over time", tried, f"least noise: {least_share.share:.2f} of what is needed"))
     if run.specimens:
         refuted = [one for one in run.specimens if one["is_refuted"]]
         ways = Counter(one["refuted_by"] for one in refuted)
@@ -51,6 +68,11 @@ def figures_of(run: Run) -> Sheet:
         least = min(found.tightness for found in run.moved.values())
         tried = f"{run.pairs:,} hostile pairs, {len(run.moved)} kinds of numbers, {exceeded} exceeded"
         rows.append(("sensitivities of queries", tried, f"at least {least:.2f} of what is declared was attained"))
+    for engine in run.engines:
+        exceeded = sum(found.is_exceeded for found in engine.moved.values())
+        tried = f"{engine.pairs:,} hostile pairs, {exceeded} exceeded, {len(engine.differences)} differences"
+        more = f"not tried, because {engine.absent}" if engine.absent else "from the reference engine, as printed"
+        rows.append((f"SQL for {engine.engine}", tried, more))
     if run.fits:
         refuted_laws = sum(fit.is_refuted for fit, _ in run.fits.values())
         draws = min(fit.draws for fit, _ in run.fits.values())

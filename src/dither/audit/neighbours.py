@@ -7,7 +7,7 @@ that a thousand pairs are a thousand different ones; every pair is a true pair o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import chain, cycle
 from typing import Any
@@ -17,9 +17,11 @@ import numpy as np
 from dither.data.reference import ReferenceEngine
 from dither.exact import Number
 from dither.mechanisms import Dialogue, Example
-from dither.noise import Noise, system_noise
+from dither.noise import Noise
 from dither.privacy import L1, L2, RECORDS, Metric, Relation, Unit
 from dither.testing import hostile
+from dither.testing.choices import Choices
+from dither.testing.random_graphs import is_edges
 
 Pair = tuple[Any, Any, Number]
 
@@ -37,14 +39,14 @@ def neighbours(example: Example, *, noise: Noise | None = None) -> Iterator[Pair
     It ends only when nothing can be made for the data's type and none were given.
     """
     mechanism, data = example.mechanism, example.data
-    pick = _Pick(system_noise() if noise is None else noise)
+    pick = Choices(noise)
     fixed: list[Pair] = [*example.neighbours, *hostile.pairs(mechanism, data)]
     drawn = _drawn(mechanism.distance, data, pick)
     # Where nothing can be made up, the pairs known are replayed again: with other noise, on other paths.
     return chain(fixed, drawn if drawn is not None else (), cycle(fixed))
 
 
-def _drawn(distance: Any, data: Any, pick: _Pick) -> Iterator[Pair] | None:
+def _drawn(distance: Any, data: Any, pick: Choices) -> Iterator[Pair] | None:
     if isinstance(data, Dialogue):
         return dialogue_pairs(distance, data, pick)
     is_rows = (isinstance(data, np.ndarray) and data.ndim > 0) or isinstance(data, list | tuple)
@@ -70,20 +72,7 @@ def _drawn(distance: Any, data: Any, pick: _Pick) -> Iterator[Pair] | None:
     return None
 
 
-class _Pick:
-    """Choices drawn from noise."""
-
-    def __init__(self, noise: Noise) -> None:
-        self._noise = noise
-
-    def below(self, limit: int) -> int:
-        return int(self._noise.uniform_below(limit, 1)[0])
-
-    def one(self, options: Sequence[Any]) -> Any:
-        return options[self.below(len(options))]
-
-
-def count_pairs(counts: np.ndarray[Any, Any], pick: _Pick) -> Iterator[Pair]:
+def count_pairs(counts: np.ndarray[Any, Any], pick: Choices) -> Iterator[Pair]:
     """Return tables of counts of which one cell differs by one: flat, empty, spiky and large ones."""
     while True:
         base = np.zeros(counts.shape, dtype=np.int64)
@@ -98,14 +87,14 @@ def count_pairs(counts: np.ndarray[Any, Any], pick: _Pick) -> Iterator[Pair]:
         yield (base, moved, 1) if pick.below(2) else (moved, base, 1)
 
 
-def number_pairs(pick: _Pick) -> Iterator[Pair]:
+def number_pairs(pick: Choices) -> Iterator[Pair]:
     """Return integers one apart, near and far from 0."""
     while True:
         here = pick.one((*_PLACES, *_NUMBERS))
         yield here, here + (1 if pick.below(2) else -1), 1
 
 
-def measured_pairs(values: np.ndarray[Any, Any], metric: Metric, pick: _Pick) -> Iterator[Pair]:
+def measured_pairs(values: np.ndarray[Any, Any], metric: Metric, pick: Choices) -> Iterator[Pair]:
     """Return arrays of reals in which one row or one entry differs, and their distance in the metric."""
     known = [values[place] for place in range(len(values))]
     missed = 0
@@ -121,7 +110,7 @@ def measured_pairs(values: np.ndarray[Any, Any], metric: Metric, pick: _Pick) ->
             yield here, there, apart
 
 
-def family_pairs(families: Any, pick: _Pick) -> Iterator[Pair]:
+def family_pairs(families: Any, pick: Choices) -> Iterator[Pair]:
     """Return parents with their children, one family apart: without children, with very many, of odd values."""
     parents, children = list(families.parents), list(families.children)
     build = type(families)
@@ -146,7 +135,7 @@ def family_pairs(families: Any, pick: _Pick) -> Iterator[Pair]:
         yield (fewer, more, 1) if pick.below(2) else (more, fewer, 1)
 
 
-def dialogue_pairs(distance: Any, talk: Dialogue, pick: _Pick) -> Iterator[Pair] | None:
+def dialogue_pairs(distance: Any, talk: Dialogue, pick: Choices) -> Iterator[Pair] | None:
     """Return conversations with the same questions about neighbouring data, or fed with one event more or fewer."""
     if talk.data is None and isinstance(distance, Unit) and distance.protects == "event":
         return event_pairs(list(talk.script), pick) if distance.relation is Relation.ADD_REMOVE else None
@@ -156,7 +145,7 @@ def dialogue_pairs(distance: Any, talk: Dialogue, pick: _Pick) -> Iterator[Pair]
     return ((Dialogue(here, talk.script), Dialogue(there, talk.script), apart) for here, there, apart in drawn)
 
 
-def event_pairs(steps: list[Any], pick: _Pick) -> Iterator[Pair]:
+def event_pairs(steps: list[Any], pick: Choices) -> Iterator[Pair]:
     """Return streams of which one step has one event more: a count that is one higher, or a row more."""
     while steps:
         here = [pick.one(steps) for _ in steps] if pick.below(3) else list(steps)
@@ -172,7 +161,7 @@ def event_pairs(steps: list[Any], pick: _Pick) -> Iterator[Pair]:
         yield (*pair, 1) if pick.below(2) else (*pair[::-1], 1)
 
 
-def row_pairs(rows: Any, relation: Relation, pick: _Pick) -> Iterator[Pair]:
+def row_pairs(rows: Any, relation: Relation, pick: Choices) -> Iterator[Pair]:
     """Return tables one row apart; under replacement all have as many rows as the example."""
     build = _builder(rows)
     known = [rows[place] for place in range(len(rows))]
@@ -191,7 +180,7 @@ def row_pairs(rows: Any, relation: Relation, pick: _Pick) -> Iterator[Pair]:
             return
 
 
-def label_pairs(rows: np.ndarray[Any, Any], pick: _Pick) -> Iterator[Pair]:
+def label_pairs(rows: np.ndarray[Any, Any], pick: Choices) -> Iterator[Pair]:
     """Return tables with the example's rows but other labels, in any order, in which one label differs."""
     labels = rows[:, -1].tolist()
     while len(rows):
@@ -202,7 +191,7 @@ def label_pairs(rows: np.ndarray[Any, Any], pick: _Pick) -> Iterator[Pair]:
         yield here, there, 1
 
 
-def engine_pairs(engine: ReferenceEngine, unit: Unit, pick: _Pick) -> Iterator[Pair]:
+def engine_pairs(engine: ReferenceEngine, unit: Unit, pick: Choices) -> Iterator[Pair]:
     """Return engines one unit apart, over tables with some rows gone and odd ones added before."""
     base = engine
     while True:
@@ -224,14 +213,7 @@ def engine_pairs(engine: ReferenceEngine, unit: Unit, pick: _Pick) -> Iterator[P
         base = ReferenceEngine(start.dataset, tables)
 
 
-def is_edges(data: Any) -> bool:
-    """Whether data is a graph as a list of pairs of nodes."""
-    return isinstance(data, list | tuple | set | frozenset) and all(
-        isinstance(edge, tuple) and len(edge) == 2 for edge in data
-    )
-
-
-def graph_pairs(edges: list[tuple[Any, Any]], unit: Unit, pick: _Pick) -> Iterator[Pair]:
+def graph_pairs(edges: list[tuple[Any, Any]], unit: Unit, pick: Choices) -> Iterator[Pair]:
     """Return graphs, as lists of edges, one edge or one node apart: a node linked to all others, a path, nothing."""
     nodes = list(dict.fromkeys(chain.from_iterable(edges))) or [0, 1]
     new = max(nodes) + 1 if all(isinstance(node, int) for node in nodes) else "a node never seen"
@@ -248,7 +230,7 @@ def graph_pairs(edges: list[tuple[Any, Any]], unit: Unit, pick: _Pick) -> Iterat
         yield (some, more, 1) if pick.below(2) else (more, some, 1)
 
 
-def _base(known: list[Any], pick: _Pick) -> list[Any]:
+def _base(known: list[Any], pick: Choices) -> list[Any]:
     kind = pick.below(6)
     if kind == 0 or not known:
         return []
@@ -261,11 +243,11 @@ def _base(known: list[Any], pick: _Pick) -> list[Any]:
     return [pick.one(known) for _ in range(1 + pick.below(2 * len(known)))]
 
 
-def _resampled(known: list[Any], pick: _Pick) -> list[Any]:
+def _resampled(known: list[Any], pick: Choices) -> list[Any]:
     return [pick.one(known) if pick.below(4) else _odd(known, pick) for _ in known] if pick.below(3) else list(known)
 
 
-def _odd(known: list[Any], pick: _Pick) -> Any:
+def _odd(known: list[Any], pick: Choices) -> Any:
     """Return a row like the known ones, with some of its entries as odd as their type allows."""
     if not known:
         return pick.one(_NUMBERS)
@@ -284,7 +266,7 @@ def _odd(known: list[Any], pick: _Pick) -> Any:
     return _entry(known, pick, getattr(row, "dtype", None))
 
 
-def _entry(values: list[Any], pick: _Pick, dtype: np.dtype[Any] | None = None) -> Any:
+def _entry(values: list[Any], pick: Choices, dtype: np.dtype[Any] | None = None) -> Any:
     """Return a known value, a new maximum or minimum, a far point, a new value, or NaN."""
     value = pick.one(values)
     if isinstance(value, str):

@@ -2,7 +2,8 @@
 
 Models, tables, dictionaries and sets are reduced to the numbers in them, in the order in which they can be reached:
 post-processing, so that what is shown about the numbers is shown about the outcome. Of an outcome that is longer than
-the first ones the rest is left out; one that is shorter is filled up. How many numbers there were comes first.
+the first ones the rest is left out; one that is shorter is filled up. How many numbers there were comes first. So an
+outcome without any number, as a drawn graph without an edge, is a row like others.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ class Rows:
         return rows
 
     def _are_alike(self, outcomes: Sequence[Any]) -> bool:
-        """Return whether all outcomes have one shape, or the first ones had."""
+        """Return whether all outcomes have one shape, or the first ones had; one without entries would show nothing."""
         shapes = {np.shape(one) for one in outcomes}
-        if self._shape is None and len(shapes) == 1:
-            self._shape = next(iter(shapes))
+        if self._shape is None and len(shapes) == 1 and 0 not in min(shapes):
+            (self._shape,) = shapes
         return self._shape is not None
 
 

@@ -19,6 +19,7 @@ from dither.audit.far import far_pairs
 from dither.errors import DitherError
 from dither.mechanisms import Dialogue, DiscreteGaussian, Example, GammaNorm, Gaussian, Geometric, Mechanism, find
 from dither.privacy import PureDP
+from dither.publish.queries.answer import plan_query
 from dither.testing.hostile import Pair
 
 #: How much louder the parts are that are seen.
@@ -62,6 +63,18 @@ class Recipe:
 def _one_question(mechanism: Any, example: Example) -> list[Pair]:
     """Return conversations of one question that takes the whole budget."""
     question = (replace(example.data.script[0], epsilon=mechanism.budget.epsilon),)
+    return [(Dialogue(here.data, question), Dialogue(there.data, question), 1) for here, there, _ in example.neighbours]
+
+
+def _as_given(mechanism: Any, example: Example) -> list[Pair]:
+    """Return the pairs of the example, each with its own distance: others that are made assume a distance of 1."""
+    return list(example.neighbours)
+
+
+def _one_part(mechanism: Any, example: Example) -> list[Pair]:
+    """Return conversations of one question about a part, which takes all that the part may lose."""
+    first = example.data.script[0]
+    question = (replace(first, answer=plan_query(first.answer.query, mechanism.each)),)
     return [(Dialogue(here.data, question), Dialogue(there.data, question), 1) for here, there, _ in example.neighbours]
 
 
@@ -116,13 +129,17 @@ def _two_learners() -> tuple[Any, ...]:
 
 RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
     {
+        "adaptive-parts": Recipe(pairs=_one_part),
         "all-pairs": Recipe(loud=("single",)),
         "best-first-itemsets": Recipe(sets={"counting": Fraction(9, 10), "chosen": 1}),
         "binary-estimation": Recipe(sets={"threshold": 1, "chosen": 1}),
         "block-clusters": Recipe(),
         "boosted-trees": Recipe(is_pure=True),
         "chosen-components": Recipe(loud=("survey",)),
+        # What is claimed is for one unit of length, and the neighbours of the example are five apart.
+        "chosen-place": Recipe(claim=Fraction(1), pairs=_as_given),
         "chosen-tree": Recipe(loud=("leaf",)),
+        "community-graph": Recipe(loud=("node",)),
         "compressed-classifier": Recipe(
             sets={"learner.steps": 1, "learner.classes": 2, "learner.loss_name": "hinge"}, loud=("step",), is_pure=True
         ),
@@ -135,6 +152,7 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
         "frank-wolfe": Recipe(example=1),
         "gaussian-copula": Recipe(loud=("single",), is_pure=True),
         "gradient-descent": Recipe(sets={"loss_name": "hinge"}, loud=("step",), is_pure=True),
+        "joint-degree-graph": Recipe(loud=("node",)),
         "jtree": Recipe(loud=("single",)),
         # The cells of a huge table that pass a filter.
         "lifted": Recipe(example=6, sets={"method.threshold": 1}),
@@ -155,6 +173,7 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
         "selected-columns": Recipe(loud=("survey",), is_pure=True, pairs=_surveyed),
         "small-database": Recipe(loud=("total",)),
         "support-selection": Recipe(sets={"blocks": 1}, pairs=_a_vote),
+        "top-edges-graph": Recipe(sets={"threshold": 1}, loud=("total",)),
         "threshold-descent": Recipe(sets={"size": 1}, pairs=_first_alone),
     }
     | dict.fromkeys(

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dither.checks.attained import check_attained
 from dither.checks.draws import (
     check_candidates,
     check_large_values,
@@ -26,8 +27,15 @@ from dither.checks.draws import (
     check_scales,
 )
 from dither.checks.foreign import check_foreign_rows
+from dither.checks.independence import (
+    check_noise_of_every_tick,
+    check_own_words,
+    check_samples_apart,
+    check_words_once,
+)
 from dither.checks.law import Laws, check_law_by_branching, conversed, coverage_is_refuted
 from dither.checks.prices import check_far_prices, check_law_far, check_prices_of_parts
+from dither.checks.repetition import check_equal_bits
 from dither.checks.replays import (
     check_again,
     check_crowded,
@@ -42,6 +50,7 @@ from dither.checks.replays import (
     pairs_of,
     some,
 )
+from dither.checks.spending import check_parallel_parts, check_spending, check_windows
 from dither.checks.violation import ContractViolation, require
 from dither.errors import DitherError, InvalidParameter
 from dither.exact import Field
@@ -231,6 +240,12 @@ MECHANISM_CHECKS: tuple[Check, ...] = (
     check_distances,
     check_again,
     check_sampling,
+    check_equal_bits,
+    check_samples_apart,
+    check_noise_of_every_tick,
+    check_spending,
+    check_windows,
+    check_parallel_parts,
 )
 #: On the first example of a class alone: they are long, and what depends on size does so in every instance.
 CLASS_CHECKS: tuple[Check, ...] = (
@@ -250,6 +265,9 @@ CLASS_CHECKS: tuple[Check, ...] = (
     check_own_noise,
     check_long_conversation,
     check_law_enlarged,
+    check_own_words,
+    check_words_once,
+    check_attained,
 )
 
 
@@ -262,7 +280,13 @@ def checks(mechanism: type[Mechanism[Any, Any]] | str) -> Iterator[tuple[str, Ca
 
 
 def check_mechanism(mechanism: type[Mechanism[Any, Any]] | str) -> None:
-    """Run the whole contract on a registered class; raise ContractViolation at the first failure."""
+    """Run the whole contract on a registered class; raise ContractViolation at the first failure.
+
+    Beside its examples a few instances with other parameters are tried (``designs``).
+    """
+    # Above this module, because its checks are tried there on further instances.
+    from dither.checks.designs import check_design
+
     name = mechanism if isinstance(mechanism, str) else mechanism.name
     require(any(True for _ in find(name).examples()), f"{name} is registered without examples")
     for title, check in checks(mechanism):
@@ -270,6 +294,7 @@ def check_mechanism(mechanism: type[Mechanism[Any, Any]] | str) -> None:
             check()
         except ContractViolation as violation:
             raise ContractViolation(f"{title}: {violation}") from violation
+    check_design(name)
 
 
 def _through_the_door(mechanism: Mechanism[Any, Any], data: Any, budget: Budget) -> None:

@@ -205,14 +205,17 @@ def _goes_on(mechanism: Mechanism[Any, Any]) -> None:
     if len(changes) < 2:
         return
     step = max(later - earlier for earlier, later in pairwise(changes))
-    far = min(FAR, _reach(mechanism)) // step
-    first, second, last = (_figure(mechanism, times * step) for times in (1, 2, far))
+    # Units may first move one entry each, at the price of one for each of them; after that the price has its pace.
+    entries = math.prod(getattr(mechanism, "draw_shape", ()))
+    begun = step * math.ceil(entries / step) if 1 < entries <= _BEGINNING else 0
+    far = (min(FAR, _reach(mechanism)) - begun) // step
+    first, second, last = (_figure(mechanism, begun + times * step) for times in (1, 2, far))
     if first is None or second is None or last is None:
         return
     expected = first + (far - 1) * (second - first)
     require(
         last >= expected * (1 - _ROUNDING),
-        f"the price of {far * step} units is {last:.6g}, and as it began it would be {expected:.6g}",
+        f"the price of {begun + far * step} units is {last:.6g}, and as it began it would be {expected:.6g}",
     )
 
 

@@ -266,3 +266,18 @@ def some(pairs: Sequence[Pair], count: int) -> list[Pair]:
     """Return a number of pairs from all over a list, its last one included."""
     step = max(1, len(pairs) // count)
     return list(pairs)[::-step][:count]
+
+
+def check_pair(mechanism: Planned, pair: Pair, turn: int | None = None) -> None:
+    """Check one pair of neighbours, and that the price of the whole covers what its draws cost.
+
+    Args:
+        mechanism: what is run on both.
+        pair: two inputs, and how far apart they are.
+        turn: which outputs that no honest draw reaches are frozen; None for honest ones.
+
+    """
+    if turn is None:
+        _priced(mechanism, pair)
+    else:
+        _follow(mechanism, pair, _wild(mechanism, pair, turn))

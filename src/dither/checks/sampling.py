@@ -19,7 +19,7 @@ from dither.checks.law import check_law_by_branching
 from dither.checks.violation import ContractViolation, require
 from dither.mechanisms import Geometric, RandomisedResponse, Runner
 from dither.noise import Noise, system_noise
-from dither.privacy import Best, Plan, Repeats, Sampled, SampledExactly, Use
+from dither.privacy import Best, Plan, Repeat, Repeats, Sampled, SampledExactly, Use
 from dither.testing.branching import branch_outcomes
 from dither.testing.entropy import SeededEntropy
 from dither.testing.enumeration import Enumeration
@@ -31,6 +31,8 @@ _COUNTED = 6
 _MANY = 36
 #: Rows of a long table, and samples by which they are told apart: more where a coin is lopsided.
 _LONG, _TURNS, _MANY_TURNS, _SEED = 300, 64, 200, 7
+#: Samples of a longer table, and the probability that sound ones are refused.
+_SAMPLES, _FALSE_ALARM = 1000, 1e-9
 #: Rounding of the chances of coins, which the branches make on the safe side.
 _TINY = Fraction(1, 2**40)
 
@@ -123,29 +125,46 @@ def check_own_coins(rate: Fraction) -> None:
         require(len({mask.tobytes() for mask in masks}) == turns, f"{name} comes twice")
 
 
+def check_samples_in_turn(rate: Fraction) -> None:
+    """Check that one runner takes a new sample each time that it is asked for one."""
+    count, rows = Geometric(scale=1), np.arange(_LONG)
+    fair = min(max(rate, Fraction(1, 10)), Fraction(9, 10))
+    runner = Runner(Repeat(Sampled(Use(count), fair), _TURNS), Noise(SeededEntropy(_SEED)))
+    found = set()
+    for _ in range(_TURNS):
+        kept, run = runner.sampled(rows, fair)
+        run(count, 0)
+        found.add(kept.tobytes())
+    require(len(found) == _TURNS, "a runner takes the same sample twice")
+
+
 def sampling_checks(plan: Plan) -> Iterator[Callable[[], None]]:
     """Return the checks of the draws that a runner would make on its own in a plan."""
-    for part in _parts(plan):
+    for part in parts_of(plan):
         if isinstance(part, Sampled):
             yield partial(check_poisson_sample, part.rate)
             yield partial(check_sampled_price, part.rate)
             yield partial(check_own_coins, part.rate)
+            yield partial(check_samples_in_turn, part.rate)
         elif isinstance(part, SampledExactly):
             of = min(int(part.of), _ROWS)
             yield partial(check_fixed_sample, max(1, round(int(part.kept) * of / int(part.of))), of)
             yield partial(check_own_coins, Fraction(int(part.kept), int(part.of)))
+            # Where it is drawn in another way: no enumeration reaches there.
+            yield partial(check_many_rows, _SAMPLES, _FALSE_ALARM)
         elif isinstance(part, Best):
             yield partial(check_number_of_runs, part.repeats)
 
 
-def _parts(plan: Any) -> Iterator[Any]:
+def parts_of(plan: Any) -> Iterator[Any]:
+    """Return a plan and all plans within it, also those of composed parts."""
     yield plan
     for inner in (*getattr(plan, "plans", ()), *filter(None, [getattr(plan, "plan", None)])):
         if isinstance(inner, Plan):
-            yield from _parts(inner)
+            yield from parts_of(inner)
     fixed = getattr(getattr(plan, "part", None), "fixed_plan", None)
     if isinstance(fixed, Plan):
-        yield from _parts(fixed)
+        yield from parts_of(fixed)
 
 
 def _poisson(rate: Fraction, noise: Noise, rows: int = _MANY) -> np.ndarray[Any, Any]:

@@ -11,6 +11,7 @@ import importlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,18 +86,22 @@ def _course(
 @contextmanager
 def _through(make: Callable[[int, Any, Any], RecordingRunner]) -> Iterator[None]:
     """Let ``make`` create the door's runners from their number, plan and noise."""
-    # The name of the module is also that of the function that the room hands out.
-    door: Any = importlib.import_module("dither.mechanisms.core.release")
-    before, number = door._runner, 0
+    # The name of a module is also that of the function that the room hands out. Releases that may resume have a door of
+    # their own; recorded, they draw from the system, which is what a session does where noise cannot be drawn again.
+    rooms = ("release", "derived_runner")
+    doors: list[Any] = [importlib.import_module(f"dither.mechanisms.core.{room}") for room in rooms]
+    before, number = [door._runner for door in doors], 0
 
-    def made(*given: Any, **named: Any) -> Runner:
+    def made(real: Callable[..., Runner], *given: Any, **named: Any) -> Runner:
         nonlocal number
         number += 1
-        runner = before(*given, **named)
+        runner = real(*given, **named)
         return make(number, runner._rest, runner._noise)
 
-    door._runner = made
+    for door, real in zip(doors, before, strict=True):
+        door._runner = partial(made, real)
     try:
         yield
     finally:
-        door._runner = before
+        for door, real in zip(doors, before, strict=True):
+            door._runner = real

@@ -90,11 +90,12 @@ def value_pairs(part: Primitive[Any, Any] | InteractivePrimitive[Any, Any], exam
         yield from row_pairs(example, ROW)
         return
     shape = domain.shape  # type: ignore[attr-defined]
-    yield example, _moved(metric, example, shape), 1
-    for start in (0, 5, -(2**40), 2**60):
-        here = _filled(shape, start)
-        yield here, _moved(metric, here, shape), 1
-        yield _moved(metric, here, shape), here, 1
+    for here in (example, *(_filled(shape, start) for start in (0, 5, -(2**40), 2**60))):
+        there = _moved(metric, here, shape)
+        apart = _at_least_one(metric, here, there)
+        yield here, there, apart
+        if here is not example:
+            yield there, here, apart
 
 
 def farther_pairs(part: Primitive[Any, Any], example: Any) -> Iterator[Pair]:
@@ -257,6 +258,12 @@ def _moved(metric: Distance, value: Any, shape: tuple[int, ...]) -> Any:
     else:
         moved.flat[0] += 1
     return _within_one(metric, value, moved)
+
+
+def _at_least_one(metric: Distance, here: Any, there: Any) -> int | Fraction:
+    """Return how far apart two values are: one, unless the metric weighs some entries more than others."""
+    apart = metric.measure(here, there) if isinstance(metric, Metric) else None
+    return 1 if apart is None or apart <= 1 else apart
 
 
 def _within_one(metric: Distance, value: Any, moved: Any) -> Any:

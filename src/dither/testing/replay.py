@@ -29,7 +29,7 @@ from dither.mechanisms.core.running import TickLengths
 from dither.mechanisms.sample_and_aggregate import plain
 from dither.noise import Noise, system_noise
 from dither.privacy import L1, L2, LARGEST, NOTHING, ONE_WAY, Loss, Metric, Plan, Repeats
-from dither.privacy.plans import Parallel, Split
+from dither.privacy.plans import Parallel, Split, Within
 from dither.testing.effects import Effects, watched
 from dither.testing.sameness import difference, digest, held
 
@@ -70,13 +70,22 @@ class Event:
 
 @dataclass
 class Tape:
-    """The record of one run: its events, and the secret key by which rows were sampled."""
+    """The record of one run: its events, and the secret key by which rows were sampled.
+
+    Every sample has a number, and its own key: two steps that sample the same rows take different ones.
+    """
 
     events: list[Event] = field(default_factory=list)
     divisions: dict[Where, Fraction] = field(default_factory=dict)
-    is_sampled: bool = False
+    #: The budgets under which parts were chosen freely; and how far apart data are at a budget or a division.
+    budgets: dict[Where, Loss] = field(default_factory=dict)
+    apart: dict[Where, Fraction] = field(default_factory=dict)
+    #: Of each sample, the place in the tree of plans where it is used.
+    samples: list[Where] = field(default_factory=list)
     #: A key, or the tape of an earlier run, whose key is used again.
     given: Tape | int | None = None
+    #: Other keys for some samples, by their numbers.
+    rekeyed: dict[int, int] = field(default_factory=dict)
 
     @cached_property
     def key(self) -> int:
@@ -85,10 +94,14 @@ class Tape:
             return int(system_noise().uniform_below(2**128, 1)[0])
         return self.given.key if isinstance(self.given, Tape) else self.given
 
+    def key_of(self, sample: int) -> str:
+        """Return the secret key of one sample."""
+        return f"{self.rekeyed.get(sample, self.key)}:{sample}"
+
     @property
     def is_random(self) -> bool:
         """Whether rows were sampled or a number of runs was drawn on the way."""
-        return self.is_sampled or any(event.kind == "count" for event in self.events)
+        return bool(self.samples) or any(event.kind == "count" for event in self.events)
 
 
 class Diverged(DitherError):
@@ -111,6 +124,8 @@ class RecordingRunner(Runner):
         self.tape = Tape() if tape is None else tape
         self._where, self._d_in, self._stability = where, d_in, Fraction(1)
         self._children: Counter[str] = Counter()
+        if isinstance(plan, Within):
+            self.tape.budgets[where], self.tape.apart[where] = plan.budget, d_in
 
     def parallel(self, siblings: int) -> list[Runner]:
         """Return a runner for each sibling, having noted how many of them may be touched at the distance here."""
@@ -118,7 +133,8 @@ class RecordingRunner(Runner):
         taken = self._rest.after(Split(siblings))
         touched = next((plan.touched for plan in _walk(self._rest) if isinstance(plan, Parallel)), 1) if taken else 1
         # A method of rows that is lifted to persons is as many rows apart as were paid for.
-        self.tape.divisions[(*self._where, name)] = touched * self._d_in
+        place = (*self._where, name)
+        self.tape.divisions[place], self.tape.apart[place] = touched * self._d_in, self._d_in
         inner = self._enter(Split(siblings))
         return [self._child(inner, f"{name}/{number}", self._d_in) for number in range(siblings)]
 
@@ -170,14 +186,16 @@ class RecordingRunner(Runner):
         return mask
 
     def _hashes(self, data: Sequence[Any] | np.ndarray[Any, Any]) -> list[int]:
-        """Return a keyed hash of the content of each row; equal rows are numbered to tell them apart."""
-        self.tape.is_sampled = True
+        """Return a hash of the content of each row, keyed by the step; equal rows are numbered to tell them apart."""
+        key = self.tape.key_of(len(self.tape.samples))
+        # The runner for the sample is the next one that is made here.
+        self.tape.samples.append((*self._where, f"inner{self._children['inner'] + 1}"))
         seen: Counter[bytes] = Counter()
         hashes = []
         for row in data:
             content = repr(plain(row)).encode("utf-8", "surrogatepass")
             seen[content] += 1
-            text = f"{self.tape.key}:{seen[content]}:".encode() + content
+            text = f"{key}:{seen[content]}:".encode() + content
             hashes.append(int.from_bytes(hashlib.sha256(text).digest(), "big"))
         return hashes
 
@@ -247,12 +265,22 @@ class Replayed:
         total: Loss = NOTHING
         for here, there in zip(self.first.events, self.second.events, strict=True):
             if here.kind == "draw" and isinstance(here.part, Primitive):
-                apart = _apart(here.part, here.value, there.value, here.d_in)
+                apart = _apart(here.part, here.value, there.value, here.d_in, here.d_in * here.stability)
                 total = total + here.part.loss(max((apart or Fraction(0)) - here.part.slack, Fraction(0)))
         for (_, part), pairs in _talks(self.first, self.second).items():
             apart = _talk_apart(part, [(a.value, b.value) for a, b in pairs], pairs[0][0].d_in)
             total = total + part.loss(apart or Fraction(0))
         return total
+
+    def share(self) -> float:
+        """Return the largest share of what it may move that a draw moved; a search for worse pairs follows it."""
+        found = 0.0
+        for here, there in zip(self.first.events, self.second.events, strict=False):
+            if here.kind == "draw" and isinstance(here.part, Primitive):
+                allowed = here.d_in * here.stability + here.part.slack
+                apart = _apart(here.part, here.value, there.value, here.d_in, allowed)
+                found = max(found, 2.0 if apart is None else float(apart / allowed))
+        return found
 
 
 def replay(
@@ -394,11 +422,11 @@ def _same_reach(first: Tape, second: Tape) -> list[Violation]:
     moved: set[Where] = set()
     for here, there in zip(first.events, second.events, strict=False):
         if here.kind == "draw" and isinstance(here.part, Primitive):
-            apart = _apart(here.part, here.value, there.value, here.d_in)
             allowed = here.d_in * here.stability + here.part.slack
+            apart = _apart(here.part, here.value, there.value, here.d_in, allowed)
             if apart != 0:
                 moved.add(here.where)
-            if apart is None or apart > allowed:
+            if apart is None or (apart > allowed and not _is_within(here, there, allowed)):
                 found.append(Violation("a value moved too far", here.place, f"by {apart}, {allowed} declared"))
     for (where, part), pairs in _talks(first, second).items():
         here = pairs[0][0]
@@ -415,6 +443,16 @@ def _same_reach(first: Tape, second: Tape) -> list[Violation]:
     return found
 
 
+def _is_within(here: Event, there: Event, allowed: Fraction) -> bool:
+    """Whether values are within a Euclidean length after all: a measured one is rounded up, and its square is not."""
+    part = here.part
+    if not isinstance(part, Primitive) or part.distance is not L2:
+        return False
+    one, other = (np.asarray(part.domain.admit(event.value), dtype=object).ravel() for event in (here, there))
+    changes = (Fraction(a) - Fraction(b) for a, b in zip(one.tolist(), other.tolist(), strict=True))
+    return sum((change * change for change in changes), Fraction(0)) <= allowed * allowed
+
+
 def _talks(first: Tape, second: Tape) -> dict[tuple[Where, AnyMechanism], list[tuple[Event, Event]]]:
     """Return the replies of each conversation, in both runs."""
     talks: dict[tuple[Where, AnyMechanism], list[tuple[Event, Event]]] = {}
@@ -424,9 +462,15 @@ def _talks(first: Tape, second: Tape) -> dict[tuple[Where, AnyMechanism], list[t
     return talks
 
 
-def _apart(part: Primitive[Any, Any], one: Any, other: Any, d_in: Fraction) -> Fraction | None:
+def _apart(part: Primitive[Any, Any], one: Any, other: Any, d_in: Fraction, allowed: Fraction) -> Fraction | None:
+    """Return how far apart two values are; a root that was rounded up beyond what is allowed is compared squared."""
     here, there = part.domain.admit(one), part.domain.admit(other)
     apart = _measured(part.distance, here, there, d_in)
+    if apart is not None and apart > allowed and part.distance is L2:
+        moved = np.asarray(here != there)
+        pairs = zip(here[moved].tolist(), there[moved].tolist(), strict=True)
+        squared = sum(((Fraction(before) - Fraction(after)) ** 2 for before, after in pairs), Fraction(0))
+        return allowed if squared <= allowed**2 else apart
     if apart is None and part.distance is ONE_WAY and part.slack:
         # Where values may be off by the slack, so may the direction of a change.
         against = min(LARGEST.measure(np.maximum(here, there), side) or 0 for side in (here, there))

@@ -76,7 +76,7 @@ def _sized_pairs(example: Example, count: int, total: int) -> list[Pair]:
         inner = _sized_pairs(Example(example.mechanism, data.data), count, total)
         return [(Dialogue(here, data.script), Dialogue(there, data.script), apart) for here, there, apart in inner]
     if isinstance(data, ReferenceEngine) and isinstance(distance, Unit):
-        made = list(islice(hostile.engine_pairs(_repeated(data, count), distance), 3))
+        made = list(islice(hostile.engine_pairs(repeated(data, count), distance), 3))
         return made[1:3]
     if distance in (L1, L2) and isinstance(data, np.ndarray) and data.dtype.kind in "iu":
         counts = total // max(data.size, 1) + 1 + np.arange(data.size, dtype=data.dtype).reshape(data.shape) % 7
@@ -85,10 +85,10 @@ def _sized_pairs(example: Example, count: int, total: int) -> list[Pair]:
         return [(counts, more, 1), (more, counts, 1)]
     if not _is_rows(distance, data) or len(data) == 0:
         return []
-    rows = _cycled(data, count)
+    rows = cycled(data, count)
     made = list(hostile.pairs(example.mechanism, rows))
     # One odd row more, fewer or other, at the end and in the middle.
-    middle = [(rows, _without(rows, count // 2), 1)] if _adds(distance) else []
+    middle = [(rows, without(rows, count // 2), 1)] if adds(distance) else []
     return [*made[:1], *made[len(made) // 2 : len(made) // 2 + 1], *middle]
 
 
@@ -190,11 +190,13 @@ def _is_rows(distance: Any, data: Any) -> bool:
     return is_rows and (distance is RECORDS or isinstance(distance, Unit))
 
 
-def _adds(distance: Any) -> bool:
+def adds(distance: Any) -> bool:
+    """Whether neighbours have a row more or fewer."""
     return distance is RECORDS or (isinstance(distance, Unit) and distance.relation is Relation.ADD_REMOVE)
 
 
-def _without(rows: Any, place: int) -> Any:
+def without(rows: Any, place: int) -> Any:
+    """Return rows but for one."""
     return (
         np.delete(rows, place, axis=0)
         if isinstance(rows, np.ndarray)
@@ -202,7 +204,7 @@ def _without(rows: Any, place: int) -> Any:
     )
 
 
-def _cycled(data: Any, count: int) -> Any:
+def cycled(data: Any, count: int) -> Any:
     """Return rows made from the entries that occur, each column with its own period."""
     if isinstance(data, np.ndarray):
         if data.ndim == 1:
@@ -214,7 +216,7 @@ def _cycled(data: Any, count: int) -> Any:
     return type(data)([data[place % len(data)] for place in range(count)])
 
 
-def _repeated(engine: ReferenceEngine, count: int) -> ReferenceEngine:
+def repeated(engine: ReferenceEngine, count: int) -> ReferenceEngine:
     """Return an engine whose private tables hold the same rows of many more people."""
     tables = {}
     for table in engine.dataset.tables:
