@@ -64,11 +64,14 @@ lint: $(VENV)/.installed
 types: $(VENV)/.installed
 	$(BIN)/mypy
 
-audit: $(VENV)/.installed  ## try to refute every mechanism and every accountant, within an hour; writes dither-audit.html
-	$(BIN)/python -m dither.audit
+audit: $(VENV)/.installed  ## try to refute every mechanism, accountant and engine, and count planted bugs that die, within an hour
+	$(BIN)/python -m dither.audit --minutes 45
+	$(BIN)/python -m tools.ledgers
+	$(BIN)/python -m tools.mutants --plants --minutes 10
 
 faults: $(VENV)/.installed  ## kill what holds a ledger, streams, conversations and a service, and count what was lost (nothing)
 	$(BIN)/python -m tools.faults
+	$(BIN)/python -m tools.faults.releases --kills 500 --both
 	$(BIN)/python -m tools.faults.streams
 	$(BIN)/python -m tools.faults.conversations
 	$(BIN)/python -m tools.faults.service

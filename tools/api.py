@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from dither.curator.delivering import VERBS
 from dither.service.problems import status_of
-from dither.service.records import JOB, LOSS
+from dither.service.records import JOB
 from dither.service.routes import ANYWHERE, LARGEST_BODY, OF_A_SET, PROTECTED, ROUTES, WITH_BODY, Rate, Route
+from dither.service.shapes import shape
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "api.md"
-_KINDS: Final = {"string": "text", "integer": "integer", "number": "number", "boolean": "true or false", "null": "null"}
 
 
 def page() -> str:
@@ -121,28 +121,6 @@ def _limits() -> Iterator[str]:
         own += [f"counted for {route.rate.value}"] if route.rate is not None else []
         if own:
             yield f"- {_named(route)}: {'; '.join(own)}"
-
-
-def shape(schema: Mapping[str, Any]) -> str:
-    """Return what a schema describes, in one line for people.
-
-    >>> shape({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "array", "items": {}}}})
-    '{a: text, b: [anything], ...}'
-    """
-    if schema == LOSS:
-        return "loss"
-    if "enum" in schema:
-        return " or ".join(json.dumps(value) for value in schema["enum"])
-    if "anyOf" in schema:
-        return " or ".join(map(shape, schema["anyOf"]))
-    kind = schema.get("type")
-    if kind == "array":
-        return f"[{shape(schema['items'])}]"
-    if kind == "object":
-        fields = [f"{name}: {shape(field)}" for name, field in schema.get("properties", {}).items()]
-        known = [*fields, *(name for name in schema.get("required", ()) if name not in schema.get("properties", {}))]
-        return f"{{{', '.join(known if schema.get('additionalProperties') is False else [*known, '...'])}}}"
-    return _KINDS.get(str(kind), "anything")
 
 
 def main() -> None:

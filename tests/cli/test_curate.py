@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from pathlib import Path
@@ -57,6 +58,19 @@ def record(*words: str, code: int = 0) -> Any:
     return json.loads(run(*words, "--json", code=code))
 
 
+def test_a_file_for_spreadsheets_has_no_formula(home: Path) -> None:
+    schema = SCHEMA.replace("[Basel, Bern]", "[Basel, '=1+1', ' @SUM(1)']")
+    (home / "shop.yaml").write_text(schema)
+    run("add", "shop.yaml", "--budget", "2")
+    by_city = 'SELECT city AS "=city", COUNT(*) AS sales FROM sales GROUP BY city'
+    run("sql", "shop", by_city, "--epsilon", "0.5", "--out", "answer.csv")
+    run("publish", "histogram", "shop", "sales", "city", "--epsilon", "0.5", "--out", "histogram.csv")
+    for name in ("answer", "histogram"):
+        head, *rows = csv.reader((home / f"{name}.csv").read_text().splitlines())
+        assert head[0] in ("'=city", "city")
+        assert {row[0] for row in rows} >= {"Basel", "'=1+1", "' @SUM(1)"}
+
+
 def test_from_a_file_to_answers(home: Path) -> None:
     draft = run("add", "--suggest", "sales.csv")
     assert "customer" in draft
@@ -67,7 +81,7 @@ def test_from_a_file_to_answers(home: Path) -> None:
     assert {column["name"] for column in quoted["columns"]} == {"sales", "income"}
     answer = record("sql", "shop", QUERY, "--epsilon", "0.5", "--out", "answer.csv")
     assert [row[0] for row in answer["rows"]] == ["Basel", "Bern"]
-    assert (home / "answer.csv").read_text().startswith("city,sales,sales_low,sales_high,income")
+    assert (home / "answer.csv").read_text().startswith('"city","sales","sales_low","sales_high","income')
     shown = record("ledger", "show", "shop")
     assert shown[0]["releases"] == 1
     assert record("datasets")[0]["tables"] == ["sales"]

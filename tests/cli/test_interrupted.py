@@ -92,15 +92,30 @@ def test_after_the_charge_and_before_the_draw(stage: str, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("stage", ["begin_draw", "complete"])
 def test_while_noise_is_drawn(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise is drawn once for one charge: the same key is refused, as was said."""
+    """There is one noise for one charge: the same key draws it again, as was said."""
     releases, spent = books()
     with monkeypatch.context() as patch:
         patch.setattr(Books, stage, after(Books.begin_draw) if stage == "begin_draw" else stop)
-        said = interrupted(*QUERY, "--key", f"drawn-{stage}")
+        said = interrupted(*QUERY)
+    assert "while noise was drawn; epsilon = 1 stays charged: the same command with --key" in said
+    assert "resumes with the same noise at no additional cost" in said
+    assert books() == (releases + 1, spent + 1)
+    assert "95 %" in run(*QUERY, "--key", key_in(said))
+    assert books() == (releases + 1, spent + 1)
+
+
+@pytest.mark.parametrize("stage", ["begin_draw", "complete"])
+def test_while_noise_is_drawn_that_cannot_be_drawn_again(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same key is refused, as was said."""
+    words = ("synthesize", "shop", "--columns", "city", "-o", f"{stage}.json", "--epsilon", "1")
+    releases, spent = books()
+    with monkeypatch.context() as patch:
+        patch.setattr(Books, stage, after(Books.begin_draw) if stage == "begin_draw" else stop)
+        said = interrupted(*words, "--key", f"drawn-{stage}")
     assert "epsilon = 1 stays charged, and noise is not drawn twice for one charge: there is no answer" in said
     assert books() == (releases + 1, spent + 1)
     with pytest.raises(ReleaseFailed):
-        run(*QUERY, "--key", f"drawn-{stage}")
+        run(*words, "--key", f"drawn-{stage}")
 
 
 @pytest.mark.parametrize("stage", [f"{LEDGER}.complete", "dither.cli.ask.save", "dither.cli.ask.show"])
@@ -127,7 +142,7 @@ def test_after_the_answer_is_stored(stage: str, place: Path, monkeypatch: pytest
 )
 def test_every_verb_that_charges_says_it(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("dither.curator.session.perform", stop)
+        patch.setattr("dither.curator.resuming.Work.run", stop)
         said = interrupted(*words, "--epsilon", "1")
     charged = books()
     run(*words, "--epsilon", "1", "--key", key_in(said))
@@ -145,7 +160,7 @@ def test_a_ledger_that_cannot_be_asked_is_no_reason_to_guess(monkeypatch: pytest
         raise LedgerUnavailable("there", "gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr("dither.curator.session.perform", stop)
+        patch.setattr("dither.curator.resuming.Work.run", stop)
         patch.setattr(f"{LEDGER}.entries", gone)
         said = interrupted(*QUERY)
     assert "the ledger cannot say now: the same command with --key" in said

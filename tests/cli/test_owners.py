@@ -61,7 +61,7 @@ def test_a_life_by_commands(home: Path) -> None:
     assert again["answer"]["rows"] == first["rows"]
     assert again["receipt"]["dataset"] == "shop"
     assert "monday" in run("answer", "monday", "-o", "again.csv")
-    assert (home / "again.csv").read_text().startswith("city,")
+    assert (home / "again.csv").read_text().startswith('"city",')
     with pytest.raises(InvalidParameter, match="out must be a new file; --force"):
         run("answer", "monday", "-o", "again.csv")
     run("answer", "monday", "-o", "again.csv", "--force")

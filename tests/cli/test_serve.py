@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dither.cli.app import app
-from dither.cli.serve import _tell
+from dither.cli.serve import _Example, _example, _tell
 from dither.curator.folder import Curator
 from dither.curator.people import People, Role
 from dither.errors import NotFound
@@ -222,10 +223,60 @@ def test_the_guide_takes_a_folder_to_three_analysts(home: Path) -> None:
 def test_what_is_typed_next_names_a_data_set_of_the_folder(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What is printed when a service starts can be typed as it is."""
     with Curator.open(home / "home") as curator:
-        _tell("http://127.0.0.1:1", "link", curator)
+        example = _example(curator)
+    _tell("http://127.0.0.1:1", "link", home / "home", example)
     told = capsys.readouterr().out
     assert "dither people grant ana clinic --quota 0.5" in told
-    assert "dither card clinic --server http://127.0.0.1:1" in told
+    assert 'dither sql clinic "SELECT COUNT(*) AS n FROM visits" --epsilon 0.1 --server http://127.0.0.1:1' in told
+    assert "http://127.0.0.1:1/v1/datasets/clinic/releases" in told
+
+
+def test_a_folder_whose_data_answers_no_query_is_asked_for_its_card(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _tell("http://127.0.0.1:1", "link", home, _Example("roads", None))
+    told = capsys.readouterr().out
+    assert "dither card roads --server http://127.0.0.1:1" in told
+    assert "http://127.0.0.1:1/v1/datasets/roads/card" in told
+    run("init", "empty")
+    with Curator.open(home / "empty") as curator:
+        assert _example(curator) is None
+    _tell("http://127.0.0.1:1", "link", home, None)
+    assert "dither add SCHEMA.yaml" in capsys.readouterr().out
+
+
+def test_the_lines_that_are_printed_work_as_they_stand(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In two processes: the link works in either, and the ledger is theirs by the time the lines are printed."""
+    pytest.importorskip("uvicorn")
+    bash, curl = shutil.which("bash"), shutil.which("curl")
+    if bash is None or curl is None:
+        pytest.skip("curl and bash, which run the lines, are not both installed")
+    command = [sys.executable, "-m", "dither", "serve", "--port", "0", "--workers", "2"]
+    served = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        lines: list[str] = []
+        while not (lines and lines[-1].startswith("  curl") and "releases" in lines[-1]):
+            assert served.stdout is not None
+            line = served.stdout.readline()
+            assert line, lines
+            lines.append(line)
+        typed = [line.strip() for line in lines if line.startswith("  ")]
+        signing_in, asking = typed[0], typed[1:]
+        monkeypatch.delenv("DITHER_HOME")
+        # As the command is called where the package is installed.
+        monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+        first = subprocess.run([bash, "-c", signing_in], capture_output=True, text=True, check=True)
+        assert [one["name"] for one in json.loads(first.stdout)["datasets"]] == ["clinic"]
+        used = subprocess.run([bash, "-c", signing_in], capture_output=True, text=True, check=True)
+        assert json.loads(used.stdout)["title"] == "NotAuthenticated"
+        said = subprocess.run([bash, "-e", "-c", "\n".join(asking)], capture_output=True, text=True, check=True)
+        answer = json.loads(said.stdout.splitlines()[-1])
+        assert answer["columns"][0]["name"] == "n"
+        assert answer["loss"] == {"kind": "pure", "epsilon": "1/10"}
+    finally:
+        served.send_signal(signal.SIGTERM)
+        served.communicate(timeout=60)
+    assert served.returncode == 0
 
 
 def test_a_served_folder_is_asked_from_elsewhere_and_stops_when_told(

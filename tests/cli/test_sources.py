@@ -164,3 +164,10 @@ def test_the_command_prints_a_card(here: Callable[..., Any]) -> None:
     assert "utility analysis" in here("catalog", "publish histogram", "--card").stdout
     assert here("catalog", "nonsense", "--card").returncode == 4
     assert "the name of a mechanism" in here("catalog", "--card").stderr
+
+
+def test_rows_whose_pages_tell_of_them_are_not_behind() -> None:
+    """What a page tells or measures is at least partly there."""
+    states = {item.id: item.state for item in items()}
+    assert [states[one] for one in ("K02", "Y07")] == ["there"] * 2
+    assert [states[one] for one in ("EX07", "EX12", "EX13", "EX18", "EX22")] == ["partly"] * 5

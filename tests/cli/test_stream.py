@@ -59,7 +59,8 @@ def test_a_stream_is_opened_fed_released_shown_and_closed(
     )
     file = tmp_path / "monday.csv"
     file.write_text("at,ward\n2025-01-01 00:10:00,a\n2025-01-01 01:10:00,b\n2025-01-01 01:20:00,b\n")
-    assert "taken" in typed("feed", "clinic", "hourly", file, "--batch", "monday", home=home)
+    fed = typed("feed", "clinic", "hourly", file, "--batch", "monday", home=home)
+    assert fed == "taken; rows from 2025-01-01 03:00:00 UTC on, after the last tick, were not\n"
     assert "nothing was done" in typed("feed", "clinic", "hourly", file, "--batch", "monday", home=home)
     first = json.loads(typed("release", "clinic", "hourly", "--until", 2, "--json", home=home))
     assert [row[2] for row in first["rows"]] == [1, 0, 1, 2]
@@ -67,6 +68,9 @@ def test_a_stream_is_opened_fed_released_shown_and_closed(
     typed("release", "clinic", "hourly", "-o", table, home=home)
     assert len(table.read_text().splitlines()) == 1 + 2
     assert "nothing new: 3 of 3 ticks" in typed("release", "clinic", "hourly", home=home)
+    late = RUNNER.invoke(app, ["stream", "feed", "clinic", "hourly", str(file), "--home", str(home)])
+    assert late.exit_code != 0
+    assert "were not taken" in str(late.exception)
     assert "3 of 3 ticks" in typed("show", "clinic", "hourly", "-o", page, home=home)
     assert page.read_text().count("<svg") == 1
     assert typed("show", "clinic", home=home).split() == ["hourly"]

@@ -183,7 +183,7 @@ def test_groups_of_averages_have_k_rows_and_fewer_than_twice_as_many() -> None:
     assert sizes.min() >= 5
     assert sizes.max() < 10
     table = drawn(30, missing=False)
-    method = Microaggregation(Roles(("age", "pay")), Rules(k=4))
+    method = Microaggregation(Roles(("age", "pay"), identifiers=("name",)), Rules(k=4))
     shown = method.apply(table).frame()
     for rows in slow.classes(shown, ("age", "pay")):
         mean = sum(table["age"][row] for row in rows) / len(rows)
@@ -196,13 +196,16 @@ def test_groups_of_averages_have_k_rows_and_fewer_than_twice_as_many() -> None:
         (Mondrian(ROLES, Rules(k=99)), "k must be at most the number of rows, 12"),
         (Mondrian(ROLES, Rules(l=4)), "the 3 values of ill"),
         (Mondrian(ROLES, Rules(alpha=0.1)), "the table as one class"),
-        (Mondrian(Roles(("age",)), Rules(l=2)), "sensitive"),
+        (Mondrian(Roles(("age",), others=("name",)), Rules(l=2)), "sensitive"),
         (Mondrian(Roles(("age", "town")), Rules()), "town"),
         (Mondrian(ROLES, Rules(), hierarchies={"ill": Hierarchy.flat("xyz")}), "hierarchies"),
         (Optimal(ROLES, Rules(k=2)), "given for every quasi-identifier"),
-        (Datafly(Roles(("ward",)), Rules(), {"ward": Hierarchy.flat(["aa"])}), "its hierarchy has a line for"),
-        (Optimal(Roles(("ward",)), Rules(), {}, 1.0), "suppression"),
-        (Optimal(Roles(("ward",), ("ill",)), Rules(t=0.5), {}, 0.1), "0 with t"),
+        (
+            Datafly(Roles(("ward",), others=("name",)), Rules(), {"ward": Hierarchy.flat(["aa"])}),
+            "its hierarchy has a line for",
+        ),
+        (Optimal(Roles(("ward",), others=("name",)), Rules(), {}, 1.0), "suppression"),
+        (Optimal(Roles(("ward",), ("ill",), ("name",)), Rules(t=0.5), {}, 0.1), "0 with t"),
         (Microaggregation(ROLES, Rules()), "a number"),
     ],
 )

@@ -112,7 +112,7 @@ def test_every_library_gets_its_frame_back(library: str, kind: Any) -> None:
 
 def test_columns_that_stayed_have_the_type_that_they_had(tmp_path: Path) -> None:
     years = [2**60 + 1, None, 3, 4]
-    roles, rules = Roles(("a",)), Rules(k=2)
+    roles, rules = Roles(("a",), others=("n",)), Rules(k=2)
     frame = pd.DataFrame({"a": [1, 1, 2, 9], "n": pd.array(years, dtype="Int64"), "c": pd.Categorical(list("uvuv"))})
     back = Mondrian(roles, rules).apply(frame).frame()
     assert back["n"].dtype == "Int64"
@@ -125,7 +125,8 @@ def test_columns_that_stayed_have_the_type_that_they_had(tmp_path: Path) -> None
     again = Table.read(made.table.write(tmp_path / "t.parquet"))
     assert again["a"].cells() == ["1", "1", "2-9", "2-9"]
     enum = pl.Series(["u", "v", "u", None], dtype=pl.Enum(["u", "v", "w"]))
-    assert Mondrian(roles, rules).apply(pl.DataFrame({"a": [1, 1, 2, 9], "c": enum})).frame()["c"].dtype == enum.dtype
+    drawn = pl.DataFrame({"a": [1, 1, 2, 9], "n": [1, 2, 3, 4], "c": enum})
+    assert Mondrian(roles, rules).apply(drawn).frame()["c"].dtype == enum.dtype
 
 
 def test_categories_of_rows_that_are_left_out_are_gone() -> None:

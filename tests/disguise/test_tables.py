@@ -213,7 +213,7 @@ def test_dates_have_months_and_years() -> None:
 
 def test_odd_columns_are_spoken_of() -> None:
     table = {"id": [1, 2, 3, 4], "age": [1, 2, None, "x"], "pay": [1.5, 2.5, 3.5, 4.5]}
-    said = " ".join(Mondrian(Roles(("age",)), Rules(k=2)).apply(table).done)
+    said = " ".join(Mondrian(Roles(("age",), others=("id",)), Rules(k=2)).apply(table).done)
     assert "Missing values of age" in said
     assert "'x' among its numbers" in said
     assert "another value of id" in said

@@ -13,7 +13,20 @@ import pytest
 from hypothesis import given, settings
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Flag, NonNegative, Positive, Probability, Shape, Whole
+from dither.exact import (
+    Field,
+    Flag,
+    Maybe,
+    NonNegative,
+    OneOf,
+    Positive,
+    Probability,
+    Real,
+    Shape,
+    Text,
+    TupleOf,
+    Whole,
+)
 from tests.rationals import rationals
 
 
@@ -143,3 +156,42 @@ def test_a_bare_field_converts_nothing() -> None:
 
     with pytest.raises(NotImplementedError):
         Bare(value=1)
+
+
+FIELDS: list[tuple[Field[Any, Any], Any]] = [
+    (Positive(), Fraction(3)),
+    (Positive(most=1), Fraction(1)),
+    (NonNegative(most=5), Fraction(0)),
+    (Probability(), Fraction(1, 2)),
+    (Whole(), 0),
+    (Whole(least=1, most=3), 3),
+    (Whole(least=-(2**60)), 7),
+    (Whole(most=2**30), 2**20),
+    (Flag(), True),
+    (Shape(), (2, 3)),
+    (Real(), Fraction(5)),
+    (Text(), "a"),
+    (OneOf("a", "b", "c"), "b"),
+    (Maybe(Whole()), None),
+    (Maybe(Whole()), 4),
+    (TupleOf(Whole(), rule="numbers"), (1, 2)),
+    (TupleOf(Whole(least=1), least=2, most=3, where=lambda one: len(set(one)) == len(one), rule="different"), (1, 5)),
+]
+
+
+@pytest.mark.parametrize(("field", "kept"), FIELDS, ids=lambda one: type(one).__name__)
+def test_fields_accept_what_they_yield(field: Field[Any, Any], kept: Any) -> None:
+    """Beside a value that they have, and without one, they yield others; each is accepted, and one differs."""
+    samples = [field.convert("field", sample) for sample in field.samples(kept)]
+    assert any(sample != kept for sample in samples)
+    assert len(samples) <= 10
+    for sample in field.samples():
+        field.convert("field", sample)
+
+
+def test_every_choice_is_yielded_and_numbers_stay_small() -> None:
+    assert list(OneOf("a", "b", "c").samples("b")) == ["a", "b", "c"]
+    assert set(Flag().samples(True)) == {True, False}
+    assert list(Whole(least=1).samples(3)) == [1, 4, 7]
+    assert max(Whole().samples(2**20)) < 2**20
+    assert None in list(Maybe(Whole()).samples(4))

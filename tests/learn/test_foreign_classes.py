@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, NoReturn
 
@@ -16,6 +16,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 import dither.learn as learn
+from dither.errors import InvalidValue
 from dither.learn.itemsets import Transactions
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 3.0]])
@@ -197,11 +198,14 @@ def test_a_range_is_read_as_its_numbers_one_by_one_are(universe: int) -> None:
 
 
 def test_a_sequence_that_raises_is_refused_in_our_words() -> None:
-    class Own(list[Any]):
-        def __iter__(self) -> Iterator[Any]:
+    class Own(Sequence[Any]):
+        def __len__(self) -> int:
+            return 1
+
+        def __getitem__(self, place: Any) -> Any:
             refuse()
 
-    for rows, labels in ((Own([[0, 1]]), [0]), ([[0, 1]], Own([0]))):
+    for rows, labels in ((Own(), [0]), ([[0, 1]], Own())):
         made = learn.GaussianNB(rho=1, bounds=PAIRS, classes=[0, 1])
         with pytest.raises(ValueError, match=r"^[Xy] must be") as raised:
             made.prepare(rows, labels)
@@ -221,3 +225,30 @@ def test_what_a_thing_says_its_class_is_is_never_asked() -> None:
     assert numbers([[1.0, 2.0], [1.0, Quits()]])[0] == [1.0, 2.0]
     assert np.isnan(numbers([[1.0, 2.0], Quits()])[1]).all()
     assert len(Transactions.of(2, [[0, 1], Quits(), [0, Quits()]])) == 3
+
+
+@pytest.mark.parametrize("base", [list, tuple])
+def test_a_container_of_an_own_class_is_read_by_the_methods_of_the_one_that_it_extends(base: type) -> None:
+    """Also where it is refused: its own methods were called before."""
+    asked: list[str] = []
+
+    def noted(name: str) -> Any:
+        def method(*_: Any) -> NoReturn:
+            asked.append(name)
+            raise ValueError("a secret")
+
+        return method
+
+    owned: dict[str, Any] = {f"__{name}__": noted(name) for name in (*ASKED, "contains", "bool", "reversed", "array")}
+    mine = type("Own", (base,), owned | {"__class__": property(noted("class")), "toarray": property(noted("toarray"))})
+    rows, labels = mine([[0.5, 2.0], [1.0, 9.0], [2.0, 3.0]]), mine([0, 1, 1])
+    made = learn.GaussianNB(rho=1, bounds=PAIRS, classes=[0, 1])
+    read = made.prepare(rows, labels)[1]
+    np.testing.assert_array_equal(read, [[0.5, 2, 0], [1, 9, 1], [2, 3, 1]])
+    assert made.fit(rows, labels).predict(rows).shape == (3,)
+    refused = learn.GaussianNB(rho=1, bounds=(0, 3), classes=[0, 1])
+    for given, y in ((rows, labels), (np.zeros((2, 2)), labels), (labels, rows)):
+        with pytest.raises(InvalidValue) as told:
+            refused.fit(given, y)
+        assert "secret" not in str(told.value)
+    assert not asked

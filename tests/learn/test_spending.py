@@ -132,3 +132,26 @@ def test_a_fit_in_the_midst_of_counting_one_is_counted_too() -> None:
     tally.add(PureDP(1))
     assert "fit 2 of this" in tally.receipt()
     assert "lose epsilon = 3 together" in tally.receipt()
+
+
+def test_scikit_learn_in_several_processes_raises_the_refusal_itself() -> None:
+    """It broke the pool: a refusal could be pickled, and not unpickled."""
+    refused = []
+    for jobs in (1, 2):
+        with pytest.raises(InvalidParameter) as found:
+            cross_val_score(bayes(unit="household"), X, Y, cv=2, n_jobs=jobs, error_score="raise")
+        refused.append(found.value)
+    alone, apart = refused
+    assert (str(apart), vars(apart)) == (str(alone), vars(alone))
+
+
+def test_scikit_learn_shows_a_refusal_that_it_turns_into_a_score(recwarn: pytest.WarningsRecorder) -> None:
+    with pytest.raises(ValueError, match=r"All the 2 fits failed(.|\n)*InvalidParameter: unit must be"):
+        cross_val_score(bayes(unit="household"), X, Y, cv=2, n_jobs=2)
+
+
+def test_a_budget_is_refused_to_other_processes_before_a_fit() -> None:
+    budget = Budget(epsilon=7, unit=ROW)
+    with pytest.raises(Exception, match=r"belongs to the process|pickle"):
+        cross_val_score(bayes(budget=budget), X, Y, cv=2, n_jobs=2, error_score="raise")
+    assert budget.spent.pure == 0

@@ -112,3 +112,67 @@ def test_odd_bits_and_refusals() -> None:
         assert caught.value.parameter == next(iter(words))
     with pytest.raises(InvalidParameter, match="half_width"):
         StreamMean.sized(half_width="1e-9", failure="0.1", epsilon=1, times=(9,))
+
+
+def totals(mean: StreamMean, time: int, ones: int) -> dict[int, float]:
+    """Return the law of what is added up, term by term: which bits are drawn, and what becomes of each."""
+    size = min(mean.kept, time)
+    rate = float(mean.epsilon)
+    if mean.kind == "response":
+        kept = math.exp(rate) / (1 + math.exp(rate))
+        steps = {1: {1: kept, 0: 1 - kept}, 0: {1: 1 - kept, 0: kept}}
+    else:
+        law = {step: math.tanh(rate / 2) * math.exp(-rate * abs(step)) for step in range(-25, 26)}
+        steps = {bit: {bit + step: chance for step, chance in law.items()} for bit in (0, 1)}
+    found: dict[int, float] = {}
+    for drawn in range(max(0, size - time + ones), min(size, ones) + 1):
+        ways = math.comb(ones, drawn) * math.comb(time - ones, size - drawn) / math.comb(time, size)
+        here = {0: ways}
+        for bit in [1] * drawn + [0] * (size - drawn):
+            there: dict[int, float] = {}
+            for total, chance in here.items():
+                for step, part in steps[bit].items():
+                    there[total + step] = there.get(total + step, 0.0) + chance * part
+            here = there
+        for total, chance in here.items():
+            found[total] = found.get(total, 0.0) + chance
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "kept", "time"),
+    [("response", 7, 7), ("response", 7, 12), ("response", 9, 60), ("noise", 3, 3), ("noise", 3, 8)],
+)
+def test_no_share_is_missed_more_often_than_stated(kind: str, kept: int, time: int) -> None:
+    """For every number of ones, by the exact law of what is added up."""
+    mean = StreamMean(kept=kept, times=(time,), epsilon=1, kind=kind)
+    ends: dict[int, Any] = {}
+    for ones in range(time + 1):
+        missed = 0.0
+        for total, chance in totals(mean, time, ones).items():
+            if total not in ends:
+                ends[total] = mean.interval([mean._share(total, min(kept, time))], "0.8")
+            held = ends[total].low[0] <= ones / time <= ends[total].high[0]
+            missed += 0.0 if held else chance
+        assert missed <= 0.2
+
+
+@pytest.mark.parametrize(("kind", "time"), [("response", 10**5), ("response", 1000), ("noise", 10**5), ("noise", 1000)])
+def test_an_interval_is_about_as_wide_as_a_normal_law_would_have_it(kind: str, time: int) -> None:
+    """At 0.9 within a twentieth, at a share of a quarter: no wider by a union of bounds on sampling and noise."""
+    mean, truth = StreamMean(kept=1000, times=(time,), epsilon=1, kind=kind), math.tanh(1 / 2)
+    ratio = math.exp(-1)
+    own = (1 - truth**2) / 4 / truth**2 if kind == "response" else 2 * ratio / (1 - ratio) ** 2
+    drawn = 3 / 16 * (time - 1000) / (time - 1)
+    found = mean.interval([0.25], "0.9")
+    half = float(norm.isf(0.05)) * math.sqrt((own + drawn) / 1000)
+    assert half <= (found.high[0] - found.low[0]) / 2 <= 1.05 * half
+
+
+def test_what_is_out_of_reach_of_a_law_has_a_bound() -> None:
+    """Chances below 1e-9, and noise that is wider than can be added up."""
+    far = StreamMean(kept=400, times=(3000,), epsilon=1, kind="noise")
+    found = far.interval([0.5], 1 - FALSE_ALARM / 100)
+    assert (found.high[0] - found.low[0]) / 2 == pytest.approx(min(far.half_width(3000, 1 - FALSE_ALARM / 100), 0.5))
+    wide = StreamMean(kept=400, times=(3000,), epsilon="1e-6", kind="noise")
+    assert (wide.interval([0.5], "0.9").low[0], wide.interval([0.5], "0.9").high[0]) == (0.0, 1.0)

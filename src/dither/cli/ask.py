@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
 import json
 from collections.abc import Iterator, Sequence
@@ -47,9 +46,10 @@ from dither.cli.outputs import (
 from dither.cli.progress import progress
 from dither.curator.folder import Curator
 from dither.curator.ledger import Receipt
-from dither.curator.price import Price
+from dither.curator.price import Price, loss_not_stated
 from dither.curator.session import Session
 from dither.errors import InvalidParameter, LossNotStated, NotDelivered
+from dither.pages.spreadsheet import write_csv
 from dither.publish.queries import QueryResult
 from dither.publish.queries.pictures import answer_page
 
@@ -120,7 +120,7 @@ def _told(opened: Session, outputs: Sequence[Output], key: str | None, how_on: s
         has_files = any(output.path.exists() for output in outputs)
         raise NotDelivered(lost.key, lost.reason, has_files=has_files) from None
     except LossNotStated as refusal:
-        raise LossNotStated(refusal.parameter, opened.balance().left) from None
+        raise loss_not_stated(refusal.parameter, opened.balance()) from None
 
 
 def charged_session(charged: Charged, dataset: str, outputs: Sequence[Output] = ()) -> AbstractContextManager[Session]:
@@ -263,10 +263,7 @@ def _save(result: QueryResult, out: Path) -> None:
     else:
         rows = result.to_rows()
         names = list(rows[0]) if rows else list(result.names)
-        with out.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.DictWriter(stream, names)
-            writer.writeheader()
-            writer.writerows(rows)
+        write_csv(out, names, (list(row.values()) for row in rows))
 
 
 def show(result: Any, *, as_json: bool) -> None:

@@ -40,8 +40,9 @@ def audit(
     name: Annotated[
         str,
         typer.Argument(
-            help="A mechanism; 'all'; 'noise', 'minima', 'accountants', 'queries', 'specimens' or 'mutants'; or "
-            "module:thing or file.py:thing: a class, an Example or a function."
+            help="A mechanism; 'all'; 'noise', 'minima', 'accountants', 'queries', 'engines', 'designs', "
+            "'neighbours', 'budgets', 'correlations', 'specimens' or 'mutants'; or module:thing or file.py:thing: a "
+            "class, an Example or a function."
         ),
     ],
     samples: Annotated[
@@ -94,8 +95,8 @@ def run(
     """Audit one mechanism, all of them, the noise, or something of your own; return 1 if any promise was refuted.
 
     Args:
-        name: of a mechanism; ``all``; ``noise``, ``minima``, ``accountants``, ``queries``, ``specimens`` or
-            ``mutants``; or ``module:thing`` or ``file.py:thing``.
+        name: of a mechanism; ``all``; one of the parts of ``python -m dither.audit``; or ``module:thing`` or
+            ``file.py:thing``.
         samples: outputs on each side of each pair; 200,000 for one mechanism, and a million for all.
         as_json: whether JSON is printed.
         report: where the page with the evidence is written, .html or .json.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -107,6 +108,8 @@ def disguise(
     table, read = read_table(file, null, dates)
     typed = {"quasi": quasi, "sensitive": sensitive, "identifiers": identifiers}
     roles = _roles(typed, table.names, schema, in_schema)
+    if schema is None:
+        roles = replace(roles, others=words_of(others) or ())
     _check_left_in(table, roles, words_of(others) or (), schema)
     values = {name: table[name].values for name in (*roles.quasi, *roles.sensitive)}
     trees = {} if hierarchies is None else read_hierarchies(hierarchies, values)
@@ -274,11 +277,12 @@ def _roles(typed: Mapping[str, str | None], there: Sequence[str], schema: Path |
     silent = [one.name for one in columns if one.role is None]
     if silent:
         raise InvalidParameter("schema", silent[0], "a schema with a role for every column, such as 'role: other'")
-    quasi, sensitive, identifiers = (
-        tuple(one.stored_name for one in columns if one.role == role) for role in ("quasi", "sensitive", "identifier")
+    quasi, sensitive, identifiers, others = (
+        tuple(one.stored_name for one in columns if one.role == role)
+        for role in ("quasi", "sensitive", "identifier", "other")
     )
     named = {one.stored_name for one in columns}
-    return Roles(quasi, sensitive, (*identifiers, *(one for one in there if one not in named)))
+    return Roles(quasi, sensitive, (*identifiers, *(one for one in there if one not in named)), others)
 
 
 def _check_left_in(table: Table, roles: Roles, others: Sequence[str], schema: Path | None) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from dither.cli.console import complain, complain_in_json
 from dither.cli.elsewhere import is_elsewhere
 from dither.cli.exits import INTERRUPTED
+from dither.curator.ledger.chain import PROOF
+from dither.curator.ledger.interface import MOST_ATTEMPTS
 from dither.errors import DitherError
 
 if TYPE_CHECKING:
@@ -73,6 +75,10 @@ def what_became(session: Session, key: str | None, *, has_files: bool = False) -
         cost = "what the answer lost stays charged"
     if "answer" in kinds:
         return f"interrupted; {cost} and the answer is kept: {again} gives it at no further cost"
+    proved = any(entry.record.get(PROOF) for entry in known)
+    attempts = 1 + sum(entry.kind == "renew" for entry in known)
+    if proved and attempts < MOST_ATTEMPTS and "seal" not in kinds:
+        return f"interrupted while noise was drawn; {cost}: {again} resumes with the same noise at no additional cost"
     if "draw" in kinds:
         return (
             f"interrupted while noise was drawn; {cost}, and noise is not drawn twice for one charge: there is no "

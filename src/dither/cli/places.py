@@ -45,6 +45,7 @@ _SYNTHESIZE = "synthesize"
 _MEANT = {
     **dict.fromkeys(("length", "most", "times"), (JOURNEYS,)),
     "count": (STOPS,),
+    "questions": (HEATMAP,),
     "grid": (HEATMAP, REGIONS, FLOWS, JOURNEYS),
 }
 _WISHES = (HEATMAP, _CONTOUR, REGIONS, FLOWS, STOPS, _SYNTHESIZE)
@@ -95,6 +96,10 @@ def places(
             "markov, hierarchy or prefix-tree; of stops an algorithm for clusters, such as refined or lloyd."
         ),
     ] = "auto",
+    questions: Annotated[
+        str | None,
+        typer.Option(help="Of a heat map: what 'auto' chooses for, cells or rectangles. [default: cells]"),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Write .geojson, .html or .svg, a map, or .csv, .parquet or .json, a table."),
@@ -133,7 +138,7 @@ def places(
         areas, counted_by = area_file.read(declared(found), given_grid)
         kind = {FLOWS: FLOWS, _SYNTHESIZE: JOURNEYS, REGIONS: REGIONS, STOPS: STOPS}.get(what, HEATMAP)
         wish: dict[str, Any] = {"length": length, "most": most, "times": times}
-        given: dict[str, Any] = {**wish, "count": count, "cell": cell, "grid": grid}
+        given: dict[str, Any] = {**wish, "count": count, "cell": cell, "grid": grid, "questions": questions}
         for name, value in given.items():
             if value is not None and kind not in _MEANT.get(name, (HEATMAP, REGIONS, FLOWS)):
                 raise InvalidParameter(name, value, f"left out for {what}")
@@ -142,7 +147,8 @@ def places(
         elif kind == STOPS:
             offer = session.offer.place_stops(8 if count is None else count, algorithm=method, **asked)
         else:
-            offer = session.offer.place_counts(kind, cell=cell, method=method, grid=given_grid, **asked, **counted_by)
+            asked |= {"cell": cell, "method": method, "questions": questions, "grid": given_grid}
+            offer = session.offer.place_counts(kind, **asked, **counted_by)
         if is_quoted:
             ask.say_price(session.quote(offer), as_json=as_json)
             bound = None if as_json or kind not in (HEATMAP, REGIONS) else offer.mechanism.error("0.95")

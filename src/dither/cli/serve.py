@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
@@ -15,10 +16,9 @@ from dither.cli.elsewhere import DEMO
 from dither.cli.exits import ANSWER_IS_NO, record_of, words_of_failure
 from dither.cli.options import Json, OwnHome
 from dither.curator.folder import Curator
-from dither.errors import InvalidParameter, MissingExtra, NotFound
+from dither.errors import DitherError, InvalidParameter, MissingExtra, NotFound
 
 _BUDGET: Final = 10
-_ASKING: Final = 'dither sql visits "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward" --epsilon 0.1'
 
 
 def serve(
@@ -47,10 +47,15 @@ def serve(
         def ready(address: str, link: Any) -> None:
             where = f"{address}/sign-in/{link.code}"
             if as_json:
-                print_json({"address": address, "sign_in": where, "folder": str(curator.folder)})
-            else:
-                _tell(address, where, curator)
+                from dither.service.shell_lines import sign_in_line
 
+                curl = sign_in_line(address, where)
+                print_json({"address": address, "sign_in": where, "folder": str(curator.folder), "curl": curl})
+            else:
+                _tell(address, where, curator.folder, example)
+
+        # Before requests are taken: where several processes share the work, the ledger is theirs from then on.
+        example = None if as_json else _example(curator)
         run(curator, settings, ready=ready)
 
 
@@ -110,18 +115,43 @@ def _show(settings: dict[str, Any], *, as_json: bool) -> None:
         say(f"{name.replace('_', ' ')}: {value}".rstrip())
 
 
-def _tell(address: str, link: str, curator: Curator) -> None:
+class _Example(NamedTuple):
+    """What can be asked first of a folder: the name of a data set, and a query where it answers one."""
+
+    dataset: str
+    query: str | None
+
+
+def _example(curator: Curator) -> _Example | None:
+    """Return what can be asked first, by what is declared alone; None in a folder without data sets."""
+    found = {curator.called(one.name): one for one in curator.datasets()}
+    for name in sorted(found, key=lambda one: one != "visits"):
+        for table in found[name].tables:
+            query = f"SELECT COUNT(*) AS n FROM {table.name}"  # noqa: S608 - a plain name, as a schema has it
+            with contextlib.suppress(DitherError):
+                curator.session(name).offer.sql(query, epsilon="0.1")
+                return _Example(name, query)
+    return _Example(next(iter(found)), None) if found else None
+
+
+def _tell(address: str, link: str, folder: Path, example: _Example | None) -> None:
     """Say where the service is, and how somebody asks the first data set of the folder."""
-    home = shlex.quote(str(curator.folder))
-    names = [curator.called(one.name) for one in curator.datasets()]
-    name = "visits" if "visits" in names or not names else names[0]
-    say(f"serving {curator.folder} at {address}")
+    from dither.service.shell_lines import asking_line, reading_line, sign_in_line
+
+    say(f"serving {folder} at {address}")
     say(f"sign in once, within ten minutes: {link}")
-    say("let somebody ask, in another terminal:")
-    say(f"  export DITHER_HOME={home}")
-    say(f"  dither people add ana --role analyst && dither people grant ana {name} --quota 0.5")
-    say("  export DITHER_TOKEN=$(dither token new ana)")
-    asking = _ASKING if name == "visits" else f"dither card {name}"
-    say(f"  {asking} --server {address}")
+    say("or sign in from a shell, with the same link:")
+    say(f"  {sign_in_line(address, link)}")
+    if example is None:
+        say("add a data set, in another terminal: dither add SCHEMA.yaml --budget 1")
+    else:
+        name, query = example
+        say("let an analyst query it, in another terminal:")
+        say(f"  export DITHER_HOME={shlex.quote(str(folder))}")
+        say(f"  dither people add ana --role analyst && dither people grant ana {name} --quota 0.5")
+        say("  export DITHER_TOKEN=$(dither token new ana)")
+        asking = f"dither card {name}" if query is None else f'dither sql {name} "{query}" --epsilon 0.1'
+        say(f"  {asking} --server {address}")
+        say(f"  {reading_line(address, name) if query is None else asking_line(address, name, query)}")
     # Whoever reads this through a pipe waits for it.
     sys.stdout.flush()

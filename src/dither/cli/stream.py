@@ -103,8 +103,10 @@ def feed(
         if isinstance(opened, SeizableStream):
             rule = "'exact', to be fed by itself: this one keeps nothing when a command ends; say --rows with release"
             raise InvalidParameter("kept", "noisy", rule)
-        is_new = opened.feed(file, batch=batch)
-    say("taken" if is_new else f"batch {batch} was taken before, with these rows: nothing was done")
+        is_new, end = opened.feed(file, batch=batch), opened.ends_at
+    # Public: how many of these rows lie beyond the end is not said.
+    beyond = "" if end is None else f"; rows from {end} UTC on, after the last tick, were not"
+    say(f"taken{beyond}" if is_new else f"batch {batch} was taken before, with these rows: nothing was done")
 
 
 def release(

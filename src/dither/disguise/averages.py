@@ -60,7 +60,7 @@ class OptimalAverages(Disguise):
     def example(cls, table: Table, roles: Roles, rules: Rules) -> OptimalAverages:
         """Return the method for the first quasi-identifier that is a number."""
         first = next(name for name in roles.quasi if table[name].numbers() is not None)
-        return cls(Roles((first,), roles.sensitive, roles.identifiers), rules)
+        return cls(Roles((first,), roles.sensitive, roles.identifiers, roles.others), rules)
 
 
 def best_groups(numbers: Figures, k: int) -> Codes:

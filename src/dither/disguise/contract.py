@@ -17,7 +17,7 @@ import numpy as np
 
 from dither.disguise.classes import classes_of
 from dither.disguise.measures import Blur, Risk, bits_lost, blur_of, risk_of
-from dither.disguise.odd import odd_columns
+from dither.disguise.odd import odd_columns, refuse_left_in
 from dither.disguise.roles import Roles
 from dither.disguise.rules import Rules, Trial
 from dither.disguise.table import Codes, Column, Table
@@ -141,8 +141,7 @@ class Disguise(ABC):
 
     def _checked(self, table: Table) -> Trial:
         """Return the trial, if the rules can be fulfilled at all."""
-        for name in (*self.roles.quasi, *self.roles.sensitive, *self.roles.identifiers):
-            table[name]
+        refuse_left_in(table, self.roles)
         if self.rules.k > len(table):
             raise InvalidParameter("k", self.rules.k, f"at most the number of rows, {len(table)}")
         trial = self.rules.over(table, self.roles.sensitive)

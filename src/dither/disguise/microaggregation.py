@@ -54,7 +54,7 @@ class Microaggregation(Disguise):
     def example(cls, table: Table, roles: Roles, rules: Rules) -> Microaggregation:
         """Return the method for the quasi-identifiers that are numbers."""
         numbers = tuple(name for name in roles.quasi if table[name].numbers() is not None)
-        return cls(Roles(numbers, roles.sensitive, roles.identifiers), rules)
+        return cls(Roles(numbers, roles.sensitive, roles.identifiers, roles.others), rules)
 
 
 def numbers_of(table: Table, name: str) -> NDArray[np.float64]:

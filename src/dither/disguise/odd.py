@@ -11,6 +11,7 @@ from dither.data.hints import role_of
 from dither.disguise.reading import hints
 from dither.disguise.roles import Roles
 from dither.disguise.table import Column, Table
+from dither.errors import InvalidParameter
 
 #: Rows with a value of their own, as a share: a column with more of them may name people.
 _NEARLY_ALL: Final = 0.5
@@ -51,6 +52,15 @@ def left_in(table: Table, roles: Roles) -> list[str]:
         and np.count_nonzero(np.bincount(table[name].codes)) == len(table)
         and not _is_measured(table[name])
     ]
+
+
+def refuse_left_in(table: Table, roles: Roles) -> None:
+    """Refuse a table with a column that may name people and that has no role; columns that are missing come first."""
+    for name in (*roles.quasi, *roles.sensitive, *roles.identifiers, *roles.others):
+        table[name]
+    if silent := [name for name in left_in(table, roles) if name not in roles.others]:
+        rule = f"a list with {', '.join(silent)}, where every row has another value; or list it under others"
+        raise InvalidParameter("identifiers", ",".join(roles.identifiers) or None, rule)
 
 
 def _without_role(table: Table, roles: Roles) -> Iterator[str]:

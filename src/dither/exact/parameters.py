@@ -2,18 +2,21 @@
 
 ``scale: Positive = Positive()`` declares a required public parameter: the constructor takes any number, the attribute
 is an exact rational, and a refusal names the field. The rule stands where the parameter is declared, once. Each field
-knows values that it must refuse (``offenders``), so that one contract check tries every declaration there is.
+knows values that it must refuse (``offenders``) and values that it accepts beside a given one (``samples``), so that
+one contract check tries every declaration there is, and instances can be made whose parameters differ in every way.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Final, Generic, TypeVar, overload
 
 import numpy as np
 
-from dither.errors import InvalidParameter
+from dither.errors import DitherError, InvalidParameter
 from dither.exact.rational import Number, exact, non_negative, positive, probability, shape_of, whole
 
 Given_contra = TypeVar("Given_contra", contravariant=True)
@@ -24,6 +27,8 @@ T = TypeVar("T")
 REQUIRED: Any = object()
 #: Up to here, and from its reciprocal on, a number can be squared in floats and neither overflows nor becomes 0.
 FAR: Final = 2**500
+#: Above this an integer is halved for a sample, not doubled: instances stay small enough to run.
+_LARGE: Final = 64
 #: What is not a number, whatever it looks like.
 _NOT_NUMBERS: tuple[Any, ...] = (float("nan"), float("inf"), "many", True, None, 1j, [1], object())
 
@@ -47,6 +52,26 @@ class Field(Generic[Given_contra, Kept_co]):
     def offenders(self) -> Iterator[Any]:
         """Return values that are rejected, each for a different reason: the contract suite tries them."""
         yield object()
+
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return a few values that are accepted, different from ``kept`` and of about its size.
+
+        Which of them go together with the other parameters of a record, its constructor decides.
+
+        Args:
+            kept: what an instance has; None where it has nothing.
+
+        """
+        yield from ()
+
+    def _accepted(self, *values: Any) -> Iterator[Any]:
+        """Yield the values that are accepted."""
+        for value in values:
+            try:
+                self.convert("value", value)
+            except DitherError:
+                continue
+            yield value
 
     @overload
     def __get__(self: _Self, instance: None, owner: type) -> _Self: ...
@@ -91,6 +116,11 @@ class Positive(Field[Number, Fraction]):
         yield from _beyond(self._least, self._most)
         yield from (0, -1, Fraction(-1, 3), *_NOT_NUMBERS)
 
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return half of a number and three times as much, where that is accepted."""
+        given = Fraction(1) if kept is None else kept
+        yield from self._accepted(given / 2, 3 * given, given / 5)
+
 
 class NonNegative(Field[Number, Fraction]):
     """A non-negative number.
@@ -115,6 +145,10 @@ class NonNegative(Field[Number, Fraction]):
         """Return negative numbers, numbers beyond the limit, and anything that is not a number."""
         yield from _beyond(None, self._most)
         yield from (-1, Fraction(-1, 3), *_NOT_NUMBERS)
+
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return 0, and a number of the same size or 1."""
+        yield from self._accepted(Fraction(0), 3 * kept if kept else Fraction(1))
 
 
 def _check_limits(name: str, number: Fraction, least: Fraction | None, most: int | Fraction | None) -> None:
@@ -159,6 +193,10 @@ class Probability(Field[Number, Fraction]):
         """Return numbers outside the interval, and anything that is not a number."""
         yield from (1, -1, Fraction(3, 2), *_NOT_NUMBERS)
 
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return 0, small ones and a large one: a delta is small where it is of any use, a share need not be."""
+        yield from (Fraction(1, 1000), Fraction(1, 3), Fraction(0), Fraction(4, 5))
+
 
 class Whole(Field[int, int]):
     """An integer between two public limits."""
@@ -178,6 +216,15 @@ class Whole(Field[int, int]):
             yield self._most + 1
         yield from (0.5, Fraction(1, 2), 1.0, *_NOT_NUMBERS)
 
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return the least integer or the one below, the one above, and one of about twice the size."""
+        given = self._least + 1 if kept is None else int(kept)
+        if given > _LARGE:
+            yield from self._accepted(given // 2, given - 1)
+            return
+        low = self._least if 0 <= given - self._least <= 3 else given - 1
+        yield from (value for value in self._accepted(low, given + 1, 2 * given + 1) if value != kept)
+
 
 class Flag(Field[bool, bool]):
     """True or false, but not other truthy or falsy values."""
@@ -192,6 +239,10 @@ class Flag(Field[bool, bool]):
         """Return other truthy and falsy values."""
         yield from (0, 1, "yes", "", None, [], object())
 
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return both."""
+        yield from (True, False)
+
 
 class Shape(Field["int | Sequence[int]", tuple[int, ...]]):
     """The shape of an array with no empty axis; ``()`` is a scalar."""
@@ -204,6 +255,12 @@ class Shape(Field["int | Sequence[int]", tuple[int, ...]]):
         """Return empty axes, and anything that is not a shape."""
         yield from (0, -1, (2, 0), 1.5, "3", None, True, object())
 
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return shapes of no, one and two axes, and the given one with another length."""
+        yield from ((), (1,), (3,), (2, 2))
+        if kept:
+            yield from ((*kept[:-1], kept[-1] + 1), (kept[0] + 2, *kept[1:]))
+
 
 class Real(Field[Number, Fraction]):
     """A finite number."""
@@ -215,6 +272,11 @@ class Real(Field[Number, Fraction]):
     def offenders(self) -> Iterator[Any]:
         """Return anything that is not a number."""
         yield from _NOT_NUMBERS
+
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return a number somewhat below, one above, and one on the other side of 0."""
+        given = Fraction(0) if kept is None else kept
+        yield from (given - 1, given + Fraction(1, 2), -given)
 
 
 class Text(Field[str, str]):
@@ -240,6 +302,10 @@ class Text(Field[str, str]):
     def offenders(self) -> Iterator[Any]:
         """Return anything that is not a text."""
         yield from (0, None, b"text", ["text"], object())
+
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return another text."""
+        yield f"{kept or ''}other"
 
 
 class OneOf(Field[Any, Any]):
@@ -268,6 +334,10 @@ class OneOf(Field[Any, Any]):
     def offenders(self) -> Iterator[Any]:
         """Return anything that is not a choice."""
         yield from ("no such choice", "", 0, None, [], object())
+
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return every choice."""
+        yield from self._choices
 
 
 class Of(Field[T, T]):
@@ -307,6 +377,29 @@ class Of(Field[T, T]):
         """Return anything that is not a record of these types."""
         yield from (0, "x", None, (), object(), *self._types)
 
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return the given record with one of its own declared fields changed at a time."""
+        yield from self._accepted(*varied(kept))
+
+
+def varied(record: Any) -> Iterator[Any]:
+    """Return a record with one declared field changed at a time; nothing where it declares none."""
+    if isinstance(record, type) or not dataclasses.is_dataclass(record):
+        return
+    for field in dataclasses.fields(record):
+        declared = inspect.getattr_static(type(record), field.name, None)
+        for value in declared.samples(getattr(record, field.name)) if _is_given(field, declared) else ():
+            try:
+                made: Any = dataclasses.replace(record, **{field.name: value})  # type: ignore[type-var]
+            except DitherError:
+                continue
+            if made != record:
+                yield made
+
+
+def _is_given(field: dataclasses.Field[Any], declared: Any) -> bool:
+    return field.init and isinstance(declared, Field)
+
 
 class Maybe(Field[Any, Any]):
     """A value that another field takes, or None."""
@@ -322,6 +415,11 @@ class Maybe(Field[Any, Any]):
     def offenders(self) -> Iterator[Any]:
         """Return what the field rejects."""
         yield from (value for value in self._field.offenders() if value is not None)
+
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return None, and what the field accepts."""
+        yield None
+        yield from self._field.samples(kept)
 
 
 class TupleOf(Field[Sequence[Any], tuple[Any, ...]]):
@@ -367,3 +465,12 @@ class TupleOf(Field[Sequence[Any], tuple[Any, ...]]):
         if self._least:
             yield ()
         yield from ((value,) for value in self._field.offenders())
+
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return tuples with another last or first entry, another order, one entry more, and one fewer."""
+        given = tuple(kept or ())
+        others = list(self._field.samples(given[-1] if given else None))
+        found = [(*given[:-1], other) for other in others[:3]] + [(*given, other) for other in others[:2]]
+        found += [(*given, *given[-1:]), given[:-1], given[1:], given[::-1]]
+        found += [(other, *given[1:]) for other in list(self._field.samples(given[0]))[:1]] if given[1:] else []
+        yield from (made for made in self._accepted(*dict.fromkeys(found)) if made != given)

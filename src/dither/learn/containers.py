@@ -196,7 +196,13 @@ def _first_of(array: NDArray[Any], count: int) -> NDArray[Any]:
 
 
 def _as_known(given: Any) -> Any:
-    """Return an array, a list, a frame or a column of one of the known libraries, or None."""
+    """Return an array, a list, a frame or a column of one of the known libraries, or None.
+
+    A list or tuple of a caller's own class is read by the methods of list and tuple, before anything else looks at it.
+    """
+    for plain in _ROWS:
+        if issubclass(type(given), plain):
+            return list(plain.__getitem__(given, slice(None)))
     if isinstance(given, np.ndarray):
         return given if isinstance(given, np.ma.MaskedArray) else np.asarray(given)
     if _is_frame(given) or _is_a(given, "polars", "Series") or _is_a(given, "pyarrow", "ChunkedArray", "Array"):
@@ -218,9 +224,9 @@ def _can_be(given: Any) -> bool:
 
 
 def _is_a(given: Any, module: str, *names: str) -> bool:
-    """Whether an object is of a class of a library; the library is then already imported."""
+    """Whether an object is of a class of a library; the library is then already imported. What it says is not asked."""
     library = sys.modules.get(module)
-    return library is not None and isinstance(given, tuple(getattr(library, name) for name in names))
+    return library is not None and issubclass(type(given), tuple(getattr(library, name) for name in names))
 
 
 def _is_frame(given: Any) -> bool:

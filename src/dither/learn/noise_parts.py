@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.exact import Number, Of
 from dither.mechanisms.core.additive import Additive
-from dither.mechanisms.core.purse import Purse, one_number
+from dither.mechanisms.core.purse import Purse, one_number, width_of
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
@@ -25,6 +26,11 @@ class OneReal(Of[Gaussian | GammaNorm]):
 
     def __init__(self) -> None:
         super().__init__(Gaussian, GammaNorm, **one_number(Gaussian, GammaNorm))
+
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return noise of both kinds, as wide and twice as wide."""
+        width = width_of(kept)
+        yield from self._accepted(Gaussian(sigma=width), GammaNorm(scale=width), Gaussian(sigma=2 * width))
 
 
 def real_noise(purse: Purse, l2: Number) -> Gaussian | GammaNorm:

@@ -304,6 +304,10 @@ class ShareOfRows(Field[Number, Fraction]):
         """Return numbers outside of the interval, and anything that is not a number."""
         yield from (-1, 2, Fraction(1, 2 * MOST_DENOMINATOR + 1), "x", None, float("nan"), object())
 
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return both ends and a share between."""
+        yield from (Fraction(1), Fraction(0), Fraction(2, 3))
+
 
 def _examples() -> Iterator[Example]:
     few: dict[str, Any] = {"lower": 0, "step": 1}

@@ -3,7 +3,9 @@
 For counts whose worst case is far from the data at hand and that have integer values: subgraphs, for instance. It is
 the exponential mechanism over all integers: the score of an integer is minus the rung on which it lies, and a value
 and its ladder change no score by more than 1. Tails are light, and there is no delta. Cost: linear in the rungs.
-Correction: the first rung is half as wide as printed, at the same loss; the median error is smaller by 6 %.
+Correction: rungs are centred at the value, and the first one is a share of its width that falls with epsilon, where the
+printed ladder gives the value a rung of its own and then whole widths: at the same loss the error is smaller at every
+epsilon, and vanishes as epsilon grows.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, NoGuarantee
-from dither.exact import Number, Positive, Whole, non_negative
+from dither.exact import Number, Positive, Whole, exp_up, non_negative
 from dither.mechanisms.core.mechanism import Numerics, Primitive
 from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.core.registry import Example, register
@@ -29,28 +31,36 @@ from dither.privacy import Loss, Metric, PureDP
 _FARTHEST = 2**60
 #: Scales for which the sampler is proved.
 LEAST_SCALE, LARGEST_SCALE = Fraction(1, 2**30), 2**30
+#: Shares of a width are multiples of 2^-40. From this exponent on the best share is less than that.
+_SHARE_BITS, _STEEP = 40, 28
 
 
 class LadderPairs(Metric):
     """The least d such that whatever lies within t rungs of one input lies within t + d rungs of the other.
 
-    >>> metric = LadderPairs(3, 8)
+    Args:
+        rungs: how many widths an input has.
+        most: the last width.
+        share: how much of its width a rung reaches beyond all widths before it, in parts of 2^-40.
+
+    >>> metric = LadderPairs(3, 8, 2**38)
     >>> metric.measure([10, 2, 3, 8], [12, 2, 3, 8]), metric.measure([10, 2, 3, 8], [15, 2, 3, 8])
     (Fraction(1, 1), Fraction(2, 1))
+
     """
 
-    def __init__(self, rungs: int, most: int) -> None:
+    def __init__(self, rungs: int, most: int, share: int) -> None:
         super().__init__("LADDER", "the rungs by which any integer lies farther from one input than from the other")
-        self._rungs, self._most = rungs, most
+        self._rungs, self._most, self._share = rungs, most, share
 
     def measure(self, first: Any, second: Any) -> Fraction | None:
         """Return the least such d; None for inputs of another shape."""
         shapes = np.shape(first), np.shape(second)
         if shapes != ((self._rungs + 1,),) * 2:
             return None
-        inputs = [_centre_and_steps(np.asarray(each), self._most) for each in (first, second)]
+        inputs = [_centre_and_ends(np.asarray(each), self._most, self._share) for each in (first, second)]
         apart = abs(inputs[0][0] - inputs[1][0])
-        ends = [np.cumsum(steps) for _, steps in inputs]
+        ends = [each for _, each in inputs]
         if not apart and (ends[0] == ends[1]).all():
             return Fraction(0)
         return Fraction(max(self._behind(apart, *ends), self._behind(apart, *ends[::-1])))
@@ -69,22 +79,47 @@ class LadderPairs(Metric):
         return farthest
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, LadderPairs) and (self._rungs, self._most) == (other._rungs, other._most)
+        return isinstance(other, LadderPairs) and self._facts() == other._facts()
 
     def __hash__(self) -> int:
-        return hash((self._rungs, self._most))
+        return hash(self._facts())
+
+    def _facts(self) -> tuple[int, int, int]:
+        return self._rungs, self._most, self._share
 
 
-def _centre_and_steps(given: NDArray[Any], most: int) -> tuple[int, NDArray[np.int64]]:
-    """Return the centre, and how many places each rung has on either side: one rung more than widths are given.
+def best_share(scale: Fraction) -> int:
+    """Return 1 / (1 + e^(1 / (2 scale))) in parts of 2^-40, rounded down, and at least 1.
 
-    Widths are cut to the range from 1 to ``most`` and never fall; the last is ``most``. The first t + 1 rungs end at
-    half of width t after all widths before it: steps that begin with a half are the best ones.
+    >>> best_share(Fraction(2**20)) / 2**40, best_share(Fraction(1, 100))
+    (0.49999..., 1)
+    """
+    steep = 1 / (2 * Fraction(scale))
+    if steep >= _STEEP:
+        return 1
+    return max(int(2**_SHARE_BITS / (1 + exp_up(steep))), 1)
+
+
+def reached(widths: NDArray[np.int64], share: int) -> NDArray[np.int64]:
+    """Return how far rungs of these widths reach beyond all widths before them: ceil(share * width / 2^40) - 1.
+
+    Args:
+        widths: at least 1.
+        share: from 1 to 2^39, which is half.
+
+    """
+    return np.asarray(-(-widths.astype(object) * share >> _SHARE_BITS) - 1, dtype=np.int64)
+
+
+def _centre_and_ends(given: NDArray[Any], most: int, share: int) -> tuple[int, NDArray[np.int64]]:
+    """Return the centre, and how far each rung reaches from it: for one rung more than widths are given.
+
+    Widths are cut to the range from 1 to ``most`` and never fall; the last is ``most``, as are all further ones.
     """
     widths = np.maximum.accumulate(np.clip(given[1:], 1, most)).astype(np.int64)
     widths[-1] = most
-    half = np.append((widths + 1) // 2, (most + 1) // 2)
-    return int(given[0]), np.diff(half, prepend=0) + np.concatenate([[0], widths])
+    beyond = reached(np.append(widths, most), share)
+    return int(given[0]), beyond + np.concatenate([[0], np.cumsum(widths)])
 
 
 def _examples() -> Iterator[Example]:
@@ -121,7 +156,7 @@ class Ladder(Primitive[Any, Any]):
     """
 
     name: ClassVar[str] = "ladder"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "the widths of the rungs are private"
     no_interval_because: ClassVar[str] = "the widths of the rungs are private, and not released"
@@ -152,7 +187,12 @@ class Ladder(Primitive[Any, Any]):
     @property
     def distance(self) -> Metric:
         """The rungs by which any integer lies farther from one input than from the other."""
-        return LadderPairs(self.rungs, self.most)
+        return LadderPairs(self.rungs, self.most, self.share)
+
+    @property
+    def share(self) -> int:
+        """How much of its width a rung reaches beyond all widths before it, in parts of 2^-40; public."""
+        return best_share(self.scale)
 
     @property
     def domain(self) -> IntegerArray:
@@ -166,5 +206,5 @@ class Ladder(Primitive[Any, Any]):
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[Any]:
         """Return independent integers around the value."""
-        centre, steps = _centre_and_steps(self.domain.admit(value), self.most)
-        return saturating_sum(np.full(count, centre, dtype=np.int64), noise.ladder(steps, 1 / self.scale, count))
+        centre, ends = _centre_and_ends(self.domain.admit(value), self.most, self.share)
+        return saturating_sum(np.full(count, centre, dtype=np.int64), noise.ladder(ends, 1 / self.scale, count))

@@ -57,6 +57,11 @@ class _Candidates(Field["tuple[AnyMechanism, ...]", "tuple[AnyMechanism, ...]"])
         one = Geometric(scale=1)
         yield from ((), (0,), (one, None), one, (one, Lottery(tickets=2)), None, object())
 
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return fewer candidates, and more."""
+        given = tuple(kept or (Geometric(scale=1),))
+        yield from (given[:1], (*given, given[0]))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Lottery(Primitive[int, int]):

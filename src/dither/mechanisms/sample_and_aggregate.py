@@ -99,6 +99,10 @@ class _Named(Field[str, str]):
         """Return anything that is not the name of a statistic."""
         yield from ("no such statistic", "", 0, None, [], object())
 
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return every statistic that there is here."""
+        yield from ("mean", "median")
+
 
 def _examples() -> Iterator[Example]:
     bounds = {"lower": 0, "upper": 4, "otherwise": 2, "grid": "1/2"}

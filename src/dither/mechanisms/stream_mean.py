@@ -21,9 +21,17 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import Number, OneOf, Positive, TupleOf, Whole, non_negative, probability
+from dither.mechanisms.core.accuracy import share_of_failure
 from dither.mechanisms.core.mechanism import Bound, Interval, Numerics, Primitive
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.values import IntegerArray, raw_number
+from dither.mechanisms.sampled_share import (
+    LEAST_CHANCE,
+    ends_of_ones,
+    noise_tail,
+    response_tail,
+    sampled_response_ends,
+)
 from dither.noise import Noise
 from dither.privacy import L1, Loss, Metric, PureDP
 
@@ -92,7 +100,7 @@ class StreamMean(Primitive[Any, Any]):
 
     >>> mean = StreamMean.sized(half_width="0.1", failure="0.1", epsilon=2, times=(10**4, 10**6))
     >>> mean.kept, round(mean.expected_reads)
-    (987, 7817)
+    (259, 2397)
 
     """
 
@@ -163,16 +171,15 @@ class StreamMean(Primitive[Any, Any]):
     def half_width(self, time: int, confidence: Number) -> float:
         """Return how far the share at one time is off at most, with that probability: by sampling and by noise."""
         wanted = probability("confidence", confidence, open_below=True)
-        size = min(self.kept, time)
-        tail = math.log(4 / float(1 - wanted))
-        # Hoeffding's bounds hold without replacement. Each of the two fails with half of the probability.
-        sampling = 0.0 if time <= self.kept else math.sqrt(tail / (2 * size))
-        rate = float(self.epsilon)
+        size, rate = min(self.kept, time), float(self.epsilon)
+        tail = math.log(2 / float(1 - wanted))
         if self.kind == "response":
-            noise = math.sqrt(tail / (2 * size)) / math.tanh(rate / 2)
+            # What is added up has the law of independent bits: Hoeffding's bound, for sampling and noise together.
+            found = math.sqrt(tail / (2 * size)) / math.tanh(rate / 2)
         else:
-            noise = min(_mean_tail(rate, size, tail, part / 64) for part in range(1, 64))
-        return (sampling + noise) * _OUTWARDS
+            sampled = 0.0 if time <= self.kept else 1 / 8
+            found = min(_mean_tail(rate, size, tail, part / 64, sampled) for part in range(1, 64))
+        return found * _OUTWARDS
 
     def error(self, confidence: Number) -> Bound:
         """Return a bound on the error of every published share."""
@@ -182,10 +189,31 @@ class StreamMean(Primitive[Any, Any]):
         return Bound(reach, wanted, "the largest absolute error of any share")
 
     def interval(self, out: Any, confidence: Number) -> Interval:
-        """Return the error on both sides of all shares at once; shares lie between 0 and 1."""
-        bound = self.error(confidence)
-        low, high = (np.clip(np.asarray(out) + side * bound.value, 0, 1) for side in (-1, 1))
-        return Interval(low, high, bound.confidence)
+        """Return an interval for each share, all at once; shares lie between 0 and 1."""
+        wanted = probability("confidence", confidence, open_below=True)
+        failure = share_of_failure(wanted, len(self.times))
+        pairs = zip(np.asarray(out, dtype=np.float64).ravel().tolist(), self.times, strict=True)
+        ends = np.array([self._ends(share, time, failure) for share, time in pairs])
+        low, high = np.clip(ends.T, 0, 1)
+        return Interval(low, high, wanted)
+
+    def _ends(self, share: float, time: int, failure: float) -> tuple[float, float]:
+        """Return the ends of one share, by the law of what was added up, or by a bound where that is out of reach."""
+        size, is_response = min(self.kept, time), self.kind == "response"
+        half = self.half_width(time, 1 - Fraction(failure))
+        ends = share - half, share + half
+        truth = math.tanh(float(self.epsilon) / 2) if is_response else 1.0
+        # A share that was cut off at 0 or 1 may come from any total beyond that.
+        total = round(size * (share * truth + (1 - truth) / 2))
+        tail = None
+        if failure >= LEAST_CHANCE and is_response and time > self.kept:
+            ends = sampled_response_ends(min(max(total, 0), size), size, truth, failure)
+        elif failure >= LEAST_CHANCE:
+            tail = response_tail(size, (1 + truth) / 2) if is_response else noise_tail(size, float(self.epsilon), time)
+        if tail is not None:
+            least, largest = ends_of_ones(total, tail, time, failure)
+            ends = least / time, largest / time
+        return (0.0 if share <= 0 else ends[0]), (1.0 if share >= 1 else ends[1])
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[Any]:
         """Return independent draws of the shares."""
@@ -258,9 +286,10 @@ def _harmonic(count: int) -> float:
     return math.log(count) + 0.5772156649015329 + 1 / (2 * count) - 1 / (12 * count**2)
 
 
-def _mean_tail(rate: float, size: int, tail: float, part: float) -> float:
-    """Return Chernoff's bound of the mean of that many geometric noises, at one tilt."""
+def _mean_tail(rate: float, size: int, tail: float, part: float, sampled: float) -> float:
+    """Return Chernoff's bound of the mean of that many geometric noises and sampled bits, at one tilt."""
     tilt = rate * part
     growth = 2 * math.log(-math.expm1(-rate))
     growth -= math.log(-math.expm1(tilt - rate)) + math.log(-math.expm1(-tilt - rate))
-    return (size * growth + tail) / (tilt * size)
+    # Hoeffding's lemma for a bit that is drawn.
+    return (size * (growth + sampled * tilt**2) + tail) / (tilt * size)

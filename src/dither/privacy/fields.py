@@ -34,3 +34,7 @@ class RowUnit(Field[Unit, Unit]):
     def offenders(self) -> Iterator[Any]:
         """Return other units, and anything that is not a unit."""
         yield from ("row", None, EDGE, NODE, person("id", Relation.ADD_REMOVE), Relation.REPLACE, object())
+
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return both units."""
+        yield from (ROW, ROW_REPLACED)

@@ -9,6 +9,7 @@ it (``tests/privacy/test_adaptive_game.py`` shows how).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -74,9 +75,16 @@ spent already; epsilon is short: at most epsilon = 0.0... would fit
         """Return why ``loss`` does not fit, and what would."""
         return BudgetExceeded(loss, self.spent, self.budget, self.shortage(loss))
 
-    def shortage(self, loss: Loss) -> str:
-        """Return which figure of a loss does not fit, and what would fit: the end of a sentence."""
-        return f"{self._what_is_kept(loss)}; {what_fits(self, loss)}"
+    def shortage(self, loss: Loss, others: Sequence[Filter] = (), most: Loss | None = None) -> str:
+        """Return which figure of a loss does not fit, and what would fit: the end of a sentence.
+
+        Args:
+            loss: what was asked.
+            others: what else a release must fit.
+            most: what one release may lose at most; None for no such limit.
+
+        """
+        return f"{self._what_is_kept(loss)}; {what_fits(self, loss, others, most)}"
 
     def price(self, loss: Loss) -> Loss | None:
         """Return what would be recorded for a release of ``loss``, or None if it does not fit.

@@ -1,12 +1,14 @@
 """Why a release does not fit a budget, and the largest one of its kind that would: for error messages.
 
-Everything is a function of the budget, of what is spent and of what was asked: of public numbers alone.
+Everything is a function of the limits, of what is spent and of what was asked: of public numbers alone. Where several
+limits hold (a budget, a quota, an allowance, the most for one release), what would fit fits all of them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -20,55 +22,92 @@ _HALVINGS = 40
 _DIGITS = 3
 
 
-def what_fits(budget: Filter, loss: Loss) -> str:
+@dataclass(frozen=True)
+class _Limits:
+    """Limits that a release must keep, all of them."""
+
+    filters: tuple[Filter, ...]
+    most: Loss | None
+
+    def admits(self, loss: Loss) -> bool:
+        """Whether a loss fits each of them."""
+        return (self.most is None or loss <= self.most) and all(one.admits(loss) for one in self.filters)
+
+    def pure_room(self) -> Fraction:
+        """Return an epsilon that no admitted release exceeds, and that is nearly admitted."""
+        return min(_pure_room(one) for one in self.filters)
+
+
+def what_fits(budget: Filter, loss: Loss, others: Sequence[Filter] = (), most: Loss | None = None) -> str:
     """Return which figure does not fit and what would, as the end of a sentence.
+
+    Args:
+        budget: the limit that has no room.
+        loss: what was asked.
+        others: what else a release must fit.
+        most: what one release may lose at most; None for no such limit.
 
     >>> from dither.privacy import Filter
     >>> half = Filter(PureDP(2))
     >>> half.spend(PureDP("1.2"))
     >>> what_fits(half, PureDP(1))
     'epsilon is short: at most epsilon = 0.8 would fit'
+    >>> what_fits(half, PureDP(1), [Filter(PureDP("0.5"))])
+    'epsilon is short: at most epsilon = 0.5 would fit'
+
     """
-    most = budget.budget
-    if isinstance(most, PureDP) and (loss.pure is None or loss.delta > 0):
+    limits, kind = _Limits((budget, *others), most), budget.budget
+    if isinstance(kind, PureDP) and (loss.pure is None or loss.delta > 0):
         what = "noise that is stated by rho" if loss.pure is None else "a delta"
-        return f"the budget is an epsilon alone, and has none for {what}: {_pure(budget)}"
+        return f"the budget is an epsilon alone, and has none for {what}: {_pure(limits)}"
     if isinstance(loss, PureDP):
-        return f"{_counted(budget)}epsilon is short: {_pure(budget)}"
+        return f"{_counted(budget)}epsilon is short: {_pure(limits)}"
     if loss.pure is None:
-        rho = _largest(budget, lambda size: ZCDP(size, loss.delta), loss.rho)
-        if rho == 0 and loss.delta > 0 and _largest(budget, ZCDP, loss.rho):
-            return f"{_delta(budget, loss)}"
+        rho = _largest(limits, lambda size: ZCDP(size, loss.delta), loss.rho)
+        if rho == 0 and loss.delta > 0 and _largest(limits, ZCDP, loss.rho):
+            return _delta(limits, loss)
         by_rho = f"at most rho = {shown(rho)} would fit" if rho else "no rho would fit"
-        other = "" if isinstance(most, ZCDP) else f"; with Laplace noise {_pure(budget)}"
+        other = "" if isinstance(kind, ZCDP) else f"; with Laplace noise {_pure(limits)}"
         return f"{_by_rho(budget)}rho is short: {by_rho}{other}"
-    return _approx(budget, loss)
+    return _approx(budget, limits, loss)
 
 
-def _approx(budget: Filter, loss: Loss) -> str:
+def _approx(budget: Filter, limits: _Limits, loss: Loss) -> str:
     wanted = loss.pure or Fraction(0)
     if isinstance(budget.budget, ZCDP):
-        return f"the budget is a rho: at most rho = {shown(max(Fraction(0), budget.room().rho))} would fit"
-    epsilon = _largest(budget, lambda size: ApproxDP(size, loss.delta), wanted)
-    delta = _largest(budget, lambda size: ApproxDP(wanted, size), loss.delta)
+        rho = _largest(limits, ZCDP, max(Fraction(0), budget.room().rho))
+        return f"the budget is a rho: at most rho = {shown(rho)} would fit"
+    epsilon = _largest(limits, lambda size: ApproxDP(size, loss.delta), wanted)
+    delta = _largest(limits, lambda size: ApproxDP(wanted, size), loss.delta)
     if epsilon:
         kept = f", or delta = {shown(delta)} with this epsilon" if delta else ""
         return f"epsilon is short: epsilon = {shown(epsilon)} with this delta would fit{kept}"
     if delta:
         return f"delta is short: delta = {shown(delta)} with this epsilon would fit"
     if budget.spent.delta + loss.delta > budget.budget.delta or not budget.admits(PureDP(0)):
-        return f"{_delta(budget, loss)}; without a delta {_pure(budget)}"
-    return f"epsilon and delta are short: without a delta {_pure(budget)}"
+        return f"{_delta(limits, loss)}; without a delta {_pure(limits)}"
+    return f"epsilon and delta are short: without a delta {_pure(limits)}"
 
 
-def _delta(budget: Filter, loss: Loss) -> str:
-    left = budget.budget.delta - budget.spent.delta
+def _delta(limits: _Limits, loss: Loss) -> str:
+    left = min(one.budget.delta - one.spent.delta for one in limits.filters)
     return f"delta is short: {shown(max(Fraction(0), left))} of it is left, and {shown(loss.delta)} was asked for"
 
 
-def _pure(budget: Filter) -> str:
-    room = _down(budget.room().pure or Fraction(0))
-    return f"at most epsilon = {shown(room)} would fit" if room else "nothing would fit"
+def _pure(limits: _Limits) -> str:
+    room = _down(limits.pure_room())
+    # One figure of several limits may be rounded, or be bounded by another figure of its own.
+    size = room if not room or limits.admits(PureDP(room)) else _largest(limits, PureDP, room)
+    return f"at most epsilon = {shown(size)} would fit" if size else "nothing would fit"
+
+
+def _pure_room(budget: Filter) -> Fraction:
+    room = budget.room()
+    if isinstance(room, ZCDP):
+        # No larger epsilon has so small a rho, epsilon * tanh(epsilon / 2): x / (1 + x) <= tanh x.
+        rho = float(room.rho)
+        return Fraction((rho + math.sqrt(2 * rho)) * (1 + 1e-9))
+    return room.pure or Fraction(0)
 
 
 def _counted(budget: Filter) -> str:
@@ -90,12 +129,12 @@ def _by_rho(budget: Filter) -> str:
     )
 
 
-def _largest(budget: Filter, made: Callable[[Fraction], Loss], most: Fraction) -> Fraction:
+def _largest(limits: _Limits, made: Callable[[Fraction], Loss], most: Fraction) -> Fraction:
     """Return the largest admitted size up to ``most``, rounded down to a few digits; 0 if none."""
 
     def fits(size: Fraction) -> bool:
         try:
-            return budget.admits(made(size))
+            return limits.admits(made(size))
         except InvalidParameter:
             return False
 

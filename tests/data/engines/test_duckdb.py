@@ -292,6 +292,7 @@ def test_a_query_that_dies_midway_has_one_text_and_no_cause(tmp_path: Path, capf
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     assert capfd.readouterr() == ("", "")
+    parquet.write_table(table, tmp_path / "odd.parquet")
     with DuckDBEngine(dataset("odd.parquet", columns), folder=tmp_path) as engine:
         engine.check()
         (tmp_path / "odd.parquet").unlink()

@@ -31,6 +31,8 @@ from dither.publish.graphs import (
     patterns,
 )
 from dither.publish.graphs.simple_graph import SimpleGraph, graph_of
+from dither.testing.choices import Choices
+from dither.testing.random_graphs import random_edge_pair
 
 Bits = int
 KINDS: tuple[tuple[str, int], ...] = (
@@ -406,3 +408,25 @@ def test_two_nodes_are_the_smallest_graph() -> None:
             assert isinstance(int(perform(made, [(0, 1)])), int)
     with pytest.raises(InvalidParameter, match="nodes"):
         DegreeVector.calibrated(PureDP(1), nodes=1)
+
+
+@pytest.mark.parametrize("joined", range(2, 10))
+def test_two_nodes_with_many_common_neighbours_keep_the_rule_with_and_without_their_edge(joined: int) -> None:
+    """The edge makes the first 4-clique count of one; without it no pair has any, and rungs may not jump for that."""
+    nodes = joined + 2
+    apart = [(end, other) for end in (0, 1) for other in range(2, nodes)]
+    here, there = (patterns.ladder(graph_of(edges, nodes), "cliques", 4, RUNGS) for edges in (apart, [*apart, (0, 1)]))
+    assert (here[:-1] <= there[1:]).all()
+    assert (there[:-1] <= here[1:]).all()
+
+
+@pytest.mark.parametrize(("pattern", "k"), [*KINDS, ("cliques", 5)])
+def test_ladders_of_random_graphs_with_up_to_nine_nodes_keep_the_rule(pattern: str, k: int) -> None:
+    """Beyond the graphs that can all be tried: of every degree, thin and dense, with hubs, sides and cliques."""
+    choices = Choices()
+    for _ in range(60):
+        nodes = 6 + choices.below(4)
+        here, there, apart = random_edge_pair(nodes, choices)
+        one, other = (patterns.ladder(graph_of(sorted(edges), nodes), pattern, k, RUNGS) for edges in (here, there))
+        assert (one[:-apart] <= other[apart:]).all()
+        assert (other[:-apart] <= one[apart:]).all()

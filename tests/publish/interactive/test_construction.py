@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from fractions import Fraction
 from typing import Any
@@ -19,7 +20,7 @@ from dither.mechanisms.gap_sparse import GapSparse
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import ROW, ZCDP, PureDP
 from dither.publish.interactive import Answer, IterativeConstruction, LiftedConversation, ModelFirst
-from dither.publish.interactive.construction import Conversation
+from dither.publish.interactive.construction import Conversation, compared_reach
 
 PEOPLE = Attributes.of({"a": 2, "b": 3, "c": 2})
 COUNTS = np.array([[[7, 0], [1, 2], [0, 0]], [[0, 40], [3, 3], [9, 1]]])
@@ -216,3 +217,52 @@ def test_an_audit_measures_how_far_apart_the_tables_are_and_wants_the_same_quest
     far = Dialogue(there.data + np.array([[0, 4], [0, 0]]), there.script)
     with pytest.raises(InvalidParameter, match="distance 5"):
         audit(example.mechanism, here, far, d_in=apart, samples=1000)
+
+
+def pair_law(scales: tuple[float, float], far: int) -> dict[int, float]:
+    """Return the law of the difference of two discrete Laplace variables, term by term."""
+    one, two = (
+        {k: math.tanh(1 / (2 * scale)) * math.exp(-abs(k) / scale) for k in range(-far, far + 1)} for scale in scales
+    )
+    found: dict[int, float] = {}
+    for first, second in itertools.product(one, two):
+        found[first + second] = found.get(first + second, 0.0) + one[first] * two[second]
+    return found
+
+
+@pytest.mark.parametrize(("threshold", "scales"), [(9, (1, 2)), (2, (1, 2)), (-3, (2, 1)), (30, (3, 3))])
+def test_no_distance_from_the_model_is_missed_more_often_than_stated(threshold: int, scales: tuple[int, int]) -> None:
+    """Every distance and every noise of the threshold, by enumeration: who picks the distance may know that noise."""
+    sparse = GapSparse(threshold=threshold, threshold_scale=scales[0], query_scale=scales[1])
+    level = Fraction(9, 10)
+    compared, gap = (compared_reach(sparse, ground, level) for ground in ("compared", "gap"))
+    far = 40
+    shift, noise = (
+        {k: math.tanh(1 / (2 * scale)) * math.exp(-abs(k) / scale) for k in range(-far, far + 1)} for scale in scales
+    )
+    missed = 0.0
+    for moved, chance in shift.items():
+        worst = 0.0
+        for lead in range(-far, far + 1):
+            # Of one comparison: passed, found with an interval that holds, found with one that misses.
+            passed, wrong = {}, {}
+            for sign in (1, -1):
+                gaps = {k: p for k, p in noise.items() if sign * lead + k >= threshold + moved}
+                passed[sign] = 1 - sum(gaps.values())
+                wrong[sign] = sum(p for k, p in gaps.items() if abs(k - moved) > gap)
+            here = wrong[1] + passed[1] * (wrong[-1] + passed[-1] * (abs(lead) > compared))
+            worst = max(worst, here)
+        missed += chance * worst
+    assert missed <= 1 - level
+    if threshold > 2 * gap:
+        # Nearly all of what may be missed is: no public reach that is much shorter would do.
+        assert missed > (1 - level) / 2
+
+
+def test_a_reach_is_no_longer_than_the_law_of_both_noises_asks_for() -> None:
+    sparse = GapSparse(threshold=200, threshold_scale=4, query_scale=8)
+    law = pair_law((4.0, 8.0), 300)
+    tail = {reach: sum(p for k, p in law.items() if abs(k) > reach) for reach in range(80)}
+    found = int(compared_reach(sparse, "gap", Fraction(19, 20)))
+    assert tail[found] <= 0.05 < tail[found - 2]
+    assert compared_reach(sparse, "compared", Fraction(19, 20)) == found + 199

@@ -12,10 +12,12 @@ import pytest
 from dither.data.place_tables import Places
 from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.privacy import PureDP
+from dither.publish.histograms import IdentityHistogram
 from dither.publish.places.contours import checked_levels, contour_lines
 from dither.publish.places.examples import journey_data
-from dither.publish.places.planning import plan_heat
+from dither.publish.places.planning import plan_heat, public_error
 from dither.publish.places.recommending import recommended
 from dither.publish.places.shown import HEATMAP, JOURNEYS, PlaceMap
 from dither.publish.queries import QueryResult, ResultColumn
@@ -126,3 +128,31 @@ def test_a_heat_map_has_a_count_for_every_cell() -> None:
     dataset = journey_data(person_unit("who"))
     with pytest.raises(InvalidParameter, match="every cell"):
         plan_heat(dataset, dataset.tables[0], PureDP(1), grid=8, method="sparse-histogram")
+
+
+def test_a_heat_map_takes_the_method_whose_public_error_is_smaller() -> None:
+    """For cells unless rectangles are asked for. On coarse grids squares lose for both."""
+    dataset = journey_data(person_unit("who"))
+    for grid, questions, name in (
+        (16, None, "identity-histogram"),
+        (64, None, "identity-histogram"),
+        (64, "cells", "identity-histogram"),
+        (8, "rectangles", "identity-histogram"),
+        (96, "rectangles", "pruned-plane"),
+        (300, "rectangles", "pruned-plane"),
+    ):
+        for loss in (PureDP("1/5"), PureDP(2)):
+            made = plan_heat(dataset, dataset.tables[0], loss, grid=grid, questions=questions).mechanism
+            assert made.method.name == name
+    for words in ({"questions": "circles"}, {"questions": "cells", "method": "identity"}):
+        with pytest.raises(InvalidParameter, match="questions"):
+            plan_heat(dataset, dataset.tables[0], PureDP(1), grid=8, **words)
+
+
+def test_the_public_error_of_rectangles_is_that_of_their_noise() -> None:
+    """Of plain noise: its deviation times the root of the mean number of cells."""
+    plain = IdentityHistogram(shape=(4, 4), node=DiscreteGaussian(sigma=3))
+    spans = [1, 1, 1, 1, 2, 2, 2, 3, 3, 4]  # ends at 0, 1, 2, 3 and 4
+    area = np.mean([one * other for one in spans for other in spans])
+    assert public_error(plain, "rectangles") == pytest.approx(3 * np.sqrt(area))
+    assert public_error(plain, "cells") == pytest.approx(3)

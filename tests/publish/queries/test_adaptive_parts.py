@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 
 from dither import Budget, converse
 from dither.curator.offers.parts import parts
-from dither.data import Call, Filter, Kind, Limits, Literal, Name, OneOf, Scan
+from dither.data import Aggregation, Bounded, Call, CountRows, Filter, Kind, Limits, Literal, Name, OneOf, Scan, Table
+from dither.data.engines.duckdb import DuckDBEngine
 from dither.data.examples import some_visits
 from dither.data.reference import ReferenceEngine
 from dither.data.schema import Column, DataSet, person_unit
@@ -18,6 +20,7 @@ from dither.lift.planned_size import planned_within
 from dither.privacy import ROW, ROW_REPLACED, PureDP
 from dither.publish.queries import AdaptiveParts, OpenPartition, Query, ask_part, plan_query
 from dither.publish.queries.adaptive_parts import MOST_PARTS, PartQuestion, clinic_parts
+from dither.publish.queries.builder import col, table
 from dither.publish.queries.examples import aggregate
 from dither.publish.queries.work import planning
 
@@ -139,3 +142,117 @@ def test_parts_that_no_row_can_be_in_are_refused() -> None:
     split = OpenPartition(texts, no_north, Name("site"), (("a", ("south",)), ("b", ("north",))))
     with pytest.raises(Unanswerable, match="can never be true"):
         parts(texts, split, epsilon=1)
+
+
+SITES = {"north": ["n"], "south": ["s", "t"], "east": ["e"]}
+
+
+def _shop(rows: int, *, replaced: bool = False, groups: int | None = None) -> DataSet:
+    columns = (Column("who", Kind.INTEGER), Column("site", Kind.TEXT), Column("cost", Kind.INTEGER, lower=0, upper=9))
+    visits = Table("visits", columns, "visits.csv", person="who")
+    return DataSet("shop", (visits,), person_unit("who", replaced=replaced), rows=rows, groups=groups)
+
+
+def _split(dataset: DataSet, **more: Any) -> OpenPartition:
+    return table("visits").where(col("cost") > 0).partition("site", SITES, **more).open(dataset)
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+@pytest.mark.parametrize("rows", [1, 2, 3, 7])
+def test_people_with_few_rows_pay_for_as_few_parts(rows: int, replaced: bool) -> None:
+    price = min(3, rows * (2 if replaced else 1))
+    assert _split(_shop(rows, replaced=replaced)).touched == price
+    asked_at_once = table("visits").partition("site", SITES).each(lambda part: part.count())
+    assert asked_at_once.build(_shop(rows, replaced=replaced)).touched == price
+
+
+def test_a_stated_number_of_parts_comes_before_the_limit_on_rows() -> None:
+    assert [_split(_shop(1), groups=groups).touched for groups in (1, 2, 3, 9)] == [1, 2, 3, 3]
+    assert _split(_shop(1, groups=2)).touched == 1
+    assert _split(_shop(3, groups=2)).touched == 2
+    # The limit of a question, which is applied in each part, bounds nothing.
+    whole = _split(_shop(1), groups=3)
+    assert isinstance(whole.relation, Filter)
+
+
+People = dict[int, list[dict[str, Any]]]
+
+
+def _people(draw: random.Random) -> People:
+    def row(who: int) -> dict[str, Any]:
+        return {"who": who, "site": draw.choice(["n", "s", "t", "e", "w", None]), "cost": draw.randrange(4)}
+
+    return {who: [row(who) for _ in range(draw.randrange(6))] for who in range(4)}
+
+
+def _changed_parts(partition: OpenPartition, here: People, there: People, engine: Any) -> int:
+    """Return how many parts have other rows in one table than in the other."""
+    keys = (Name("who"), Name("site"), Name("cost"))
+    contents = []
+    for people in (here, there):
+        rows = [row for own in people.values() for row in own]
+        with engine(partition.dataset, rows) as opened:
+            found = [
+                opened.aggregate(Aggregation(partition.rows(label), keys, (CountRows(),)))
+                for label, _ in partition.parts
+            ]
+        contents.append([set(zip(map(tuple, one.keys), one.measures, strict=True)) for one in found])
+    return sum(mine != other for mine, other in zip(*contents, strict=True))
+
+
+def _neighbours(draw: random.Random, *, replaced: bool) -> tuple[People, People]:
+    here = _people(draw)
+    return here, {**here, 0: _people(draw)[0]} if replaced else {who: own for who, own in here.items() if who}
+
+
+def _reference(dataset: DataSet, rows: list[dict[str, Any]]) -> Any:
+    return ReferenceEngine(dataset, {"visits": rows})
+
+
+def _duckdb(dataset: DataSet, rows: list[dict[str, Any]]) -> Any:
+    arrow = pytest.importorskip("pyarrow", reason="rows are given as an Arrow table")
+    kinds = [("who", arrow.int64()), ("site", arrow.string()), ("cost", arrow.int64())]
+    return DuckDBEngine(
+        dataset, frames={"visits": arrow.Table.from_pylist(rows, schema=arrow.schema(kinds))}, threads=1
+    )
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_no_neighbour_changes_more_parts_than_are_paid_for(rows: int, replaced: bool) -> None:
+    """Of people with up to five rows in several parts; the price is attained, so that it is not too high."""
+    draw = random.Random()  # noqa: S311
+    partition = _split(_shop(rows, replaced=replaced))
+    pairs = [_neighbours(draw, replaced=replaced) for _ in range(150)]
+    most = max(_changed_parts(partition, *pair, _reference) for pair in pairs)
+    assert most <= partition.touched
+    everywhere = {0: [{"who": 0, "site": site, "cost": 1} for site in ("n", "s", "e")]}
+    elsewhere = {0: [{"who": 0, "site": site, "cost": 2} for site in ("n", "s", "e")] if replaced else []}
+    pairs = [(everywhere, elsewhere), *(({0: [a]}, {0: [b] * replaced}) for a in everywhere[0] for b in everywhere[0])]
+    pairs += [({0: [a, a]}, {0: [b, b] * replaced}) for a in everywhere[0] for b in elsewhere[0] or everywhere[0]]
+    if rows == 2:
+        pairs.append(({0: everywhere[0][:2]}, {0: everywhere[0][2:] * replaced}))
+    assert max(_changed_parts(partition, *pair, _reference) for pair in pairs) == partition.touched
+
+
+def test_the_same_in_the_sql_of_duckdb() -> None:
+    draw = random.Random()  # noqa: S311
+    for replaced in (False, True):
+        partition = _split(_shop(1, replaced=replaced))
+        for _ in range(2):
+            assert _changed_parts(partition, *_neighbours(draw, replaced=replaced), _duckdb) <= partition.touched
+
+
+def test_a_limit_that_is_applied_in_each_part_would_not_keep_that_price() -> None:
+    """The twin: the same rows without a bound below the condition, and a limit of one row above it."""
+    dataset = _shop(1)
+    whole = _split(dataset, groups=3)
+
+    class LimitAfter(OpenPartition):
+        def rows(self, label: str) -> Any:
+            return Bounded(super().rows(label), (), Limits(rows=1), ("who", "site", "cost"))
+
+    after = LimitAfter(dataset, whole.relation, whole.by, whole.parts)
+    everywhere = {0: [{"who": 0, "site": site, "cost": 1} for site in ("n", "s", "e")]}
+    assert _changed_parts(after, everywhere, {}, _reference) == 3 == after.touched
+    assert _split(dataset).touched == 1

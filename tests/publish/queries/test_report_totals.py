@@ -16,7 +16,7 @@ from dither.checks.law import coverage_is_refuted
 from dither.data.reference import ReferenceEngine
 from dither.mechanisms import Runner
 from dither.noise import system_noise
-from dither.privacy import PureDP, Use
+from dither.privacy import ApproxDP, PureDP, Use
 from dither.publish.queries import QueryResult, plan_report, present_report
 from dither.publish.queries.reports.report import Report
 from dither.publish.queries.reports.totals import Places, least_squares, possible
@@ -197,11 +197,39 @@ def test_intervals_of_fitted_totals_cover_as_the_measured_ones_do() -> None:
         assert any(coverage_is_refuted(int(one), 150, 0.8, 1e-10) for one in hits.ravel()) == is_refuted
 
 
+def test_the_total_of_discovered_groups_is_measured_and_has_the_rows_of_all_groups() -> None:
+    """Groups of one person each are never shown; the total has their rows, and what is added up says what it lacks."""
+    rows = [
+        {**row, "note": "common" if place % 2 else f"of {row['id']} alone"}
+        for place, row in enumerate(tables()["visits"])
+    ]
+    engine = ReferenceEngine(LOOSE, {**tables(), "visits": rows})
+    results = {}
+    texts = (
+        "SELECT note, COUNT(*) AS n FROM visits GROUP BY ROLLUP (note)",
+        "SELECT note, smoker, COUNT(*) AS n FROM visits GROUP BY CUBE (note, smoker)",
+    )
+    for how in texts:
+        report = parse_request(how, LOOSE)
+        assert isinstance(report, Report)
+        planned = plan_report(report, ApproxDP(10**6, "1e-9"))
+        assert planned.loss(1) <= ApproxDP(10**6, "1e-9")
+        results[how] = present_report(planned, Runner(Use(planned), system_noise())(planned, engine))
+    rolled, cube = results.values()
+    assert rolled.rows[0][0] == "common"
+    assert rolled.rows[-1] == (None, len(rows))
+    assert sum(row[1] for row in rolled.rows[:-1]) < len(rows)
+    assert "not shown" not in rolled.columns[-1].bias
+    # By note alone groups are added up over both values of smoker, as far as these are shown.
+    assert "groups that are not shown are not in it" in cube.columns[-1].bias
+    assert (None, None, len(rows)) in cube.rows
+
+
 def test_a_rollup_of_discovered_groups_is_summed_up_from_the_finest() -> None:
     text = "SELECT note, smoker, COUNT(*) AS n FROM visits GROUP BY ROLLUP (note, smoker)"
     report = parse_request(text, LOOSE)
     assert isinstance(report, Report)
-    assert len(report.queries) == 1
+    assert len(report.queries) == 2  # the finest grouping and the total
     apart = parse_request(text.replace("COUNT(*)", "AVG(age)"), LOOSE)
     assert isinstance(apart, Report)
     assert len(apart.queries) == 3

@@ -232,6 +232,8 @@ PERSONS = [
     "(SELECT id, MAX(age) AS m FROM visits GROUP BY id) b USING (id))",
     "SELECT AVG(CLAMP(total, 0, 2000)) FROM (SELECT id, SUM(cost) AS total FROM visits GROUP BY id) AS t",
     "SELECT AVG(CLAMP(n, 0, 10)), COUNT(*) FROM (SELECT id, COUNT(*) AS n FROM visits GROUP BY id)",
+    "SELECT AVG(CLAMP(n, 0, 10)), COUNT(*) FROM (SELECT 10 + id AS u, COUNT(*) AS n FROM visits GROUP BY 10 + id)",
+    "SELECT SUM(CLAMP(n, 0, 10)), COUNT(*) FROM (SELECT COUNT(*) AS n FROM visits GROUP BY -(id - 3), smoker)",
     "SELECT region, AVG(CLAMP(n, 0, 10)) FROM (SELECT id, region, COUNT(*) AS n FROM visits GROUP BY id, "
     "region) GROUP BY region",
     "WITH people AS (SELECT id, MIN(age) AS youngest, MAX(age) AS oldest, AVG(cost) AS mean FROM visits GROUP BY id) "

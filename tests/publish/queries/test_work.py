@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dither.errors import DitherError, InvalidParameter, Unanswerable
 from dither.publish.queries import work
 from dither.publish.queries.builder import col, table
-from dither.publish.queries.sql import parse_sql
+from dither.publish.queries.sql import parse_sql, request
 from dither.publish.queries.terms import share_of
 from tests.publish.queries.exact import CLINIC
 
@@ -211,3 +211,64 @@ def test_the_builder_counts_the_same_steps_and_refuses_the_same_trees() -> None:
 def test_the_number_of_steps_does_not_depend_on_what_was_asked_before() -> None:
     sql = "SELECT region, SUM(CLAMP(age, 0, 9)) FROM visits GROUP BY region"
     assert steps_of(sql) == steps_of(sql)
+
+
+def test_every_item_of_a_list_literal_and_column_counts() -> None:
+    few, many = (f"SELECT COUNT(*) FROM visits WHERE age IN ({', '.join(map(str, range(n)))})" for n in (10, 110))
+    # A number and its comma are two tokens of two steps each, and the number is translated.
+    assert steps_of(many) - steps_of(few) >= 100 * 5
+    one, two = (f"SELECT COUNT(*) AS n, {', '.join(f'{i} AS c{i}' for i in range(n))} FROM visits" for n in (10, 110))
+    assert steps_of(two) - steps_of(one) >= 100 * 16
+    with pytest.raises(Unanswerable, match="steps to price"):
+        parse_sql(f"SELECT COUNT(*) AS n, {', '.join(f'{i} AS c{i}' for i in range(6000))} FROM visits", CLINIC)
+
+
+def test_a_text_is_read_once_however_often_it_is_asked_within_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    class Counted(request.Parsed):
+        def __init__(self, text: str) -> None:
+            read.append(text)
+            super().__init__(text)
+
+    monkeypatch.setattr(request, "Parsed", Counted)
+    sql = "SELECT COUNT(*) FROM visits WHERE age > 3"
+    with work.planning():
+        found = [request.parse_request(sql, CLINIC) for _ in range(3)]
+    assert len(read) == 1
+    assert found[0] is found[2]
+    assert request.parse_request(sql, CLINIC) == found[0]
+    assert len(read) == 2
+
+
+def test_a_request_that_computes_too_long_is_refused_even_where_that_was_caught() -> None:
+    def plan(caught: type[Exception]) -> None:
+        with work.planning(0), contextlib.suppress(caught):
+            while True:
+                work.step()
+
+    for caught in (KeyError, DitherError):
+        with pytest.raises(Unanswerable, match="0 seconds of computing"):
+            plan(caught)
+    with work.planning(3600) as done:
+        work.step(10_000)
+    assert done.steps == 10_000
+
+
+def test_what_nobody_waits_for_is_given_up_by_what_no_planner_catches() -> None:
+    answers, taken = iter([True, True, False]), 0
+
+    def plan() -> None:
+        nonlocal taken
+        with work.while_wanted(lambda: next(answers)), work.planning():
+            while True:
+                with contextlib.suppress(Exception):
+                    taken += 1
+                    work.step()
+
+    with pytest.raises(work.PlanningAbandoned):
+        plan()
+    assert 0 < taken < 2000
+    # Whoever plans without a caller is asked nothing.
+    with work.planning():
+        work.step(10_000)

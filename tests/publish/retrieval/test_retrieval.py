@@ -245,3 +245,22 @@ def test_vectors_and_models_are_released_by_a_session_and_by_the_command(tmp_pat
             app, ["release", "clinic", str(tmp_path / f"{key}.json"), "--key", key, "--json", "--home", str(home)]
         )
         assert told.exit_code == 0, told.output
+
+
+def test_an_interval_is_little_wider_than_a_normal_law_would_have_it() -> None:
+    """Where everything was sent and the client's noise decides: 2.3 deviations at 95 %, not four."""
+    server = SentVector(256, None, np.full(256, 150.0), 0.0, Geometric(scale="1/2"))
+    client = SentVector(256, None, np.r_[np.ones(20), np.zeros(236)], 0.0, Geometric(scale="1/2"))
+    found = inner_product(server, client)
+    half = (float(found.interval.high) - float(found.interval.low)) / 2
+    assert 1.96 * found.deviation <= half <= 2.4 * found.deviation
+
+
+def test_a_deviation_holds_what_is_not_sent() -> None:
+    """Of 64 equal cells one coefficient of another's vector is sent: most of the product is left out."""
+    quiet = Geometric(scale="1/1000")
+    server = SentVector(64, None, np.r_[np.full(32, 9.0), np.zeros(32)], 0.0, quiet)
+    client = SentVector(64, np.array([1]), np.array([0.0]), 24.0, quiet)
+    found = inner_product(server, client)
+    assert found.left_out > 0
+    assert found.deviation >= found.left_out

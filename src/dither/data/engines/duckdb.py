@@ -5,8 +5,10 @@ written but spilled intermediate results (in a folder of this engine's own, see 
 no setting changed. Undeclared columns are not read.
 
 **No parser while answering.** A CSV file is taken whole, or refused with line and reason, when the engine is opened:
-see ``importing``. Queries read the Parquet that was made of it. Before and after each statement every file that is read
-must still be the one that was opened.
+see ``importing``. Queries read the Parquet that was made of it. A Parquet file that is read in place is read to its end
+first, when it was added or when the engine is opened: a cell that DuckDB cannot read (a text that is not UTF-8, a
+moment beyond 64 bits of microseconds) is found before anything is charged, and not by a query. Before and after each
+statement every file that is read must still be the one that was opened.
 
 **Silent.** Cells of another kind are NULL, and nothing is reported about them. A query that fails, or meets the data
 set's time limit, raises ``EngineFailure``, whose text is always the same and which carries no cause.
@@ -28,7 +30,7 @@ from dither.data.engines.frames import prepared
 from dither.data.engines.protocol import FILES_CHANGED, Engine
 from dither.data.engines.spill import SpillFolder
 from dither.data.expressions import Kind, Value
-from dither.data.importing.conversion import convert
+from dither.data.importing.conversion import check_parquet, convert
 from dither.data.importing.duckdb_tables import Source, parquet_source, text_constant, typed_source
 from dither.data.importing.sources import KnownFile, are_unchanged, files_of, is_parquet
 from dither.data.relations import Aggregated, Aggregation
@@ -58,6 +60,7 @@ class DuckDBEngine(Engine):
         portable: whether rows are chosen, and functions computed, such that all engines agree to the last bit.
         memory: how much memory queries may use before they spill to disk, such as "4GB"; DuckDB's own share if None.
         threads: the number of threads; all processors if None.
+        are_read: whether Parquet files were read to their end when they were added; otherwise opening does it.
 
     """
 
@@ -68,11 +71,12 @@ class DuckDBEngine(Engine):
         folder: Path | None = None,
         frames: Mapping[str, Any] | None = None,
         portable: bool = False,
+        are_read: bool = False,
         memory: str | None = None,
         threads: int | None = None,
     ) -> None:
         super().__init__(dataset, folder=folder, frames=frames, portable=portable)
-        self._memory, self._threads = memory, threads
+        self._memory, self._threads, self._are_read = memory, threads, are_read
         self._connection: DuckDBPyConnection | None = None
         self._sources: dict[str, Source] = {}
         self._lists: dict[tuple[Any, ...], str] = {}
@@ -196,6 +200,8 @@ class DuckDBEngine(Engine):
         """Return the Parquet files to read: those of the source, or the one that its CSV was converted to."""
         files = files_of(table, self.folder)
         if self._spill is None or all(map(is_parquet, files)):
+            if self._spill is not None and not self._are_read:
+                check_parquet(table, files, self._spill.path)
             return files
         copy = self._spill.path / f"{table.name}.parquet"
         convert(table, files, copy)

@@ -23,6 +23,8 @@ _DAY: Final = f"{_YEAR}-[0-9]{{2}}-[0-9]{{2}}"
 _TIME: Final = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 _FIRST_DAY, _LAST_DAY = "DATE '0001-01-01'", "DATE '9999-12-31'"
 _FIRST_MOMENT, _LAST_MOMENT = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
+#: The microseconds in which the first and the last nanosecond of 64 bits lie.
+_FIRST_NANOSECOND, _LAST_NANOSECOND = "TIMESTAMP '1677-09-21 00:12:43.145224'", "TIMESTAMP '2262-04-11 23:47:16.854775'"
 _LARGEST: Final = sys.float_info.max
 _CAPITAL, _SMALL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 
@@ -159,7 +161,12 @@ class DuckDBEmitter(Emitter):
             # A cast would round to the nearest microsecond; a moment belongs to the one in which it lies.
             # No step of this can overflow: division is towards zero, and then one less below 1970.
             below = f"(CASE WHEN epoch_ns({sql}) % 1000 < 0 THEN 1 ELSE 0 END)"
-            sql = f"make_timestamp(epoch_ns({sql}) // 1000 - {below})"
+            # The last nanosecond of 64 bits, and the second one, are DuckDB's infinities; in a file they are moments.
+            ends = " ".join(
+                f"WHEN {sql} = CAST('{end}' AS TIMESTAMP_NS) THEN {moment}"
+                for end, moment in (("infinity", _LAST_NANOSECOND), ("-infinity", _FIRST_NANOSECOND))
+            )
+            sql = f"(CASE {ends} ELSE make_timestamp(epoch_ns({sql}) // 1000 - {below}) END)"
         if stored.startswith("DECIMAL") and kind is Kind.INTEGER:
             return f"TRY_CAST(floor({sql}) AS BIGINT)"  # a double would make one of two long numbers
         return self.clean(sql, family(stored), kind)

@@ -156,8 +156,18 @@ def connect(
     folder: Path | None = None,
     frames: Mapping[str, Any] | None = None,
     portable: bool = False,
+    are_read: bool = False,
 ) -> Engine:
-    """Return the opened engine that the data set names."""
+    """Return the opened engine that the data set names.
+
+    Args:
+        dataset: the schema.
+        folder: relative paths of sources start here.
+        frames: rows given as frames, by table.
+        portable: whether rows are chosen, and functions computed, such that all engines agree to the last bit.
+        are_read: whether files were read to their end when they were added; otherwise DuckDB does it on opening.
+
+    """
     scheme = dataset.engine.split(":", 1)[0]
     homes = {
         "duckdb": ("dither.data.engines.duckdb", "DuckDBEngine"),
@@ -168,8 +178,9 @@ def connect(
     if scheme not in homes:
         raise InvalidParameter("engine", redact(dataset.engine), "duckdb, postgresql://..., spark or spark://...")
     module, name = homes[scheme]
+    more = {"are_read": are_read} if scheme == "duckdb" else {}
     engine: Engine = getattr(importlib.import_module(module), name)(
-        dataset, folder=folder, frames=frames, portable=portable
+        dataset, folder=folder, frames=frames, portable=portable, **more
     )
     return engine
 

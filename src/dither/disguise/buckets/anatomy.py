@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dither.disguise.contract import WARNING
-from dither.disguise.odd import odd_columns
+from dither.disguise.odd import odd_columns, refuse_left_in
 from dither.disguise.roles import Roles
 from dither.disguise.table import Codes, Column, Table
 from dither.errors import InvalidParameter
@@ -94,8 +94,7 @@ class Anatomy:
         """
         given = Table.of(table)
         secret = self.roles.sensitive[0]
-        for name in (*self.roles.quasi, secret, *self.roles.identifiers):
-            given[name]
+        refuse_left_in(given, self.roles)
         if "group" in given.names:
             raise InvalidParameter("column", "group", "named otherwise: groups are numbered in a column of that name")
         column = given[secret]

@@ -109,7 +109,10 @@ class Side:
     def __init__(self, name: str, table: Any, person: str, quasi: Sequence[str], dropped: Sequence[str] = ()) -> None:
         self.name, self._person, self.quasi = name, person, tuple(quasi)
         self._table = Table.of(table)
-        self._roles = Roles(self.quasi, identifiers=(person, *dropped))
+        named = (*self.quasi, person, *dropped)
+        # What a side releases beside its quasi-identifiers was agreed on: nothing is left in unseen.
+        others = tuple(one for one in self._table.names if one not in named)
+        self._roles = Roles(self.quasi, identifiers=(person, *dropped), others=others)
         who = self._table[person]
         if len(set(who.codes.tolist())) != len(self._table) or None in who.values:
             raise InvalidParameter(person, name, "a column that names every person of a side, in one row each")

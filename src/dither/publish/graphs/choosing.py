@@ -67,10 +67,13 @@ def choose_count(loss: Loss, *, nodes: int, pattern: str, k: int = 0, moves: int
     check_pattern(pattern, k)
     worst = max(reach(whole("nodes", nodes, least=2), pattern, k), 1)
     epsilon = float(Purse.pure_within(loss).amount)
-    errors: dict[str, float | None] = {LAPLACE: math.log(2) * worst / epsilon}
+    plain = math.log(2) * worst / epsilon
+    errors: dict[str, float | None] = {LAPLACE: plain}
     what = named(pattern, k)
     if pattern == EDGES or worst <= _NARROW:
         return GraphChoice(LAPLACE, errors, f"one edge moves the number of {what} by at most {worst} in any graph")
+    if ladder_median(1, worst, epsilon) >= plain:
+        return GraphChoice(LAPLACE, errors, f"a ladder of {what} would err by more in any graph of so few nodes")
     errors |= {LADDER: None, SMOOTH: None}
     has_delta = isinstance(loss, ApproxDP) and bool(loss.delta)
     if has_delta:
@@ -80,7 +83,7 @@ def choose_count(loss: Loss, *, nodes: int, pattern: str, k: int = 0, moves: int
         return GraphChoice(LADDER, errors, why)
     if not 0 <= moves <= worst:
         raise InvalidParameter("moves", moves, f"an integer from 0 to {worst}, how far an edge moves it in any graph")
-    errors[LADDER] = _ladder_median(max(moves, 1), worst, epsilon)
+    errors[LADDER] = ladder_median(max(moves, 1), worst, epsilon)
     errors[SMOOTH] = _CAUCHY * max(moves, 1) / epsilon
     if has_delta and isinstance(loss, ApproxDP):
         margin = (math.log(1 / float(loss.delta)) + 1) * 5 / epsilon
@@ -114,16 +117,20 @@ def loss_for_error(
     return PureDP(round_up(worst * log_up(1 / failure) / wanted, bits=_BITS))
 
 
-def _ladder_median(first: int, worst: int, epsilon: float) -> float:
-    """Return the median size of a ladder's noise whose widths grow by 1: of triangles, and nearly of other counts."""
-    rungs = min(math.ceil(80 / epsilon), 2**16)
+def ladder_median(first: int, worst: int, epsilon: float) -> float:
+    """Return the median size of a ladder's noise whose widths grow by 1: of triangles, and nearly of other counts.
+
+    Args:
+        first: the width of the first rung.
+        worst: the largest width.
+        epsilon: what the ladder loses for inputs one rung apart.
+
+    """
+    rungs = min(math.ceil(80 / epsilon) + 2, 2**16)
     widths = np.minimum(first + np.arange(rungs), worst).astype(np.float64)
-    weights = widths * np.exp(-np.arange(rungs) * epsilon / 2)
-    weights[0] /= 2
-    share = np.cumsum(weights) / weights.sum()
-    place = int(np.searchsorted(share, 0.5))
-    before = float(share[place - 1]) if place else 0.0
-    steps = np.cumsum(np.concatenate([[widths[0] / 2], widths[1:]]))
-    inside = (0.5 - before) / (float(share[place]) - before)
-    width = float(widths[place]) / (1 if place else 2)
-    return float(steps[place]) - width * (1 - inside)
+    # As on the page of the ladder: a rung ends at a share of its own width after all widths before it.
+    share = 1 / (1 + math.exp(min(epsilon / 4, 700)))
+    ends = np.concatenate([[0], np.cumsum(widths)[:-1]]) + share * widths
+    weights = np.diff(ends, prepend=0) * np.exp(-np.arange(rungs) * epsilon / 2)
+    below = np.concatenate([[0], np.cumsum(weights) / weights.sum()])
+    return float(np.interp(0.5, below, np.concatenate([[0], ends])))

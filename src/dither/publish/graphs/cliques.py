@@ -63,7 +63,8 @@ def clique_ladder(graph: SimpleGraph, rungs: int, k: int) -> Ints:
         return found
 
     descend(graph, value, lambda degree: math.comb(degree, k - 2))
-    if not best:
+    if not pairs:
+        # No pair has as many common neighbours as a clique needs: the richest one has the largest bound.
         pairs[largest_common(graph), largest_common(graph)] = 0
     found = np.zeros(rungs, dtype=np.int64)
     for (common, joined), start in pairs.items():

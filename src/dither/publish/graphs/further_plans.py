@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
@@ -13,17 +14,21 @@ from dither.lift.edge_groups import EdgeGroups
 from dither.lift.edges import EdgeWeights
 from dither.lift.lifted import Lifted
 from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.geometric import Geometric
 from dither.privacy import Loss
-from dither.publish.graphs.choosing import LADDER, LAPLACE
+from dither.publish.graphs.choosing import LADDER, LAPLACE, ladder_median
 from dither.publish.graphs.planning import least_noise
 from dither.publish.graphs.spanning_tree import SpanningTreeCost
-from dither.publish.graphs.weighted import MOST_CUT_NODES
 from dither.publish.graphs.weighted_length import LENGTHS, PATH, TREE, WeightedLength
 from dither.publish.queries import QueryResult, ResultColumn
 
 #: What may be asked of weights, and of edges between groups.
 WEIGHT_WISHES: Final = LENGTHS
 BETWEEN: Final = "edges-between"
+#: The median size of a normal variable of deviation 1.
+_NORMAL_MEDIAN: Final = 0.67449
+#: A ladder has no interval: it is taken where its error is below this share of that of noise which has one.
+_CLEARLY: Final = 0.9
 
 
 def plan_weights(
@@ -37,7 +42,8 @@ def plan_weights(
         wish: "spanning-tree" or "path".
         start: the number of the node where a path begins.
         end: that of the node where it ends.
-        method: "laplace", for a tree also "ladder", or "auto": the ladder for trees of up to 128 nodes.
+        method: "laplace", for a tree also "ladder", or "auto": the one whose error in the worst graph is smaller, since
+            how far one weight moves the cost in this graph is private.
 
     """
     if wish not in LENGTHS:
@@ -49,14 +55,30 @@ def plan_weights(
         raise InvalidParameter("method", method, "auto, laplace, or for a spanning tree ladder")
     low, high = source.bounds
     facts: dict[str, Any] = {"nodes": source.nodes, "low": low, "high": high}
-    is_ladder = method == LADDER or (method == "auto" and wish == TREE and source.nodes <= MOST_CUT_NODES)
 
-    def build(within: Loss) -> Any:
-        if is_ladder:
-            return SpanningTreeCost.calibrated(within, **facts)
+    def by_ladder(within: Loss) -> Any:
+        return SpanningTreeCost.calibrated(within, **facts)
+
+    def plainly(within: Loss) -> Any:
         return WeightedLength.calibrated(within, **facts, what=wish, start=start or 0, end=end or 0)
 
-    return least_noise(loss, source, build)
+    if method == LADDER:
+        return least_noise(loss, source, by_ladder)
+    plain = least_noise(loss, source, plainly)
+    if method == LAPLACE or wish != TREE:
+        return plain
+    ladder = least_noise(loss, source, by_ladder)
+    return ladder if _worst_median(ladder) < _CLEARLY * _worst_median(plain) else plain
+
+
+def _worst_median(made: Lifted) -> float:
+    """Return the median error in the graph for which it is largest: a public number."""
+    method: Any = made.method
+    if isinstance(method, SpanningTreeCost):
+        return ladder_median(method.span, method.span, float(2 / method.scale))
+    noise = method.noise
+    # The median of a large integer that is drawn stands between integers: that of the law over the reals serves both.
+    return math.log(2) * float(noise.scale) if isinstance(noise, Geometric) else _NORMAL_MEDIAN * float(noise.sigma)
 
 
 def plan_groups(source: EdgeGroups, loss: Loss) -> Lifted:

@@ -63,7 +63,7 @@ class SmoothCount(PatternCount):
     """
 
     name: ClassVar[str] = "graph-smooth"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     no_error_because: ClassVar[str] = "the noise follows how far one edge moves the count in this graph: private"
     no_interval_because: ClassVar[str] = no_error_because
 

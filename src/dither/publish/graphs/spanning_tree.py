@@ -54,7 +54,7 @@ class SpanningTreeCost(Weighted):
     """
 
     name: ClassVar[str] = "spanning-tree-cost"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     no_error_because: ClassVar[str] = "the noise follows how far one weight moves the cost of this tree: private"
     no_interval_because: ClassVar[str] = no_error_because
 

@@ -28,7 +28,7 @@ from dither.errors import InvalidParameter
 from dither.estimate.tails import many_laplace_reach
 from dither.exact import Number, Of, probability, whole
 from dither.lift.attributes import Attributes, Axes
-from dither.mechanisms.core.accuracy import discrete_laplace_reach, share_of_failure
+from dither.mechanisms.core.accuracy import discrete_laplace_reach, pair_reach, pair_tail, share_of_failure
 from dither.mechanisms.core.mechanism import Interactive, Interval
 from dither.mechanisms.core.purse import CountNoise, Purse
 from dither.mechanisms.core.registry import Dialogue
@@ -195,10 +195,17 @@ def compared_reach(sparse: GapSparse, ground: str, confidence: Fraction) -> floa
         confidence: before the question is asked.
 
     """
-    # Of the threshold's noise and of that of both comparisons, all three at once.
-    each = share_of_failure(confidence, 3)
-    reach = discrete_laplace_reach(sparse.threshold_scale, each) + discrete_laplace_reach(sparse.query_scale, each)
-    return reach if ground == GAP else reach + max(sparse.threshold - 1, 0)
+    scales = sparse.threshold_scale, sparse.query_scale
+    if sparse.threshold < 1:
+        # Of the threshold's noise and of that of both comparisons, all three at once.
+        each = share_of_failure(confidence, 3)
+        reach = sum(discrete_laplace_reach(scale, each) for scale in scales)
+    else:
+        # The difference of two noises may pass the reach on either side, and that of the other sign the threshold.
+        failure = share_of_failure(confidence)
+        chance = max(failure / 3, (failure - pair_tail(*scales, sparse.threshold - 1)) / 2)
+        reach = pair_reach(*scales, chance)
+    return float(reach if ground == GAP else reach + max(sparse.threshold - 1, 0))
 
 
 def settled(sparse: GapSparse, handle: Handle[int, Gap | None], truth: int, expected: int) -> Answer:
@@ -238,10 +245,10 @@ def comparing(within: Loss, corrections: int, questions: int, sensitivity: int =
         positives=whole("corrections", corrections, least=1, most=_MOST_CORRECTIONS),
         adaptive=False,
     )
-    each = share_of_failure(_USUAL, 2)
-    far = discrete_laplace_reach(plain.threshold_scale, each) + discrete_laplace_reach(
-        plain.query_scale, each / (2 * many)
-    )
+    each, scales = share_of_failure(_USUAL, 2), (plain.threshold_scale, plain.query_scale)
+    # Either by the noise of the threshold and that of all comparisons apart, or by their sum in each of these.
+    apart = discrete_laplace_reach(scales[0], each) + discrete_laplace_reach(scales[1], each / (2 * many))
+    far = min(apart, pair_reach(*scales, each / many))
     return replace(plain, threshold=min(far + 1, 2**60))
 
 
@@ -323,7 +330,9 @@ class ModelTalk(ABC, Generic[Q]):
         made, known = self._made, self._estimate(question)
         expected = rounded(self._expected(question))
         is_over = self._handle.is_over
-        if known is not None and (is_over or made.noise_reach(known.variance, _USUAL) <= made.compared_reach):
+        if known is not None and (
+            is_over or made.noise_reach(known.variance, _USUAL, known.largest) <= made.compared_reach
+        ):
             # The model knows more than the marginals where cells are few, and errs more where they are many: it is
             # believed as far as their noise usually reaches.
             deviation = math.sqrt(known.variance)

@@ -74,7 +74,7 @@ class CutConversation(Interactive[Any, "Cuts"]):
     """
 
     name: ClassVar[str] = "cut-conversation"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = IterativeConstruction.no_error_because
     no_interval_because: ClassVar[str] = IterativeConstruction.no_interval_because

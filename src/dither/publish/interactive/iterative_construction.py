@@ -77,7 +77,7 @@ class IterativeConstruction(Constructed):
     """
 
     name: ClassVar[str] = "iterative-construction"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how soon a table has learned enough depends on the data and the questions"
     no_interval_because: ClassVar[str] = "after the last correction nothing is compared"

@@ -94,7 +94,7 @@ class ProductFirst(ModelFirst):
     """
 
     name: ClassVar[str] = "product-first"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,14 +26,21 @@ from dither.lift.places import declared, flow_cells, grid_shape, heat_cells
 from dither.lift.regions import RegionCells
 from dither.privacy import Loss
 from dither.publish.count_tables import plan_histogram, present_histogram
+from dither.publish.histograms.common import variance_of
+from dither.publish.histograms.pruned_plane import PrunedPlane
 from dither.publish.histograms.sparse_filter import SparseHistogram
 from dither.publish.places.flow_table import FlowTable
 from dither.publish.queries import QueryResult, ResultColumn
 
 AUTO: Final = "auto"
 HEATMAP, FLOWS = "heatmap", "flows"
-#: Up to this many cells, single cells are what is read.
-_FEW: Final = 64
+#: What may be asked of a map, and the two methods that are compared for it.
+CELLS, RECTANGLES = QUESTIONS = ("cells", "rectangles")
+IDENTITY, PRUNED = "identity", "pruned-plane"
+#: Where the sides of the rectangles lie for which methods are compared, as shares of the side of the map.
+_ENDS: Final = (0.17, 0.45, 0.78)
+#: From this many cells on squares are better for rectangles at any loss.
+_MANY: Final = 2**16
 _USUAL_GRID: Final = 64
 _USUAL_ENDS: Final = 8
 
@@ -46,7 +54,15 @@ class PlacePlan:
     present: Callable[[Any, Fraction], QueryResult]
 
 
-def plan_heat(dataset: DataSet, table: Table, loss: Loss, *, grid: Any = None, method: str = AUTO) -> PlacePlan:
+def plan_heat(
+    dataset: DataSet,
+    table: Table,
+    loss: Loss,
+    *,
+    grid: Any = None,
+    method: str = AUTO,
+    questions: str | None = None,
+) -> PlacePlan:
     """Return the release of a heat map: a row for each cell, with its ends, its count and the count's interval.
 
     Args:
@@ -54,16 +70,52 @@ def plan_heat(dataset: DataSet, table: Table, loss: Loss, *, grid: Any = None, m
         table: which declares positions.
         loss: what it may lose.
         grid: the cells along each side, or along both sides; public. By default 64.
-        method: of ``publish.methods``, or "auto": pruned squares, and single cells where there are few.
+        method: of ``publish.methods``, or "auto": single cells or pruned squares, whichever has the smaller public
+            error in what will be asked.
+        questions: for "auto", what will be asked of the map: "cells", as by default, or "rectangles" of them.
 
     """
     cells = heat_cells(dataset, table, grid_shape(_USUAL_GRID if grid is None else grid))
     chosen = method
     if method == SparseHistogram.name:
         raise InvalidParameter("method", method, "one that has a count for every cell: a map shows them all")
+    if questions not in (None, *QUESTIONS):
+        raise InvalidParameter("questions", questions, f"left out, or one of {', '.join(QUESTIONS)}")
+    if questions is not None and method != AUTO:
+        raise InvalidParameter("questions", questions, f"left out: the method is stated, {method}")
     if method == AUTO:
-        chosen = "identity" if math.prod(cells.shape) <= _FEW else "pruned-plane"
+        if questions == RECTANGLES and math.prod(cells.shape) >= _MANY:
+            return counted(cells, loss, PRUNED)
+        plans = [counted(cells, loss, name) for name in (IDENTITY, PRUNED)]
+        errors = [public_error(one.mechanism.method, questions or CELLS) for one in plans]
+        return plans[errors.index(min(errors))]
     return counted(cells, loss, chosen)
+
+
+def public_error(method: Any, questions: str) -> float:
+    """Return the root mean square of the noise of a cell, or of a rectangle, as plain estimates have it.
+
+    Args:
+        method: ``IdentityHistogram`` or ``PrunedPlane``, over two axes.
+        questions: "cells", or "rectangles": the mean over a public list of them.
+
+    """
+    is_tree = isinstance(method, PrunedPlane)
+    if questions == CELLS:
+        variance = float(method.variances.cells.mean()) if is_tree else variance_of(method.node)
+        return math.sqrt(variance)
+    found = []
+    for rows, columns in itertools.product(*(_spans(size) for size in method.shape)):
+        inside = np.zeros(method.shape)
+        inside[rows, columns] = 1
+        found.append(method.variances.of_query(inside) if is_tree else variance_of(method.node) * inside.sum())
+    return math.sqrt(float(np.mean(found)))
+
+
+def _spans(size: int) -> list[slice]:
+    """Return ranges of cells of one axis, whose ends lie on no level of a tree: as rectangles usually do."""
+    ends = sorted({0, size, *(round(size * part) for part in _ENDS)})
+    return [slice(low, high) for low, high in itertools.combinations(ends, 2)]
 
 
 def counted(cells: Cells | RegionCells, loss: Loss, method: str) -> PlacePlan:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
-from dither.data import DataSet, Expression, Filter, Limits, Literal, OneOf, Relation, Scan
+from dither.data import Bounded, DataSet, Expression, Filter, Limits, Literal, OneOf, Relation, Scan
 from dither.data.engines.protocol import Engine
 from dither.data.examples import clinic, neighbours_of, some_visits
 from dither.data.expressions import Name, Value, kind_of
@@ -121,11 +121,18 @@ def clinic_parts(unit: Unit) -> OpenPartition:
     return OpenPartition(dataset, Scan(dataset.tables[0]), Name("site"), (("north", ("north",)), ("south", ("south",))))
 
 
+def clinic_parts_of_one_row(unit: Unit) -> OpenPartition:
+    """Return the same of one row of each person, chosen before the part is looked at."""
+    whole = clinic_parts(unit)
+    one = Bounded(whole.relation, (), Limits(rows=1), tuple(whole.relation.columns))
+    return OpenPartition(whole.dataset, one, whole.by, whole.parts)
+
+
 def _examples() -> Iterator[Example]:
     from dither.data.reference import ReferenceEngine
 
-    for unit in (ROW, person_unit("person", replaced=True)):
-        partition = clinic_parts(unit)
+    person, replaced = person_unit("person"), person_unit("person", replaced=True)
+    for partition in (clinic_parts(ROW), clinic_parts(replaced), clinic_parts_of_one_row(person)):
         script = []
         for label, function in (("north", "count"), ("south", "sum"), ("north", "sum")):
             asked = aggregate(function)

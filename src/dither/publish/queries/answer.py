@@ -92,6 +92,10 @@ class Target(Of[Loss]):
         yield from (PureDP(0), ZCDP(0))
         yield from super().offenders()
 
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return losses of every kind."""
+        yield from (PureDP(1), ZCDP("1/2"), ApproxDP(4, "1e-3"))
+
 
 class Law(OneOf):
     """The kind of noise."""
@@ -123,6 +127,13 @@ class ShareField(Field["tuple[tuple[str, Fraction], ...] | None", "tuple[tuple[s
         """Return anything that is not a tuple of pairs."""
         yield from (0, "x", {}, [], ("x",), (("x", 1, 1),), object())
 
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return None, and shares that differ."""
+        yield None
+        if kept:
+            total = sum(range(1, len(kept) + 1))
+            yield tuple((name, Fraction(place + 1, total)) for place, (name, _) in enumerate(kept))
+
 
 class _ThresholdShare(Field["Number | None", "Fraction | None"]):
     """A share between 0 and 1, or None."""
@@ -133,6 +144,10 @@ class _ThresholdShare(Field["Number | None", "Fraction | None"]):
     def offenders(self) -> Iterator[Any]:
         """Return shares that leave nothing, and anything that is not a number."""
         yield from (0, 1, -1, 2, "x", float("nan"), object())
+
+    def samples(self, kept: Any = None) -> Iterator[Any]:
+        """Return None, a small and a large share."""
+        yield from (None, Fraction(1, 4), Fraction(3, 4))
 
 
 @register(

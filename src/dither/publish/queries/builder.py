@@ -257,8 +257,9 @@ class Rows:
     def partition(self, by: Any, parts: Mapping[str, Sequence[Value]], *, groups: int | None = None) -> Partition:
         """Split the rows into public disjoint parts, whose queries are priced in parallel.
 
-        Stability: a row lies in one part at most. A person may have rows in several: at most ``groups`` of them count
-        (by default the data set's own limit), the others of that person's rows are left out.
+        Stability: a row lies in one part at most. A person may have rows in several. At most ``groups`` of these parts
+        count; by default as many as the data set's own limits leave: its ``groups``, or its ``rows`` if there are fewer
+        of them, applied to the rows of all parts together. The person's other rows are left out.
 
         Args:
             by: what decides.

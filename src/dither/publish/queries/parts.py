@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dither.data import Bounded, DataSet, Expression, Filter, Limits, Literal, OneOf, Relation
 from dither.data.expressions import Value, kind_of
+from dither.data.relations import rows_per_person
 from dither.errors import InvalidParameter
 from dither.publish.queries.partitioned import Part, Partitioned, number_of_part
 from dither.publish.queries.terms import fitted
@@ -36,16 +37,27 @@ class Partition:
         return PartitionedGroups(self, dict(asks))
 
     def rows(self, dataset: DataSet) -> tuple[Relation, Expression]:
-        """Return the rows of all parts, bounded to as many parts a person as count, and what decides."""
+        """Return the rows of all parts, bounded to as many parts a person as count, and what decides.
+
+        The bound stands below the condition of a part. A limit that is applied in each part leaves a person in all of
+        them; ``rows`` of a person in all lie in as many parts at most.
+        """
         below = self._source.relation(dataset)
         by = fitted(self._by, below.columns)
         kind = kind_of(by, below.columns)
         values = tuple(Literal(value, kind) for part in self._parts.values() for value in part)
         source: Relation = Filter(below, OneOf(by, values))
+        if not dataset.protects_persons:
+            return source, by
         groups = self._groups if self._groups is not None else dataset.groups
-        if dataset.protects_persons and groups is not None and groups < len(self._parts):
+        most = len(self._parts) if groups is None else min(groups, len(self._parts))
+        if self._groups is None and dataset.rows is not None and dataset.rows < most:
+            known = rows_per_person(source)
+            if known is None or known > dataset.rows:
+                source = Bounded(source, (), Limits(rows=dataset.rows), tuple(below.columns))
+        elif most < len(self._parts):
             part_of = number_of_part(by, list(self._parts.values()), kind)
-            source = Bounded(source, (part_of,), Limits(groups=groups), tuple(below.columns))
+            source = Bounded(source, (part_of,), Limits(groups=most), tuple(below.columns))
         return source, by
 
     def open(self, dataset: DataSet) -> OpenPartition:

@@ -237,15 +237,22 @@ def quote(
 ) -> Quote:
     """Return a query's cost and the quality of its answer; the data is not needed."""
     how: dict[str, Any] = {"shares": shares, "threshold_share": threshold_share, "quantiles": quantiles}
-    with planning():
-        return quote_of(plan_query(query, loss, noise=noise, **how))
+    with planning() as work:
+        begun = work.steps
+        return quote_of(plan_query(query, loss, noise=noise, **how), begun)
 
 
-def quote_of(answer: Answer) -> Quote:
-    """Return the quote of a planned answer, with advice unless pricing took long."""
+def quote_of(answer: Answer, begun: int = 0) -> Quote:
+    """Return the quote of a planned answer, with advice unless pricing took long.
+
+    Args:
+        answer: what was planned.
+        begun: how many steps were counted before that.
+
+    """
     with planning() as work:
         found = plain_quote(answer)
-        is_short = work.steps <= _MOST_STEPS_ADVISED
+        is_short = work.steps - begun <= _MOST_STEPS_ADVISED
     return replace(found, advice=advice_for(answer, _errors)) if is_short else found
 
 

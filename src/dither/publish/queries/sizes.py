@@ -13,7 +13,7 @@ from dither.data.expressions import names_in
 from dither.data.widths import check_widths
 from dither.errors import InvalidParameter
 from dither.publish.queries.query import Query
-from dither.publish.queries.work import step
+from dither.publish.queries.work import once, step
 
 #: A query that measures more is refused.
 MOST_AGGREGATES: Final = 256
@@ -34,6 +34,10 @@ def check_query(query: Query, parameter: str) -> None:
         parameter: what the caller calls it.
 
     """
+    once("size", "", query, lambda: _check(query, parameter))
+
+
+def _check(query: Query, parameter: str) -> None:
     check_number(len(query.aggregates), parameter)
     keys = tuple(key.value for key in query.keys)
     values = tuple(argument for aggregate in query.aggregates for argument in aggregate.arguments)

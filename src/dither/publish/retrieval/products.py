@@ -15,6 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from dither.errors import InvalidParameter
+from dither.estimate.known_weights import gaussian_transform, geometric_transform, known_reach
 from dither.exact import Number, probability
 from dither.mechanisms.core.accuracy import share_of_failure
 from dither.mechanisms.core.mechanism import Interval
@@ -26,6 +27,8 @@ from dither.publish.retrieval.sent import SentVector
 #: Beyond this width the moments of discrete Gaussian noise are those of the continuous law, to the last digit.
 _WIDE = 8
 _OUTWARDS = 1 + 1e-9
+#: The share of the failure for noise whose weights are known.
+_KNOWN = 0.9
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,8 @@ class Product:
     Args:
         value: the product of what was sent.
         interval: for the product of the two vectors without noise.
-        deviation: an estimate of the standard deviation of the noise in the product of the whole vectors.
+        deviation: an estimate of the root mean square of the error: the noise in the product of the whole vectors, and
+            all of ``left_out`` where not everything was sent.
         left_out: the most that coefficients that were not sent can change.
         payload: how many bytes the client sent.
 
@@ -93,7 +97,7 @@ def inner_product(server: SentVector, client: SentVector, *, confidence: Number 
     x_noise, y_noise = moments(server.node)[0], moments(client.node)[0]
     estimate = server.squared * y_noise + client.squared * x_noise - server.cells * x_noise * y_noise
     interval = Interval(value - reach, value + reach, level)
-    return Product(value, interval, math.sqrt(max(estimate, 0.0)), left_out, client.payload)
+    return Product(value, interval, math.hypot(math.sqrt(max(estimate, 0.0)), left_out), left_out, client.payload)
 
 
 def _unsent(vector: SentVector) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -105,13 +109,31 @@ def _unsent(vector: SentVector) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 
 
 def _noise_reach(server: SentVector, client: SentVector, level: Fraction) -> float:
-    """Return how far noise moves the product of the whole vectors, half the failure for each of its two terms."""
-    half, quarter = share_of_failure(level, 2), share_of_failure(level, 4)
-    known = server.squared * variance_of(client.node)
-    first = combination_reach((client.node,), known, half) if known else 0.0
-    unknown = true_squared(client, quarter) * variance_of(server.node)
-    second = combination_reach((server.node,), unknown, quarter) if unknown else 0.0
+    """Return how far noise moves the product of the whole vectors.
+
+    Nine tenths of the failure are for the first term, whose weights are known where the server sent everything; the
+    second has the rest, half of it for the length of its weights.
+    """
+    failure = share_of_failure(level)
+    first = _known_reach(server, client.node, _KNOWN * failure)
+    part = (1 - _KNOWN) / 2 * failure
+    unknown = true_squared(client, part) * variance_of(server.node)
+    second = combination_reach((server.node,), unknown, part) if unknown else 0.0
     return first + second
+
+
+def _known_reach(server: SentVector, node: CountNoise, failure: float) -> float:
+    """Return the reach of the client's noise, weighted with the server's noisy vector."""
+    known = server.squared * variance_of(node)
+    if not known:
+        return 0.0
+    found = None
+    if server.places is None:
+        is_geometric = isinstance(node, Geometric)
+        width = float(node.scale) if isinstance(node, Geometric) else float(node.sigma)
+        transform = geometric_transform(width) if is_geometric else gaussian_transform(width)
+        found = known_reach(server.values, transform, (2 if is_geometric else 1) * width**2, failure)
+    return combination_reach((node,), known, failure) if found is None else found
 
 
 def true_squared(sent: SentVector, failure: float) -> float:

@@ -23,6 +23,7 @@ from dither.errors import InvalidParameter, MissingExtra
 from dither.estimate.public_randomness import public_generator
 from dither.exact import whole
 from dither.mechanisms.notebook import html
+from dither.pages.spreadsheet import safe
 from dither.privacy import Loss
 from dither.publish.synthetic.columns import Coding, objects_of
 from dither.publish.synthetic.constraints import Constraint, Determined, Impossible, draw_possible
@@ -81,8 +82,20 @@ class Rows:
         elif suffix == ".parquet":
             _module("pyarrow.parquet", "Parquet files", "frames").write_table(self.to_arrow(), target)
         else:
-            _module("pyarrow.csv", "CSV files", "frames").write_csv(self.to_arrow(), target)
+            _module("pyarrow.csv", "CSV files", "frames").write_csv(self._for_spreadsheets(), target)
         return target
+
+    def _for_spreadsheets(self) -> Any:
+        """Return an Arrow table with an apostrophe before texts that a spreadsheet would take for a formula."""
+
+        def column(name: str, values: NDArray[Any]) -> NDArray[Any]:
+            if self.kinds[name] is not Kind.TEXT:
+                return values
+            known = {text: text if text is None else safe(text) for text in set(values.tolist())}
+            return np.array([known[text] for text in values.tolist()], dtype=object)
+
+        marked = Rows({name: column(name, values) for name, values in self.columns.items()}, self.kinds)
+        return marked.to_arrow().rename_columns([safe(name) for name in self.columns])
 
 
 @dataclass(frozen=True)

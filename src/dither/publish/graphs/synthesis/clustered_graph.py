@@ -74,7 +74,7 @@ class ClusteredGraph(OfDegreesAndTriangles):
     """
 
     name: ClassVar[str] = "clustered-graph"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     @classmethod
     def calibrated(cls, within: Loss, *, nodes: int, most: int | None = None) -> Self:

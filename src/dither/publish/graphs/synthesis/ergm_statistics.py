@@ -72,7 +72,7 @@ class ErgmStatistics(Composed[Any, Any]):
     """
 
     name: ClassVar[str] = "ergm-statistics"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "the noise of triangles follows how far one edge moves them in this graph"
     no_interval_because: ClassVar[str] = no_error_because

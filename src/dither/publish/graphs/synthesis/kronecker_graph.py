@@ -64,7 +64,7 @@ class KroneckerGraph(OfDegreesAndTriangles):
     """
 
     name: ClassVar[str] = "kronecker-graph"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     @classmethod
     def calibrated(cls, within: Loss, *, nodes: int, most: int | None = None) -> Self:

@@ -8,7 +8,7 @@ so.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dither.data import Call, Expression, Name
@@ -42,18 +42,22 @@ from dither.publish.queries.reports.views import (
 MOST_ROWS: Final = 1_000_000
 #: Aggregates of moving frames are computed for partitions of at most this many rows.
 MOST_MOVING: Final = 4_000
+#: What a sum over discovered groups leaves out.
+_HIDDEN: Final = "groups that are not shown are not in it"
 
 
 @dataclass
 class Rows:
-    """A table of cells: its columns by name, and how many rows they have."""
+    """A table of cells: its columns by name, how many rows they have, and whether groups may be missing."""
 
     columns: dict[str, Cells]
     size: int
+    is_partial: bool = False
 
     def taken(self, places: Sequence[int | None]) -> Rows:
         """Return the rows at some places; None is a row of NULL."""
-        return Rows({name: cells.taken(places) for name, cells in self.columns.items()}, len(places))
+        columns = {name: cells.taken(places) for name, cells in self.columns.items()}
+        return Rows(columns, len(places), self.is_partial)
 
 
 @dataclass
@@ -106,7 +110,9 @@ class Evaluation:
     def _select(self, view: ViewSelect) -> Rows:
         below, kinds = self.rows(view.view), view.view.columns
         return Rows(
-            {name: computed(value, below.columns, kinds, below.size) for name, value in view.outputs}, below.size
+            {name: computed(value, below.columns, kinds, below.size) for name, value in view.outputs},
+            below.size,
+            below.is_partial,
         )
 
     def _scalar(self, view: ViewScalar) -> Rows:
@@ -142,7 +148,8 @@ class Evaluation:
             given = None if measure.argument is None else computed(measure.argument, below.columns, kinds, below.size)
             noisy = self._rows_are_noisy(below) if given is None else given.is_noisy
             found = [summary(measure.function, given, group, measure.share) for group in groups]
-            columns[measure.name] = _summed(measure.function, given, found, noisy or any(k.is_noisy for k in keys))
+            made = _summed(measure.function, given, found, noisy or any(k.is_noisy for k in keys))
+            columns[measure.name] = replace(made, bias=_with(made.bias, _HIDDEN)) if below.is_partial else made
         return Rows(columns, len(groups))
 
     def _partitioned(self, keys: Sequence[Cells], size: int) -> list[list[int]]:
@@ -310,6 +317,10 @@ class Evaluation:
     def _rows_are_noisy(self, rows: Rows) -> bool:
         """Whether released numbers may decide how many rows there are."""
         return any(cells.is_noisy for cells in rows.columns.values())
+
+
+def _with(bias: str, more: str) -> str:
+    return "; ".join(part for part in (bias, more) if part)
 
 
 def _summed(function: str, given: Cells | None, found: Sequence[Any], noisy: bool) -> Cells:

@@ -110,7 +110,8 @@ def _rows(answer: Answer, shown: QueryResult) -> Rows:
             column.bias,
             _variance(answer, column.name),
         )
-    return Rows(columns, len(shown.rows))
+    is_found = answer.query.key_values is None and any(key.values is None for key in answer.query.keys)
+    return Rows(columns, len(shown.rows), is_found)
 
 
 def _variance(answer: Answer, output: str) -> float:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from dither.data import Expression, Kind, Name
+from dither.data import Call, Expression, Kind, Literal, Name
 from dither.data.expressions import kind_of
+from dither.data.relations import person_columns
 from dither.errors import DitherError, InvalidParameter
 from dither.publish.queries.assemble import free_name
 from dither.publish.queries.sql.aggregates import aggregates_in, is_aggregate
@@ -17,6 +18,9 @@ from dither.publish.queries.sql.scope import Scope
 
 if TYPE_CHECKING:
     from sqlglot import exp
+
+#: What takes integers one to one, with a number beside them.
+_SHIFTS: Final = ("add", "subtract", "negate")
 
 
 def is_grouped(select: exp.Expression) -> bool:
@@ -91,7 +95,27 @@ def group_keys(rows: Rows, select: exp.Expression, scope: Scope) -> list[tuple[s
         if name is None:
             name = shown_names(scope, node, node.name) if node.key == "column" else f"key_{index}"
         keys.append((free_name(name, [taken for taken, _ in keys]), value))
+    ids = person_columns(scope.relation)
+    for _, value in tuple(keys):
+        person = _shifted(value, scope)
+        if person is not None and person.name in ids and person not in known:
+            known.add(person)
+            keys.append((free_name(person.name, [taken for taken, _ in keys]), person))
     return keys
+
+
+def _shifted(value: Expression, scope: Scope) -> Name | None:
+    """Return the column of integers that an expression shifts, as 10 + uid does: its groups are those of the column.
+
+    Grouping by the column beside it is never coarser, so that nothing rests on the shift having room.
+    """
+    if not isinstance(value, Call) or value.function not in _SHIFTS:
+        return None
+    columns = [one for one in value.arguments if not (isinstance(one, Literal) and one.value is not None)]
+    if len(columns) != 1 or kind_of(value, scope.relation.columns) is not Kind.INTEGER:
+        return None
+    found = columns[0]
+    return found if isinstance(found, Name) else _shifted(found, scope)
 
 
 def _row_expression(scalars: Scalars, node: exp.Expression) -> Expression | None:

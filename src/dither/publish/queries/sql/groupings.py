@@ -1,8 +1,10 @@
 """ROLLUP, CUBE, GROUPING SETS and GROUPING: several groupings of the same private rows, in one report.
 
 Where all keys have public values, every grouping is measured with its share of the loss, and the totals are made to
-agree. Where groups are to be discovered, only the finest grouping is measured, if all that is asked are counts and
-sums; the others are its sums over the groups that are shown. Anything else is measured grouping by grouping.
+agree. Where groups are to be discovered and all that is asked are counts and sums, the finest grouping is measured, and
+beside it every grouping without a discovered key: the total of all rows, of shown groups and others. Groupings with
+some of the discovered keys are sums over the groups that are shown, and say so. Anything else is measured grouping by
+grouping.
 """
 
 from __future__ import annotations
@@ -192,7 +194,7 @@ def released_sets(sets: Sets, release: Callable[[Query], View]) -> View:
     additive = tuple(one.name for one in sets.aggregates if one.function in _ADDITIVE)
     whole = tuple(range(len(sets.keys)))
     if not is_public and len(additive) == len(sets.aggregates) and whole in sets.sets:
-        return _summed_up(sets, release(sets.query(whole)), whole)
+        return _summed_up(sets, release, whole)
     tables = [release(sets.query(places)) for places in sets.sets]
     kinds = [kind_of(key.value, sets.relation.columns) for key in sets.keys]
     released = [table for table in tables if isinstance(table, ViewRelease)]
@@ -207,13 +209,16 @@ def released_sets(sets: Sets, release: Callable[[Query], View]) -> View:
     return _stacked(views)
 
 
-def _summed_up(sets: Sets, finest: View, whole: Places) -> View:
-    """Return every grouping as sums over the groups of the finest one."""
+def _summed_up(sets: Sets, release: Callable[[Query], View], whole: Places) -> View:
+    """Return groupings as sums over the groups of the finest one, but those without a discovered key: measured."""
+    finest = release(sets.query(whole))
     kinds = [finest.columns[key.name] for key in sets.keys]
     views = []
     for places in sets.sets:
         view = finest
-        if places != whole:
+        if all(sets.keys[place].values is not None for place in places):
+            view = release(sets.query(places))
+        elif places != whole:
             keys = tuple((sets.keys[place].name, Name(sets.keys[place].name)) for place in places)
             sums = tuple(ViewMeasure(one.name, "sum", Name(one.name)) for one in sets.aggregates)
             view = ViewGroup(finest, keys, sums)

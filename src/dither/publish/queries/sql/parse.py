@@ -17,6 +17,7 @@ from dither.publish.queries.sql.quantile_lists import with_quantile_lists
 from dither.publish.queries.sql.shown_lists import lists_to_from
 from dither.publish.queries.sql.spelling import KEPT, nearest, word_of
 from dither.publish.queries.sql.words import plain_names, read_words
+from dither.publish.queries.work import step
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 LONGEST: Final = 100_000
 DEEPEST: Final = 100
 LONGEST_INTERVAL: Final = 40
+_STEPS_OF_TOKEN: Final = 2
 _DIALECT: Final = "duckdb"
 _GAP: Final = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
 _EXPLAIN: Final = re.compile(rf"{_GAP}*EXPLAIN\b(?:{_GAP}+(PRIVACY)\b)?", re.IGNORECASE | re.DOTALL)
@@ -149,6 +151,8 @@ class Parsed:
         try:
             text, ticks = plain_names(self.text)
             tokens = dialect.tokenize(text)
+            # Numbers, names, texts and the commas of lists: each is read several times.
+            step(_STEPS_OF_TOKEN * len(tokens))
             self._check_tokens(tokens)
             read = read_words(tokens, KEPT, ticks)
             self.options, tokens = read.options, read.tokens

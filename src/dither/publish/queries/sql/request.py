@@ -15,14 +15,14 @@ from dither.publish.queries.sql.privacy_clause import with_options
 from dither.publish.queries.sql.rows import AcrossPersons
 from dither.publish.queries.sql.select import Outermost
 from dither.publish.queries.sql.views import Asked, Views
-from dither.publish.queries.work import planning
+from dither.publish.queries.work import once, planning
 
 
 def parse_request(text: str, dataset: DataSet) -> Query | Report:
     """Return what an SQL text asks of a data set, or reject it with the reason and an alternative.
 
     Nothing is read but the text and the schema. A text that one private query answers, with what it shows of its own
-    answer, is that query; any other is a report.
+    answer, is that query; any other is a report. Within one ``planning`` a text is parsed once.
 
     >>> from dither.data.examples import clinic
     >>> from dither.privacy import ROW
@@ -36,10 +36,15 @@ def parse_request(text: str, dataset: DataSet) -> Query | Report:
 
     """
     check_text(text)
+    with planning():
+        return once("request", text, dataset, lambda: _parsed(text, dataset))
+
+
+def _parsed(text: str, dataset: DataSet) -> Query | Report:
     text, are_discovered = without_option(text)
     parsed = Parsed(text)
     try:
-        with planning(), limited_to(dataset):
+        with limited_to(dataset):
             return _requested(parsed, dataset, are_discovered)
     except AcrossPersons as error:
         raise Unanswerable(error.reason, error.instead) from None

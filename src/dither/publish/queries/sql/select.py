@@ -37,12 +37,13 @@ from dither.publish.queries.sql.rows import AcrossPersons, Environment, Rows, sh
 from dither.publish.queries.sql.scope import Scope, check_different
 from dither.publish.queries.sql.selection import grouped_by_itself
 from dither.publish.queries.sql.unknown import refuse_unknown_functions
-from dither.publish.queries.work import planning
+from dither.publish.queries.work import planning, step
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
 _LONGEST_LABEL = 128
+_STEPS_OF_OUTPUT = 16
 
 
 def parse_sql(text: str, dataset: DataSet) -> Query:
@@ -64,9 +65,9 @@ def parse_sql(text: str, dataset: DataSet) -> Query:
     """
     check_text(text)
     text, are_discovered = without_option(text)
-    parsed = Parsed(text)
     try:
         with planning(), limited_to(dataset):
+            parsed = Parsed(text)
             query = with_options(Outermost(parsed, dataset).query(parsed.tree, {}), parsed)
             query = discovered(query) if are_discovered else query
             check_query(query, "sql")
@@ -170,6 +171,8 @@ class Outermost:
         check_different(self.parsed, select, [self.label(item) for item in select.expressions if item.key == "alias"])
         said = {self.label(item).lower() for item in select.expressions if item.key == "alias"}
         for index, item in enumerate(select.expressions, start=1):
+            # The name of each column is compared with those of all others.
+            step(_STEPS_OF_OUTPUT + len(select.expressions) // _STEPS_OF_OUTPUT)
             end = end_of_interval(self.parsed, select, item, scalars)
             value = scalars.settled(scalars.value(item), Kind.TEXT).expression if end is None else end
             if item.key == "alias":
