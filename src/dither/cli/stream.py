@@ -16,13 +16,13 @@ from dither.cli.console import complain, note, print_json, say
 from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Force, Home, Json, Quoted, Rho, Server
 from dither.cli.outputs import Output, table_output, write_whole
 from dither.cli.progress import progress
-from dither.curator.offers.streams import ticked_of
 from dither.curator.streams.seizable import SeizableStream
 from dither.curator.streams.stream import NOTHING_FED, Stream
 from dither.errors import InvalidParameter
 from dither.publish.queries.result import QueryResult
 from dither.publish.streams.asked import StreamAnswer
 from dither.publish.streams.pictures import stream_page
+from dither.verbs.streams import ticked_of
 
 #: Up to which tick errors are said where no end is known.
 _LONG = 10_000

@@ -26,8 +26,6 @@ from numpy.typing import NDArray
 from dither.curator.held_back import wait_for
 from dither.curator.ledger import Receipt
 from dither.curator.ledger.noticed import notice_private
-from dither.curator.offers.answers import read_query
-from dither.curator.offers.conversations import planned_from, planned_of
 from dither.curator.streams.book import PlainBook
 from dither.curator.streams.opening import book_names, book_paths, checked_stream_name, paid, placeless
 from dither.data import wire
@@ -44,6 +42,8 @@ from dither.privacy import Loss
 from dither.publish.interactive.planning import PlannedConversation
 from dither.publish.interactive.products import Product, WeightedRecords
 from dither.publish.interactive.question_kinds import PlannedQuestions
+from dither.verbs.answers import read_query
+from dither.verbs.conversations import planned_from, planned_of
 
 if TYPE_CHECKING:
     from dither.curator.session import Session

@@ -21,26 +21,26 @@ from weakref import WeakKeyDictionary
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Account, Ledger, Receipt, Standing
 from dither.curator.ledger.amounts import Amount
-from dither.curator.offers import Offers, answers
 from dither.curator.price import Price, saying_what_is_left
 from dither.curator.request import Request, written_loss
 from dither.curator.session import Session
 from dither.curator.words import read_words
 from dither.errors import DitherError, InvalidParameter
 from dither.lift.offer import Offer
+from dither.lift.verb import REGISTRY
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 from dither.publish.queries import Quote
 from dither.publish.queries.found_clamps import USUAL_SHARE, found_clamps
 from dither.publish.queries.sql import agreed_loss, parse_statement
+from dither.verbs import answers
+from dither.verbs.offers import Offers
 
-#: What can be asked from elsewhere: every offer of a session whose answer comes at once.
-VERBS: Final = (
-    *("sql", "ask", "ask_parts", "ask_kept", "bounds", "limits", "histogram", "count", "workload"),
-    *("marginals", "synthesize", "synthesize_families", "anonymize", "fit", "graph_answer", "graph_synthesis"),
-    *("place_counts", "place_journeys", "place_stops", "method"),
-)
-#: What can be priced from elsewhere: also what is opened, and goes on after it was paid for.
-QUOTED: Final = (*VERBS, "stream", "conversation", "parts")
+#: What is opened, and answers one by one after it was paid for.
+OPENED: Final = ("stream", "conversation", "parts")
+#: What can be asked over HTTP: every declared verb whose answer comes at once.
+VERBS: Final = tuple(name for name in REGISTRY if name not in OPENED)
+#: What can be priced over HTTP.
+QUOTED: Final = (*VERBS, *OPENED)
 #: How a key begins that nobody has chosen; none that is chosen may.
 USUAL: Final = "same-"
 _AUTO: Final = ("auto_share",)
@@ -106,7 +106,7 @@ def asked_of(session: Session, verb: str, written: Any) -> Asked:
                 return Asked(request, turns.loss, lambda key: session.receipt_in_turn(in_turn(key))[0], steps)
             words.pop("auto_share", None)
         with saying_what_is_left(session.balance):
-            offer: Offer[Any] = getattr(session.offer, verb)(**words)
+            offer = session.offer.named(verb, words)
         request = _writable(session.request_of(offer))
     _keep_plan(session, mark, offer, request)
     return _asked(session, offer, request)
@@ -158,7 +158,7 @@ def quoted(session: Session, verb: str, written: Any) -> Quoted:
             what = words.pop("text" if verb == "sql" else "query", None)
             return Quoted(session.quote(what, **words))
         with saying_what_is_left(session.balance):
-            offer: Offer[Any] = getattr(session.offer, verb)(**words)
+            offer = session.offer.named(verb, words)
         return Quoted(session.quote(offer), "" if verb in VERBS else session.request_of(offer).digest)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from dither.curator.ledger import OWNER
-from dither.curator.offers.rows import rows_of
 from dither.errors import InvalidParameter
+from dither.publish.queries.rows_named import rows_of
 
 if TYPE_CHECKING:
     from dither.curator.session import Session

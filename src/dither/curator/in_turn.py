@@ -11,20 +11,18 @@ import hashlib
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
-from dither.curator.offers import answers, found_facts
 from dither.data.schema import DataSet
 from dither.errors import DitherError, Unanswerable
 from dither.exact import Number, probability
 from dither.lift.offer import Offer
-from dither.privacy import Loss, compose, stated_loss
+from dither.lift.verb import LEVEL, LOSSES, REGISTRY, loss_of
+from dither.privacy import Loss, compose
 from dither.publish.queries import QueryResult
 from dither.publish.queries.finding import FoundBounds
 from dither.publish.queries.found_clamps import FoundClamps, split_loss
 from dither.publish.queries.result import UNLEDGERED
-
-_LOSSES: Final = ("epsilon", "delta", "rho", "loss")
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class InTurn:
         *,
         auto_share: Number,
         key: str | None = None,
-        confidence: Number = "0.95",
+        confidence: Number = LEVEL,
     ) -> InTurn:
         """Plan all releases, and refuse what can be refused without the data.
 
@@ -72,18 +70,20 @@ class InTurn:
             confidence: the level of the intervals.
 
         """
-        said: dict[str, Any] = {name: how.get(name) for name in _LOSSES}
-        stated = stated_loss(**said)
+        stated = loss_of({name: how.get(name) for name in LOSSES})  # type: ignore[misc]
         each, asking = split_loss(stated, auto_share, len(clamps.places))
         name = uuid.uuid4().hex if key is None else key
-        options = {option: value for option, value in how.items() if option not in _LOSSES}
+        options = {option: value for option, value in how.items() if option not in LOSSES}
 
         def make(text: str) -> Offer[QueryResult]:
-            made = answers.sql(dataset, text, loss=asking, key=name, confidence=confidence, **options)
+            arguments = {"text": text, "loss": asking, "key": name, "confidence": confidence, **options}
+            made = REGISTRY["sql"].offer(dataset, arguments)
             return replace(made, words=clamps.text)
 
+        bounds = REGISTRY["bounds"]
         finding = tuple(
-            found_facts.bounds(dataset, *place, loss=each, key=_key(name, *place)) for place in clamps.places
+            bounds.offer(dataset, {"table": table, "column": column, "loss": each, "key": _key(name, table, column)})
+            for table, column in clamps.places
         )
         # With clamps that are public: what is wrong with the query is found before anything costs something.
         clamps, trial = _askable(clamps, make)

@@ -22,7 +22,6 @@ from dither.curator.editions import mark_of_rows
 from dither.curator.governing import check_fits
 from dither.curator.ledger import Receipt, Stored
 from dither.curator.ledger.interface import checked_name
-from dither.curator.offers.parts import parts_again
 from dither.curator.request import Request
 from dither.curator.streams.book import PlainBook
 from dither.curator.streams.opening import book_names, book_paths, checked_stream_name, paid
@@ -52,6 +51,7 @@ from dither.publish.queries.present import present
 from dither.publish.queries.query import Query
 from dither.publish.queries.rehearsal import rehearse
 from dither.publish.queries.result import QueryResult
+from dither.verbs.parts import parts_again
 
 if TYPE_CHECKING:
     from dither.curator.session import Session

@@ -15,10 +15,8 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from dither.curator.by_kind import ByKind
 from dither.curator.card import Card, release_card
 from dither.curator.continuing import Continuing
 from dither.curator.drawing import Drawing, place_of
@@ -28,20 +26,6 @@ from dither.curator.held_back import draws_first, wait_for
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Account, Balance, Receipt, Stored
 from dither.curator.ledger.interface import Reservation
-from dither.curator.offers import (
-    Offers,
-    anonymous_tables,
-    answers,
-    count_tables,
-    found_facts,
-    graph_synthesis,
-    graphs,
-    models,
-    places,
-    reports,
-    synthetic_tables,
-)
-from dither.curator.offers.signatures import without_dataset
 from dither.curator.pictures import spending
 from dither.curator.price import Price, Room, room_for, saying_what_is_left
 from dither.curator.request import Request
@@ -64,6 +48,7 @@ from dither.lift.offer import Offer
 from dither.lift.over_data import OverData
 from dither.lift.stored import LARGEST_ANSWER
 from dither.lift.trusted import checked_mechanism
+from dither.lift.verb import LEVEL, LOSSES, Released, Verb
 from dither.mechanisms.core.guard import Guard
 from dither.mechanisms.core.release import before_first_draw
 from dither.privacy import Loss, stated_loss
@@ -73,6 +58,10 @@ from dither.publish.queries.found_clamps import USUAL_SHARE, found_clamps
 from dither.publish.queries.reports.report import Report
 from dither.publish.queries.result import UNLEDGERED
 from dither.publish.queries.sql import agreed_loss, parse_statement
+from dither.verbs import answers, reports
+from dither.verbs.answers import Quoting
+from dither.verbs.every_verb import EveryVerb
+from dither.verbs.offers import Offers
 
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
@@ -80,23 +69,10 @@ if TYPE_CHECKING:
     from dither.mechanisms.core.mechanism import Mechanism
     from dither.pages.frame import Chart
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _released(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Concatenate[Session, P], T]:
-    """Return the verb that releases what a function offers."""
-
-    @wraps(make)
-    def release(self: Session, /, *words: P.args, **options: P.kwargs) -> T:
-        with saying_what_is_left(self.balance):
-            offer: Offer[T] = getattr(self.offer, make.__name__)(*words, **options)
-        return self._read(offer)
-
-    return without_dataset(release, make, first_word="Release")
-
-
-class Session(Continuing, ForOwner, ByKind, Closing):
+class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
     """Private answers about one data set, charged to the ledger of its curator. Threads that share one take turns.
 
     What it gives:
@@ -176,75 +152,27 @@ class Session(Continuing, ForOwner, ByKind, Closing):
             while self._tables:
                 self._tables.pop().close()
 
-    ask = _released(answers.ask)
-    ask_parts = _released(answers.ask_parts)
-    ask_kept = _released(anonymous_tables.ask_kept)
-    bounds = _released(found_facts.bounds)
-    limits = _released(found_facts.limits)
-    histogram = _released(count_tables.histogram)
-    count = _released(count_tables.count)
-    workload = _released(count_tables.workload)
-    marginals = _released(count_tables.marginals)
-    synthesize = _released(synthetic_tables.synthesize)
-    synthesize_families = _released(synthetic_tables.synthesize_families)
-    anonymize = _released(anonymous_tables.anonymize)
-    fit = _released(models.fit)
-    graph_answer = _released(graphs.graph_answer)
-    graph_synthesis = _released(graph_synthesis.graph_synthesis)
-    place_counts = _released(places.place_counts)
-    place_journeys = _released(places.place_journeys)
-    place_stops = _released(places.place_stops)
+    def _do(self, verb: Verb[..., Any], arguments: dict[str, Any]) -> Any:
+        """Release what a declared verb offers."""
+        if verb.name == "sql":
+            return self._sql(**arguments)
+        with saying_what_is_left(self.balance):
+            offer: Offer[Any] = self.offer._do(verb, arguments)
+        return self._read(offer)
 
-    def sql(
-        self,
-        text: str,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        loss: Loss | None = None,
-        key: str | None = None,
-        noise: str = "auto",
-        shares: Mapping[str, Number] | None = None,
-        threshold_share: Number | None = None,
-        quantiles: str = "auto",
-        auto_share: Number = USUAL_SHARE,
-        confidence: Number = "0.95",
-    ) -> QueryResult:
-        """Release the private answer to a query.
-
-        The text ``EXPLAIN PRIVACY SELECT ...`` gives the price in place of the answer, a ``Quote``, which the type of
-        this verb does not show: programs that are checked for types call ``quote``.
-
-        Args:
-            text: one SELECT; see docs/sql.md for what can be asked.
-            epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
-            delta: the probability that the epsilon bound may be exceeded; needed when groups are to be discovered.
-            rho: a loss in zero-concentrated differential privacy: Gaussian noise.
-            loss: what the release may lose as a record, in place of these three.
-            key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
-            noise: "laplace", "gaussian", or "auto" for whichever errs less.
-            shares: how the loss is divided among the aggregates, by output name; by default so that expected errors
-                are equal shares of the declared ranges.
-            threshold_share: where groups are discovered, the share of the loss that decides which are shown; in SQL
-                ``OPTION (THRESHOLD_SHARE = 0.4)`` at the end.
-            quantiles: "tree", "exponential", or "auto" for whichever has the shorter intervals.
-            auto_share: where the text says ``CLAMP(x, AUTO)``, the share of the loss that finds the ranges first.
-            confidence: the level of the intervals.
-
-        """
-        how: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss, "noise": noise}
-        how |= {"shares": shares, "threshold_share": threshold_share, "quantiles": quantiles}
+    def _sql(self, text: str, *, auto_share: Number = USUAL_SHARE, **how: Any) -> Any:
+        """Release the answer to a query; its price where the text explains; after its ranges where it has AUTO."""
         statement = parse_statement(text)
         if statement.is_explained:
-            priced: Any = self.quote(text, **how, auto_share=auto_share)
-            return priced  # type: ignore[no-any-return]
+            asked = {name: value for name, value in how.items() if name not in ("key", "confidence")}
+            return self.quote(text, **asked, auto_share=auto_share)
         clamps = found_clamps(statement.sql, self.dataset)
         with saying_what_is_left(self.balance):
             if clamps is None:
-                return self.release(self.offer.sql(text, **how, key=key, confidence=confidence))
-            how["threshold_share"] = answers.one_share(statement, threshold_share)
-            turns = InTurn.of(self.dataset, clamps, how, auto_share=auto_share, key=key, confidence=confidence)
+                return self.release(self.offer.sql(text, **how))
+            named = {"key": how.pop("key", None), "confidence": how.pop("confidence", LEVEL)}
+            how["threshold_share"] = answers.one_share(statement, how.get("threshold_share"))
+            turns = InTurn.of(self.dataset, clamps, how, auto_share=auto_share, **named)
         return self._released_in_turn(turns)
 
     def _released_in_turn(self, turns: InTurn) -> QueryResult:
@@ -355,52 +283,17 @@ class Session(Continuing, ForOwner, ByKind, Closing):
     @overload
     def quote(self, what: Offer[Any], /) -> Price: ...
     @overload
-    def quote(
-        self,
-        what: str | Query | Groups | Report,
-        /,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        loss: Loss | None = None,
-        noise: str = "auto",
-        shares: Mapping[str, Number] | None = None,
-        threshold_share: Number | None = None,
-        quantiles: str = "auto",
-        auto_share: Number = USUAL_SHARE,
-    ) -> Quote: ...
-    def quote(
-        self,
-        what: str | Query | Groups | Report | Offer[Any],
-        /,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        loss: Loss | None = None,
-        noise: str = "auto",
-        shares: Mapping[str, Number] | None = None,
-        threshold_share: Number | None = None,
-        quantiles: str = "auto",
-        auto_share: Number = USUAL_SHARE,
-    ) -> Quote | Price:
+    def quote(self, what: str | Query | Groups | Report, /, **how: Unpack[Quoting]) -> Quote: ...
+    def quote(self, what: str | Query | Groups | Report | Offer[Any], /, **how: Unpack[Quoting]) -> Quote | Price:
         """Return what a query or any offer would cost, and how far it would err where that is known.
 
         From public facts alone: the data stays closed and nothing is charged.
 
         Args:
             what: a query, or an offer: ``session.quote(session.offer.synthesize("visits", epsilon=1))``.
-            epsilon: of a query: what it may lose, alone or with ``delta``; or ``rho`` instead of both.
-            delta: of a query: the probability that the epsilon bound may be exceeded.
-            rho: of a query: a loss in zero-concentrated differential privacy.
-            loss: of a query, in place of the three above.
-            noise: of a query: "laplace", "gaussian", or "auto".
-            shares: of a query: how the loss is divided among the aggregates.
-            threshold_share: of a query whose groups are discovered: the share of the loss that decides which are shown.
-            quantiles: of a query: "tree", "exponential", or "auto".
-            auto_share: of a query with ``CLAMP(x, AUTO)``: the share of the loss that finds the ranges. Its price is
-                that of all its releases together; its error follows once the ranges are found.
+            how: of a query: its loss, and ``noise``, ``shares``, ``threshold_share``, ``quantiles`` and
+                ``auto_share`` as ``sql`` takes them. The price of a query with ``CLAMP(x, AUTO)`` is that of all its
+                releases together; its error follows once the ranges are found.
 
         """
         self.check_declared()
@@ -410,7 +303,8 @@ class Session(Continuing, ForOwner, ByKind, Closing):
             unit, expected = str(self.dataset.unit), what.expected
             error = expected if isinstance(expected, str) else expected()
             return Price(words, what.loss, unit, room.left, room.fits, is_at_most, error)
-        said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
+        said: Any = {name: how.get(name) for name in LOSSES}
+        threshold_share = how.get("threshold_share")
         if any(word is not None for word in said.values()):
             stated_loss(**said)
         clamps, text = None, ""
@@ -419,17 +313,19 @@ class Session(Continuing, ForOwner, ByKind, Closing):
             text = statement.sql
             clamps = found_clamps(text, self.dataset)
             threshold_share = answers.one_share(statement, threshold_share)
-        ways: dict[str, Any] = {"noise": noise, "shares": shares, "threshold_share": threshold_share}
-        ways["quantiles"] = quantiles
+        ways: dict[str, Any] = {"noise": how.get("noise", "auto"), "shares": how.get("shares")}
+        ways |= {"threshold_share": threshold_share, "quantiles": how.get("quantiles", "auto")}
         if clamps is not None:
             with saying_what_is_left(self.balance):
                 stated = agreed_loss(text, **said)
-            turns = InTurn.of(self.dataset, clamps, {"loss": stated, **ways}, auto_share=auto_share)
+            turns = InTurn.of(
+                self.dataset, clamps, {"loss": stated, **ways}, auto_share=how.get("auto_share", USUAL_SHARE)
+            )
             room = self.room_for(turns.loss)
             return Price(turns.words, turns.loss, str(self.dataset.unit), room.left, room.fits)
         asked = answers.read_request(self.dataset, what)
         with saying_what_is_left(self.balance):
-            stated = reports.loss_of(asked, text, **said)
+            stated = reports.loss_of_request(asked, said, text)
         quoted = reports.quoted(asked, stated, **ways) if isinstance(asked, Report) else quote(asked, stated, **ways)
         room = self.room_for(quoted.loss, is_counted=True)
         return replace(quoted, left=room.left, affordable=room.releases)

@@ -18,7 +18,6 @@ from dither.curator.card import Card
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Account, Balance, Receipt, Standing
 from dither.curator.ledger.interface import checked_name
-from dither.curator.offers import call_of
 from dither.curator.pictures import spending_picture
 from dither.curator.price import Room
 from dither.curator.receipts import PublicKey, read_checkpoint, read_receipt, successor, verify_receipt
@@ -46,6 +45,7 @@ from dither.service.problems import error_of
 from dither.service.routes import path_to
 from dither.service.talks import RemoteParts, RemoteStream, RemoteTalk
 from dither.service.transport import Reply, Transport
+from dither.verbs.offers import call_of
 
 if TYPE_CHECKING:
     from dither.pages.frame import Chart
@@ -195,7 +195,7 @@ class RemoteSession(Session):
         self.check_declared()
         self.check_public_facts(offer)
         call = call_of(self._offers, offer)
-        return self._released(call.verb, call.words, offer.key if key is None else key, offer.loss)
+        return self._released(call.verb, call.arguments, offer.key if key is None else key, offer.loss)
 
     def receipt_in_turn(self, turns: InTurn) -> tuple[Receipt, Callable[[bytes, str], QueryResult]]:
         """Release the ranges, then the query with them, of which the loss is debited before a range is found."""
@@ -249,7 +249,7 @@ class RemoteSession(Session):
         self.check_public_facts(offer)
         call = call_of(self._offers, offer)
         name = offer.key if key is None else key
-        told = {word: value for word, value in call.words.items() if word != "key" and value is not None}
+        told = {word: value for word, value in call.arguments.items() if word != "key" and value is not None}
         body = {"verb": call.verb, "words": write_words(told, self.dataset)}
         reply = self._transport.post(*self._at("release"), body=body, key=name, wait=0)
 

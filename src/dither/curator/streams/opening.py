@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dither.curator.ledger import Receipt, Stored
-from dither.curator.offers.streams import offer_again, ticked_of
 from dither.curator.streams.book import Book
 from dither.curator.streams.instants import frame_in_utc, rows_in_utc
 from dither.curator.streams.seizable import SeizableStream
@@ -31,6 +30,7 @@ from dither.errors import InvalidParameter, NotFound, StreamUnavailable
 from dither.lift.offer import Offer
 from dither.privacy import Loss
 from dither.publish.streams.seizable import SeizableAnswer
+from dither.verbs.streams import offer_again, ticked_of
 
 if TYPE_CHECKING:
     from dither.curator.session import Session

@@ -1,16 +1,17 @@
-"""Answers to texts that need several private queries, or public tables alone: reports."""
+"""Reports: texts that need several private queries, or public tables alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
-from dither.curator.offers.written import WrittenOnce
 from dither.data import wire
 from dither.data.schema import DataSet
 from dither.errors import InvalidParameter
-from dither.exact import Number, probability
+from dither.exact import Number
 from dither.lift.offer import Offer
+from dither.lift.verb import LOSSES, Lossy
 from dither.privacy import Loss, PureDP
 from dither.publish.queries import Query, QueryResult, Quote
 from dither.publish.queries.reports.mechanism import ReportAnswer, plan_report
@@ -18,50 +19,35 @@ from dither.publish.queries.reports.presenting import present_report, rehearse_r
 from dither.publish.queries.reports.quoting import quote_report
 from dither.publish.queries.reports.report import Report
 from dither.publish.queries.sql import agreed_loss
+from dither.publish.queries.written_once import WrittenOnce
 
 
-def report(
-    dataset: DataSet,
-    built: Report,
-    stated: Loss,
-    *,
-    key: str | None = None,
-    noise: str = "auto",
-    shares: Mapping[str, Number] | None = None,
-    threshold_share: Number | None = None,
-    quantiles: str = "auto",
-    confidence: Number = "0.95",
-    description: str = "",
+def offer_of_report(
+    dataset: DataSet, built: Report, stated: Loss, *, level: Fraction, description: str = "", **how: Any
 ) -> Offer[QueryResult]:
-    """Offer the answer to a report: all its private queries in one release, and what is made of them.
+    """Return the offer of a report: all its private queries in one release, and what is made of their answers.
 
     Args:
         dataset: the schema.
         built: the queries, and what is shown of their answers.
         stated: what all queries together may lose; 0 where only public tables are read.
-        key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
-        noise: "laplace", "gaussian", or "auto" for whichever errs less.
-        shares: how the loss is divided among the queries, by their names.
-        threshold_share: of a single query; refused here.
-        quantiles: of a single query; here a tree finds them.
-        confidence: the level of the intervals.
+        level: of the intervals.
         description: one line for people.
+        how: as for ``planned``; shares are those of the queries, by their names.
 
     """
-    level = probability("confidence", confidence, open_below=True)
     if built.dataset != dataset:
         raise InvalidParameter("query", built.dataset.name, f"about {dataset.name} as it is declared now")
-    answer = planned(built, stated, noise=noise, shares=shares, threshold_share=threshold_share, quantiles=quantiles)
+    answer = planned(built, stated, **how)
     rehearse_report(answer, confidence=level)
-    asked: dict[str, Any] = {
+    asked = {
         "report": wire.encode(built),
-        "noise": noise,
-        "shares": {name: str(share) for name, share in sorted((shares or {}).items())},
+        "noise": how["noise"],
+        "shares": {name: str(share) for name, share in sorted((how["shares"] or {}).items())},
         "confidence": str(level),
     }
-
     once = WrittenOnce(lambda out: present_report(answer, out, confidence=level))
-    return Offer("report", description, answer, asked, stated, once.write, once.read, key, once.forget)
+    return Offer("report", description, answer, asked, stated, once.write, once.read, forget=once.forget)
 
 
 def planned(
@@ -88,17 +74,9 @@ def quoted(built: Report, stated: Loss, **how: Any) -> Quote:
     return quote_report(planned(built, stated, **how))
 
 
-def loss_of(
-    built: Query | Report,
-    text: str = "",
-    *,
-    epsilon: Number | None = None,
-    delta: Number | None = None,
-    rho: Number | None = None,
-    loss: Loss | None = None,
-) -> Loss:
+def loss_of_request(built: Query | Report, terms: Lossy, text: str = "") -> Loss:
     """Return the loss that a caller or the text itself states; none where only public tables are read."""
-    is_silent = all(word is None for word in (epsilon, delta, rho, loss))
-    if is_silent and isinstance(built, Report) and built.is_free:
+    said: dict[str, Any] = {name: terms.get(name) for name in LOSSES}
+    if all(word is None for word in said.values()) and isinstance(built, Report) and built.is_free:
         return PureDP(0)
-    return agreed_loss(text, epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+    return agreed_loss(text, **said)

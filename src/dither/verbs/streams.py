@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Unpack
 
-from dither.curator.offers.answers import read_query
 from dither.data import wire
 from dither.data.schema import DataSet
 from dither.errors import InvalidParameter
 from dither.exact import Number
 from dither.lift.offer import Offer, not_released
-from dither.privacy import ApproxDP, Loss, PureDP, stated_loss
+from dither.lift.verb import Arg, Group, Lossy, M, loss_of, verb
+from dither.privacy import ApproxDP, Loss, PureDP
 from dither.publish.queries import Query
 from dither.publish.queries.builder import Groups
+from dither.verbs.answers import read_query
+from dither.verbs.arguments import Shares
 
 if TYPE_CHECKING:
     from dither.publish.streams.asked import StreamAnswer
@@ -24,59 +26,78 @@ _LONG: Final = 10_000
 #: At how many ticks errors are compared.
 _COMPARED: Final = 37
 
+StreamQuery = Annotated[
+    str | Query | Groups,
+    Arg("counts, sums and means over public groups of a table for which the schema declares a stream", schema={}),
+]
 
-def stream(
-    dataset: DataSet,
-    query: str | Query | Groups,
-    *,
-    epsilon: Number | None = None,
-    delta: Number | None = None,
-    rho: Number | None = None,
-    loss: Loss | None = None,
-    released: str = "running",
-    horizon: int | None = None,
-    shares: Mapping[str, Number] | None = None,
-    decay: Number | None = None,
-    ranks: Sequence[Number] | None = None,
-    top: int | None = None,
-    changes: int | None = None,
-    threshold: int | None = None,
-    kept: str | None = None,
-) -> Offer[Any]:
-    """Offer a query on a stream, for all of its ticks; ``Session.stream`` opens it.
 
-    Args:
-        dataset: the schema.
-        query: counts, sums and means over public groups of a table for which the schema declares a stream.
-        epsilon: what all ticks together may lose, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability that the epsilon bound may be exceeded. Where epsilon alone errs less, it is not spent.
-        rho: a loss in zero-concentrated differential privacy: Gaussian noise.
-        loss: what may be lost as a record, in place of these three.
-        released: "running" for everything since the start, at the end of each tick; "tick" for each tick by itself;
-            "decayed", "quantiles" and "top" as ``Session.stream`` says.
-        horizon: the number of ticks that are paid for; by default the one that the schema declares. Where it declares
-            none, any number is, for somewhat more noise.
-        shares: how the loss is divided among the aggregates, by output name; by default equally.
-        decay: how much of a tick is left after one more, for decayed sums.
-        ranks: the shares of rows at or below each quantile.
-        top: how many of the largest groups are listed.
-        changes: how often that list is chosen at most.
-        threshold: by how much a group has to lead before it is.
-        kept: "exact" or "noisy": what is kept of a tick, as ``Session.stream`` says.
+class Ticking(Lossy, total=False):
+    """Arguments of a query on a stream."""
 
-    """
-    kind: dict[str, Any] = {"decay": decay, "ranks": ranks, "top": top, "changes": changes, "threshold": threshold}
-    kind["kept"] = kept
-    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
-    asked = read_query(dataset, query)
-    offer = _offer(asked, stated, released, horizon, shares, kind)
-    if not isinstance(stated, ApproxDP) or not stated.delta or not _errors(offer):
-        return offer
-    # By epsilon alone trees may err less, and cost no delta.
-    plain = _offer(asked, PureDP(stated.epsilon), released, horizon, shares, kind)
-    is_alike = ticked_of(plain).query == ticked_of(offer).query  # on the same grids
-    pairs = zip(_errors(plain), _errors(offer), strict=True)
-    return plain if is_alike and sum(one / max(other, 1) - 1 for one, other in pairs) < 0 else offer
+    released: Annotated[
+        str,
+        Arg(
+            "running for everything since the start, at the end of each tick; tick for each tick alone; decayed for "
+            "sums in which older ticks count less; quantiles of the last group of a count and top for its largest "
+            "groups, both of everything since the start",
+            choices=("running", "tick", "decayed", "quantiles", "top"),
+            default="running",
+        ),
+    ]
+    horizon: Annotated[
+        int | None,
+        Arg(
+            "the number of ticks that are paid for; by default the one that the schema declares. Where it declares "
+            "none, any number is, for somewhat more noise"
+        ),
+    ]
+    shares: Shares
+    decay: Annotated[Number | None, Arg("for decayed sums: how much of a tick is left after one more")]
+    ranks: Annotated[
+        Sequence[Number] | None,
+        Arg(
+            "for quantiles: the shares of rows at or below each; 1 is the maximum; by default the quartiles and 1",
+            schema={},
+        ),
+    ]
+    top: Annotated[int | None, Arg("for top: how many of the largest groups are listed")]
+    changes: Annotated[
+        int | None, Arg("for top: how often the list is chosen at most; by default by the number of ticks")
+    ]
+    threshold: Annotated[int | None, Arg("for top: by how much a group has to lead; by default as the noise needs")]
+    kept: Annotated[
+        str | None,
+        Arg(
+            "exact (the default): a stream outlives its process, and anyone with its book and its key can remove the "
+            "noise; noisy: only noisy numbers are stored, and a crash loses the rows of the open tick; for rows that "
+            "are fed and protected one by one",
+            choices=("exact", "noisy"),
+        ),
+    ]
+
+
+class Streams(Group[M]):
+    """Continual release."""
+
+    @verb(arguments=("query",))
+    @staticmethod
+    def stream(dataset: DataSet, query: StreamQuery, **terms: Unpack[Ticking]) -> Offer[Any]:
+        """Price a query on a stream, for all of its ticks; ``Session.stream`` opens it."""
+        kind: dict[str, Any] = {
+            name: terms.get(name) for name in ("decay", "ranks", "top", "changes", "threshold", "kept")
+        }
+        released, horizon, shares = terms.get("released", "running"), terms.get("horizon"), terms.get("shares")
+        stated = loss_of(terms)
+        asked = read_query(dataset, query)
+        offer = _offer(asked, stated, released, horizon, shares, kind)
+        if not isinstance(stated, ApproxDP) or not stated.delta or not _errors(offer):
+            return offer
+        # By epsilon alone trees may err less, and cost no delta.
+        plain = _offer(asked, PureDP(stated.epsilon), released, horizon, shares, kind)
+        is_alike = ticked_of(plain).query == ticked_of(offer).query  # on the same grids
+        pairs = zip(_errors(plain), _errors(offer), strict=True)
+        return plain if is_alike and sum(one / max(other, 1) - 1 for one, other in pairs) < 0 else offer
 
 
 def _errors(offer: Offer[Any]) -> list[int]:
