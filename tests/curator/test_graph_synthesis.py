@@ -46,7 +46,7 @@ def test_synthetic_edges_are_a_table_that_is_charged_once(tmp_path: Path) -> Non
     with Curator.create(tmp_path / "home", anchors=tmp_path / "anchors") as made:
         made.add(tmp_path / "friends.yaml", budget=PureDP(10**6))
         with made.session("friends", analyst="ana") as session:
-            offer = session.offer.graph_synthesis(epsilon=1000, method="top-edges", key="mine")
+            offer = session.offer.graph().synthesize(epsilon=1000, method="top-edges", key="mine")
             assert session.quote(offer).loss <= PureDP(1000)
             first = session.release(offer)
             assert first.names == ("one", "other")
@@ -61,7 +61,7 @@ def test_synthetic_edges_are_a_table_that_is_charged_once(tmp_path: Path) -> Non
             assert "ann: 4 edges" in page
             for wrong in ({"method": "guess"}, {"most": 0}, {"table": "foes"}):
                 with pytest.raises(InvalidParameter):
-                    session.graph_synthesis(epsilon=1, **wrong)  # type: ignore[arg-type]
+                    session.release(session.offer.named("graph.synthesize", {"epsilon": 1, **wrong}))
             assert session.balance().releases == 2
 
 

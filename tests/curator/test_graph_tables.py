@@ -78,13 +78,13 @@ def test_lengths_of_private_weights(place: Path) -> None:
             {"what": "path"},
             {"what": "path", "start": "a", "end": "nowhere"},
             {"what": "path", "start": "a", "end": "b", "method": "ladder"},
-            {"what": "spanning-tree", "start": "a", "end": "b"},
-            {"what": "spanning-tree", "start": "a"},
-            {"what": "spanning-tree", "end": "b"},
-            {"what": "spanning-tree", "since": "2001-01-01"},
+            {"what": "spanning_tree", "start": "a", "end": "b"},
+            {"what": "spanning_tree", "start": "a"},
+            {"what": "spanning_tree", "end": "b"},
+            {"what": "spanning_tree", "since": "2001-01-01"},
         ):
             with pytest.raises(InvalidParameter):
-                session.graph_answer(**wrong, epsilon=1)
+                session.release(session.offer.named(f"graph.{wrong.pop('what')}", {"epsilon": 1, **wrong}))
         assert session.balance().releases == 4
 
 
@@ -101,13 +101,13 @@ def test_periods_and_groups_of_edges(place: Path) -> None:
         for wrong in (
             {"what": "edges", "since": "soon"},
             {"what": "edges", "group": "region"},
-            {"what": "edges-between"},
-            {"what": "edges-between", "group": "town"},
-            {"what": "edges-between", "group": "region", "method": "ladder"},
-            {"what": "spanning-tree"},
+            {"what": "edges_between"},
+            {"what": "edges_between", "group": "town"},
+            {"what": "edges_between", "group": "region", "method": "ladder"},
+            {"what": "spanning_tree"},
         ):
             with pytest.raises(InvalidParameter):
-                session.graph_answer(**wrong, epsilon=1)
+                session.release(session.offer.named(f"graph.{wrong.pop('what')}", {"epsilon": 1, **wrong}))
         assert session.balance().releases == 5
 
 

@@ -116,13 +116,13 @@ def test_edges_of_a_directed_graph_count_each_way_and_nothing_else_is_answered(t
         assert session.graph().edges(epsilon=10**4).rows == ((3,),)
         for refused, method in (("triangles", "laplace"), ("edges", "ladder"), ("degrees", "auto")):
             with pytest.raises(InvalidParameter, match="directed"):
-                session.graph_answer(refused, method=method, epsilon=1)
+                getattr(session.graph(), refused)(method=method, epsilon=1)
         assert session.balance().releases == 1
     made.close()
 
 
 def test_prices_are_what_is_charged_and_a_key_is_charged_once(session: Session) -> None:
-    offer = session.offer.graph_answer("triangles", epsilon=1, key="mine")
+    offer = session.offer.graph().triangles(epsilon=1, key="mine")
     assert session.quote(offer).loss <= PureDP(1)
     first = session.release(offer)
     assert session.graph().triangles(epsilon=1, key="mine") == first
@@ -136,16 +136,16 @@ def test_prices_are_what_is_charged_and_a_key_is_charged_once(session: Session) 
 def test_an_error_may_be_stated_in_place_of_a_loss(curator: Curator) -> None:
     for name, moved in (("friends", 1), ("few", 2)):
         with curator.session(name, analyst="ana") as session:
-            offer = session.offer.graph_answer("edges", error=10)
+            offer = session.offer.graph().edges(error=10)
             # ln(20) / 10 for each edge that moves.
             price = session.quote(offer).loss
             assert price <= PureDP(moved * Fraction("0.29958"))
             assert not price <= PureDP(moved * Fraction("0.29957"))
             low, high = session.graph().edges(error=3).interval("edges")[0]
             assert high - low <= 6  # type: ignore[operator]
-            for wrong in ({"what": "degrees"}, {"what": "edges", "epsilon": 1}, {"what": "edges", "method": "ladder"}):
+            for what, wrong in (("degrees", {}), ("edges", {"epsilon": 1}), ("edges", {"method": "ladder"})):
                 with pytest.raises(InvalidParameter):
-                    session.graph_answer(error=10, **wrong)  # type: ignore[arg-type]
+                    getattr(session.graph(), what)(error=10, **wrong)
 
 
 def test_a_limit_of_edges_is_paid_for_twice(curator: Curator) -> None:
@@ -178,30 +178,32 @@ def test_rows_of_a_graph_are_refused_by_every_other_verb(session: Session) -> No
 
 
 def test_what_cannot_be_asked_is_refused_by_name_before_anything_is_paid_for(session: Session) -> None:
-    for parameter, words in (
-        ("what", {"what": "squares"}),
-        ("k", {"what": "stars"}),
-        ("k", {"what": "stars", "k": 1}),
-        ("k", {"what": "triangles", "k": 2}),
-        ("k", {"what": "degrees", "k": 2}),
-        ("method", {"what": "triangles", "method": "guess"}),
-        ("method", {"what": "degrees", "method": "ladder"}),
-        ("table", {"what": "edges", "table": "foes"}),
-        ("nodes", {"what": "stars", "k": 99}),
+    for parameter, verb, arguments in (
+        ("verb", "graph.squares", {}),
+        ("stars", "graph.stars", {}),
+        ("k", "graph.stars", {"k": 1}),
+        ("triangles", "graph.triangles", {"k": 2}),
+        ("degrees", "graph.degrees", {"k": 2}),
+        ("method", "graph.triangles", {"method": "guess"}),
+        ("method", "graph.degrees", {"method": "ladder"}),
+        ("table", "graph.edges", {"table": "foes"}),
+        ("k", "graph.stars", {"k": 99}),
     ):
         with pytest.raises(InvalidParameter) as refusal:
-            session.graph_answer(epsilon=1, **words)
-        assert refusal.value.parameter in (parameter, "k")
+            session.release(session.offer.named(verb, {"epsilon": 1, **arguments}))
+        assert refusal.value.parameter == parameter
+    with pytest.raises(InvalidParameter, match="foes"):
+        session.graph("foes")
     assert session.balance().releases == 0
 
 
 def test_a_data_set_without_a_graph_has_none() -> None:
-    from dither.curator.offers import Offers
     from dither.data.examples import clinic
     from dither.privacy import ROW
+    from dither.verbs.offers import Offers
 
     with pytest.raises(InvalidParameter, match="declares a graph"):
-        Offers(clinic(ROW)).graph_answer("edges", epsilon=1)
+        Offers(clinic(ROW)).graph()
 
 
 def test_auto_takes_less_noise_of_what_a_delta_allows(session: Session) -> None:
@@ -253,25 +255,23 @@ def test_where_nodes_are_protected_a_bound_is_chosen_and_what_is_within_it_relea
         assert any("at most 4 edges" in note for note in capped.notes)
         raced = session.graph().triangles(epsilon=10**5, method="race")
         assert raced.rows[0][0] in (9, 10)
-        for refused, method in (
-            ("k-triangles", "ladder"),
-            ("degrees-by-node", "auto"),
-            ("edges", "ladder"),
-            ("stars", "race"),
+        for refused, more in (
+            ("k_triangles", {"k": 2, "method": "ladder"}),
+            ("degrees_by_node", {}),
+            ("edges", {"method": "ladder"}),
+            ("stars", {"k": 2, "method": "race"}),
         ):
             with pytest.raises(InvalidParameter, match="nodes are protected"):
-                session.graph_answer(
-                    refused, k=2 if refused in ("k-triangles", "stars") else None, method=method, epsilon=1
-                )
-        for pattern in ("stars", "k-triangles"):
+                getattr(session.graph(), refused)(epsilon=1, **more)
+        for pattern in ("stars", "k_triangles"):
             with pytest.raises(InvalidParameter, match="declared degree"):
-                session.graph_answer(pattern, k=5, epsilon=1)
+                getattr(session.graph(), pattern)(k=5, epsilon=1)
         for worth in (None, (), (0,), (2, 1), (1, "2"), 3, (1,) * 257):
             with pytest.raises(InvalidParameter, match="worth"):
-                session.graph_answer("degree-sum", worth=worth, epsilon=1)  # type: ignore[arg-type]
+                session.graph().degree_sum(worth, epsilon=1)  # type: ignore[arg-type]
         with pytest.raises(InvalidParameter, match="worth"):
-            session.graph_answer("edges", worth=(1,), epsilon=1)
-        offer = session.offer.graph_answer("degree-sum", worth=[1, 2], epsilon=1)
+            session.graph().edges(worth=(1,), epsilon=1)  # type: ignore[call-arg]
+        offer = session.offer.graph().degree_sum(worth=[1, 2], epsilon=1)
         assert session.quote(offer).loss <= PureDP(1)
         with pytest.raises(InvalidParameter):
             session.sql("SELECT COUNT(*) AS n FROM friends", epsilon=1)

@@ -31,7 +31,7 @@ def test_positions_that_count_nowhere_are_no_stops(curator: Curator, folder: Pat
     (folder / "places.csv").write_text("\n".join(["who,lat,lon", *rows]))
     curator.add(schema(TOWN, folder), budget=PureDP(10**6))
     with curator.session("town") as session:
-        assert "would cost epsilon = 1" in str(session.quote(session.offer.place_stops(3, epsilon=1)))
+        assert "would cost epsilon = 1" in str(session.quote(session.offer.places().stops(3, epsilon=1)))
         found = session.places().stops(2, epsilon=10**4, key="stops")
         (_, *first, count), (_, *second, other) = found.result.rows
         assert first == pytest.approx([60.02, 10.05], abs=0.004)
@@ -44,4 +44,4 @@ def test_positions_that_count_nowhere_are_no_stops(curator: Curator, folder: Pat
             assert 60 <= row[1] <= 60.1
             assert 10 <= row[2] <= 10.4
         with pytest.raises(InvalidParameter, match="algorithm"):
-            session.offer.place_stops(2, epsilon=1, algorithm="nothing")
+            session.offer.places().stops(2, epsilon=1, algorithm="nothing")

@@ -69,7 +69,7 @@ def test_a_map_and_journeys_of_a_city(curator: Curator, folder: Path) -> None:
     true = np.bincount(trips[trips >= 0], minlength=100).reshape(10, 10)
     with curator.session("city") as session:
         places = session.places()
-        assert "would cost epsilon = 1" in str(session.quote(session.offer.place_counts("heatmap", epsilon=1)))
+        assert "would cost epsilon = 1" in str(session.quote(session.offer.places().heatmap(epsilon=1)))
         shown = places.heatmap(epsilon=10**5, grid=10, key="map")
         assert shown.density == pytest.approx(true, abs=0.01)
         again = places.heatmap(epsilon=10**5, grid=10, key="map")
@@ -80,18 +80,18 @@ def test_a_map_and_journeys_of_a_city(curator: Curator, folder: Path) -> None:
         assert any("300 to 300 journeys count (95%)" in note for note in drawn.result.notes)
         assert any("no known law" in note for note in drawn.result.notes)
         with pytest.raises(InvalidParameter, match="bounds in the schema"):
-            session.offer.place_journeys(epsilon=1, times=24)
+            session.offer.places().synthesize(epsilon=1, times=24)
         with pytest.raises(InvalidParameter, match="rows are trips"):
             places.flows(epsilon=1)
         with pytest.raises(InvalidParameter, match="left out where a grid"):
             places.heatmap(epsilon=1, grid=4, cell=100)
         # About 11.1 by 7.2 kilometres.
-        wide = session.offer.place_counts("heatmap", epsilon=1, cell=2000)
+        wide = session.offer.places().heatmap(epsilon=1, cell=2000)
         assert wide.mechanism.source.shape == (6, 4)
         with pytest.raises(InvalidParameter, match="at most 48"):
-            session.offer.place_journeys(epsilon=1, grid=60)
+            session.offer.places().synthesize(epsilon=1, grid=60)
         with pytest.raises(InvalidParameter, match="one of auto"):
-            session.offer.place_journeys(epsilon=1, method="nothing")
+            session.offer.places().synthesize(epsilon=1, method="nothing")
 
 
 def test_journeys_begin_at_the_hours_of_true_ones(curator: Curator, folder: Path) -> None:
@@ -135,7 +135,7 @@ def test_flows_between_zones_and_between_cells(curator: Curator, folder: Path) -
         by_region = session.places("rides").flows(epsilon=10**5, regions={"a": "west", "b": "west", "c": "east"})
         assert sum(row[2] for row in by_region.result.rows) == pytest.approx(35)
         with pytest.raises(InvalidParameter, match="without 'c'"):
-            session.offer.place_counts("flows", "rides", epsilon=1, regions={"a": "west", "b": "west"})
+            session.offer.places("rides").flows(epsilon=1, regions={"a": "west", "b": "west"})
         moves = session.places("moves").flows(epsilon=10**5, grid=2)
         assert [row[:4] for row in moves.result.rows] == [(250.0, 250.0, 750.0, 250.0)]
         assert moves.result.rows[0][4] == pytest.approx(20)
@@ -143,7 +143,7 @@ def test_flows_between_zones_and_between_cells(curator: Curator, folder: Path) -
         assert line == [[250.0, 250.0], [250.0, 750.0]]
         assert "metres" in json.dumps(moves.geojson()["dither"])
         with pytest.raises(InvalidParameter, match="this one has zones"):
-            session.offer.place_counts("heatmap", "rides", epsilon=1)
+            session.offer.places("rides").heatmap(epsilon=1)
 
 
 def square(name: Any, south: float, west: float, side: float, **told: str) -> dict[str, Any]:
@@ -178,20 +178,20 @@ def test_public_regions_are_counted_and_flows_between_them_agree(curator: Curato
         line = flows.geojson()["features"][0]["geometry"]["coordinates"]
         assert line == [[pytest.approx(250), pytest.approx(250)], [pytest.approx(250), pytest.approx(750)]]
         # The price is what is stated, whatever the file.
-        offer = session.offer.place_counts("regions", "moves", regions=tree, epsilon=1)
+        offer = session.offer.places("moves").regions(tree, epsilon=1)
         assert str(offer.loss) == "epsilon = 1"
         refused: list[tuple[str, str, dict[str, Any], str]] = [
-            ("moves", "regions", {}, "polygons as GeoJSON"),
+            ("moves", "regions", {}, "missing a required argument: 'regions'"),
             ("moves", "regions", {"regions": "/etc/hosts"}, "an object"),
-            ("moves", "regions", {"regions": tree, "within": "half"}, "left out but for flows"),
+            ("moves", "regions", {"regions": tree, "within": "half"}, "unexpected keyword argument 'within'"),
             ("moves", "flows", {"within": "half"}, "left out but for flows"),
             ("moves", "flows", {"regions": tree, "within": ["half"]}, "a text"),
             ("moves", "regions", {"regions": tree, "named": ["name"]}, "a text"),
             ("moves", "flows", {"regions": tree, "within": "colour"}, "a property of each region"),
-            ("moves", "heatmap", {"regions": tree}, "ask for 'regions'"),
+            ("moves", "heatmap", {"regions": tree}, "unexpected keyword argument 'regions'"),
             ("moves", "regions", {"regions": tree, "grid": 2048}, "at most"),
             ("rides", "regions", {"regions": tree}, "a table of positions"),
         ]
         for table, what, words, said in refused:
             with pytest.raises(InvalidParameter, match=said):
-                session.offer.place_counts(what, table, epsilon=1, **words)
+                session.offer.named(f"places.{what}", {"table": table, "epsilon": 1, **words})

@@ -20,8 +20,6 @@ import pytest
 
 from dither import Geometric, learn
 from dither.curator.folder import Curator
-from dither.curator.offers import Offers
-from dither.curator.offers import answers as answers_module
 from dither.curator.session import Session
 from dither.data import DataSet
 from dither.errors import (
@@ -46,6 +44,8 @@ from dither.publish.queries import QueryResult, Quote, plan_query, present
 from dither.publish.queries.answer import Answered
 from dither.publish.queries.builder import col
 from dither.publish.workloads import Workload
+from dither.verbs import answers as answers_module
+from dither.verbs.offers import Offers
 
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
 
@@ -427,7 +427,7 @@ def test_a_failure_after_the_draw_is_never_drawn_again(session: Session, monkeyp
 
     real = Geometric.draw_many
     monkeypatch.setattr(Geometric, "draw_many", lambda self, *given: draws.append(self) or real(self, *given))
-    monkeypatch.setattr("dither.curator.offers.answers.present", fail)
+    monkeypatch.setattr("dither.verbs.answers.present", fail)
     for _ in range(3):
         with pytest.raises(ReleaseFailed) as caught:
             session.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1, key="k")
@@ -648,7 +648,7 @@ def test_nothing_is_drawn_that_the_ledger_does_not_know_of(session: Session, mon
 KILLED = """
 import os, signal, sys
 from dither.curator.folder import Curator
-from dither.curator.offers import answers
+from dither.verbs import answers
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[4] == "presenting":

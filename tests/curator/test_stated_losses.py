@@ -11,7 +11,6 @@ import pytest
 
 import dither
 from dither.curator.folder import Curator
-from dither.curator.offers import Offers
 from dither.curator.session import Session
 from dither.data.examples import clinic
 from dither.errors import InvalidParameter
@@ -23,6 +22,7 @@ from dither.publish.choose import choose
 from dither.publish.queries.builder import table
 from dither.publish.synthetic import Synthesizer
 from dither.publish.workloads import Workload
+from dither.verbs.offers import Offers
 
 WORDS = {"epsilon", "delta", "rho", "loss"}
 #: The estimator, or the mechanism, states the loss.

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from dither.curator.delivering import asked_of, usual_key
-from dither.curator.offers import Offers, call_of
 from dither.curator.session import Session
 from dither.curator.words import public_view, read_words, write_words
 from dither.errors import DitherError, InvalidParameter, NotSerialisable
@@ -21,6 +20,7 @@ from dither.mechanisms import Geometric
 from dither.privacy import PureDP
 from dither.publish.queries.builder import col, table
 from dither.publish.workloads import Workload
+from dither.verbs.offers import Offers, call_of
 
 
 def of_clinic(offers: Offers) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def test_an_offer_made_elsewhere_is_the_same_request_here(session: Session) -> N
     for verb, offer in made.items():
         call = call_of(there, offer)
         assert call.verb == verb
-        travelled = json.loads(json.dumps(write_words(call.words, view), allow_nan=False))
+        travelled = json.loads(json.dumps(write_words(call.arguments, view), allow_nan=False))
         planned = asked_of(session, verb, travelled)
         assert planned.request.digest == session.request_of(wanted[verb]).digest, verb
         assert planned.loss == wanted[verb].loss
@@ -77,7 +77,7 @@ def test_words_with_plain_numbers_are_the_same_request(session: Session) -> None
     there = Offers(view)
     changed = 0
     for verb, offer in of_clinic(there).items():
-        written = write_words(call_of(there, offer).words, view)
+        written = write_words(call_of(there, offer).arguments, view)
         plain = as_numbers(written)
         changed += plain != written
         assert asked_of(session, verb, plain).request.digest == asked_of(session, verb, written).request.digest, verb
@@ -91,7 +91,7 @@ def test_an_estimator_travels_by_its_name(session: Session) -> None:
     view = public_view(session.dataset)
     there = Offers(view)
     offer = there.fit(learn.LogisticRegression(epsilon=1, C="1/2"), "visits", target="ward")
-    written = write_words(call_of(there, offer).words, view)
+    written = write_words(call_of(there, offer).arguments, view)
     assert written["estimator"]["estimator"] == "LogisticRegression"
     local = session.offer.fit(learn.LogisticRegression(epsilon=1, C="1/2"), "visits", target="ward")
     assert asked_of(session, "fit", written).request.digest == session.request_of(local).digest

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import dither.disguise
-from dither.curator.offers import Offers
 from dither.curator.session import Session
 from dither.data import wire
 from dither.disguise import Disguise, Disguised, Mondrian, Roles, Rules, disguises, find_disguise
@@ -23,6 +22,7 @@ from dither.mechanisms.core.registry import find
 from dither.mechanisms.core.spec import digest, from_spec, to_spec
 from dither.privacy import ROW, Loss
 from dither.privacy.plans import Use
+from dither.verbs.offers import Offers
 
 SOURCE = Path(dither.disguise.__file__).parents[1]
 #: The rooms that may name it: itself and the verbs a person types.

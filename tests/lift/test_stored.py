@@ -119,16 +119,16 @@ def test_every_learner_is_among_those_that_were_tried() -> None:
 
 
 def test_an_offer_of_any_method_takes_learners_and_synthesizers() -> None:
-    from dither.curator.offers.methods import method
     from dither.learn.linear import GradientDescent
     from dither.lift.cells import source_of
     from dither.lift.rows import Rows
     from dither.privacy import PureDP
+    from dither.verbs.offers import Offers
 
     dataset = clinic(ROW)
     rows = Rows(dataset, source_of(dataset, "visits")[0], ("cost", "age"), "site", ("north", "south"))
     learner = GradientDescent.calibrated(PureDP(1), lower=[0, 0], upper=[10, 128], classes=2, steps=2)
-    offer = method(dataset, learner, rows)
+    offer = Offers(dataset).method(learner, rows)
     assert offer.loss <= PureDP(1)
     found = perform(offer.mechanism, ReferenceEngine(dataset, {"visits": some_visits()}))
     again = offer.read(offer.present(found), "receipt")

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from dither.curator.offers import Offers
 from dither.data import Column, DataSet, Kind, Table
 from dither.data.reference import ReferenceEngine
 from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
 from dither.mechanisms import DiscreteGaussian, perform
 from dither.privacy import ROW, ROW_REPLACED
+from dither.verbs.offers import Offers
 
 COLUMNS = (
     Column("id", Kind.INTEGER),

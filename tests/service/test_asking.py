@@ -13,7 +13,6 @@ import pytest
 from typer.testing import CliRunner
 
 from dither.cli.app import app
-from dither.curator.offers import Offers
 from dither.curator.session import Session
 from dither.curator.words import write_words
 from dither.errors import (
@@ -33,6 +32,7 @@ from dither.publish.queries.builder import col
 from dither.publish.workloads import Workload
 from dither.service.client import RemoteSession
 from dither.service.desk import Desk, Wanted
+from dither.verbs.offers import Offers
 from tests.service.conftest import Running
 
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import duckdb
 
-from dither.curator.offers import found_facts
 from dither.data import Aggregation
 from dither.data.engines.protocol import Engine
 from dither.errors import DitherError, Unanswerable
@@ -21,6 +20,7 @@ from dither.privacy import ApproxDP, Loss, PureDP, Use
 from dither.publish.queries import Query, QueryResult, plan_query, plan_report, present, present_report
 from dither.publish.queries.found_clamps import found_clamps
 from dither.publish.queries.sql import parse_request
+from dither.verbs.offers import Offers
 from tools.grammar.statements import Statement
 from tools.grammar.world import dataset, plain
 
@@ -89,7 +89,7 @@ def with_ranges(statement: Statement, engine: Engine) -> Statement:
         return statement
     ranges = {}
     for place in clamps.places:
-        offer = found_facts.bounds(dataset(), *place, loss=PureDP(_EPSILON))
+        offer = Offers(dataset()).bounds(*place, loss=PureDP(_EPSILON))
         out = Runner(Use(offer.mechanism), system_noise())(offer.mechanism, engine)
         ranges[place] = clamps.range_of(place, offer.read(offer.present(out), ""))[0]
     return replace(statement, text=clamps.filled(ranges), plain=plainly.filled(ranges))

@@ -8,7 +8,6 @@ import random
 from collections.abc import Iterator
 from typing import Any, Final
 
-from dither.curator.offers import Offers, call_of
 from dither.curator.words import public_view, write_words
 from dither.data.files import loads
 from dither.data.yaml_tree import read, to_plain
@@ -17,6 +16,7 @@ from dither.mechanisms import Geometric
 from dither.publish.queries.builder import table
 from dither.publish.queries.parts import query_of_part
 from dither.publish.workloads import Workload
+from dither.verbs.offers import Offers, call_of
 from tools.security.payloads import injections, paths
 
 SCHEMA: Final = """\
@@ -153,15 +153,15 @@ def _offered() -> Iterator[tuple[str, dict[str, Any]]]:
         (clinic, clinic.workload("visits", "waited", Workload.prefixes(4), 4, epsilon="1/10")),
         (clinic, clinic.synthesize("visits", ["ward"], epsilon="1/10", method="independent")),
         (clinic, clinic.method(Geometric(shape=cells.shape, scale=10 * cells.sensitivity.l1), cells)),
-        (friends, friends.graph_answer("edges", epsilon="1/10")),
-        (friends, friends.graph_synthesis(epsilon="1/10", method="top-edges")),
-        (city, city.place_counts("heatmap", epsilon="1/10", cell=5000)),
-        (city, city.place_journeys(epsilon="1/10", grid=2)),
-        (city, city.place_stops(2, epsilon="1/10")),
+        (friends, friends.graph().edges(epsilon="1/10")),
+        (friends, friends.graph().synthesize(epsilon="1/10", method="top-edges")),
+        (city, city.places().heatmap(epsilon="1/10", cell=5000)),
+        (city, city.places().synthesize(epsilon="1/10", grid=2)),
+        (city, city.places().stops(2, epsilon="1/10")),
         (homes, homes.synthesize_families("homes", "people", epsilon="1/10")),
     ):
         call = call_of(offers, offer)
-        told = {name: value for name, value in call.words.items() if value is not None}
+        told = {name: value for name, value in call.arguments.items() if value is not None}
         body = {"verb": call.verb, "words": write_words(told, offers.dataset)}
         yield f"release:{offers.dataset.name}", json.loads(json.dumps(body))
 

@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 
 from dither.curator.folder import Curator
-from dither.curator.offers.streams import stream as stream_offer
-from dither.curator.offers.streams import ticked_of
 from dither.curator.session import Session
 from dither.curator.streams.book import Book
 from dither.curator.streams.opening import paths_of
@@ -24,6 +22,8 @@ from dither.data.schema import DataSet
 from dither.errors import InvalidParameter, StreamUnavailable
 from dither.privacy import ApproxDP, PureDP
 from dither.publish.streams.examples import clinic_stream
+from dither.verbs.offers import Offers
+from dither.verbs.streams import ticked_of
 
 START = datetime.datetime(2025, 1, 1)
 #: So much that no noise is left: answers are compared with the truth.
@@ -215,7 +215,7 @@ def test_a_delta_is_spent_only_where_it_makes_errors_smaller(
     dataset = clinic_stream(persons=False, horizon=horizon)
     query = "SELECT site, COUNT(*) AS n FROM visits GROUP BY site"
     plain, both = (
-        stream_offer(dataset, query, epsilon=1, released=released, **more) for more in ({}, {"delta": delta})
+        Offers(dataset).stream(query, epsilon=1, released=released, **more) for more in ({}, {"delta": delta})
     )
     assert both.stated == (ApproxDP(1, delta) if spends else PureDP(1))
     ticks = range(0, horizon, max(horizon // 50, 1))

@@ -18,7 +18,6 @@ import pytest
 
 from dither.curator.folder import Curator
 from dither.curator.kept import is_kept, kept_by
-from dither.curator.offers import streams
 from dither.curator.session import Session
 from dither.curator.streams.book import Book
 from dither.curator.streams.stream import Stream
@@ -27,6 +26,7 @@ from dither.data.schema import DataSet
 from dither.errors import BudgetExceeded, HandleMisuse, InvalidParameter, NotFound, StreamUnavailable
 from dither.privacy import ZCDP, ApproxDP, PureDP
 from dither.publish.streams.examples import clinic_stream
+from dither.verbs import streams
 
 START = datetime.datetime(2025, 1, 1)
 #: So much that no noise is left: answers are compared with the truth.

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither.curator.offers.graph_synthesis import graph_synthesis
-from dither.curator.offers.graphs import graph_answer
 from dither.data import DataSet
 from dither.data.files import schema_from
 from dither.errors import InvalidParameter
 from dither.lift.edges import EdgeWeights
+from dither.lift.offer import Offer
 from dither.mechanisms import Geometric, SmoothCauchy
 from dither.noise import system_noise
 from dither.privacy import NODE, ROW, ZCDP, ApproxDP, PureDP
@@ -22,6 +21,7 @@ from dither.publish.graphs import LadderCount, LocalCount
 from dither.publish.graphs.choosing import choose_count
 from dither.publish.graphs.further_plans import plan_weights
 from dither.publish.graphs.node_planning import node_method
+from dither.verbs.offers import Offers
 
 
 def test_edges_and_tiny_graphs_take_noise_for_the_worst_case_and_others_a_ladder() -> None:
@@ -48,16 +48,16 @@ def test_a_tree_is_released_by_the_method_that_errs_less_in_the_worst_graph() ->
     for nodes in (20, 400):
         source = EdgeWeights(described("weight", nodes=nodes), "friends")
         taken = {
-            epsilon: plan_weights(source, PureDP(epsilon), "spanning-tree", start=None, end=None).method.name
+            epsilon: plan_weights(source, PureDP(epsilon), "spanning_tree", start=None, end=None).method.name
             for epsilon in ("0.1", 1, 4, 10, 50)
         }
         assert [taken[each] for each in ("0.1", 1, 4)] == ["weighted-length"] * 3
         assert [taken[each] for each in (10, 50)] == ["spanning-tree-cost"] * 2
     for method, name in (("ladder", "spanning-tree-cost"), ("laplace", "weighted-length")):
         for epsilon in (1, 50):
-            made = plan_weights(source, PureDP(epsilon), "spanning-tree", start=None, end=None, method=method)
+            made = plan_weights(source, PureDP(epsilon), "spanning_tree", start=None, end=None, method=method)
             assert made.method.name == name
-    gaussian = plan_weights(source, ZCDP("1/8"), "spanning-tree", start=None, end=None)
+    gaussian = plan_weights(source, ZCDP("1/8"), "spanning_tree", start=None, end=None)
     assert gaussian.method.name == "weighted-length"
 
 
@@ -66,9 +66,9 @@ def test_in_the_worst_graph_the_chosen_method_of_a_tree_errs_less() -> None:
     """On a path every edge is a bridge. Medians differ by more than a fifth at both losses."""
     source = EdgeWeights(described("weight", nodes=20, longest=999), "friends")
     for epsilon in (1, 20):
-        errors, chosen = {}, plan_weights(source, PureDP(epsilon), "spanning-tree", start=None, end=None)
+        errors, chosen = {}, plan_weights(source, PureDP(epsilon), "spanning_tree", start=None, end=None)
         for method in ("ladder", "laplace"):
-            made: Any = plan_weights(source, PureDP(epsilon), "spanning-tree", start=None, end=None, method=method)
+            made: Any = plan_weights(source, PureDP(epsilon), "spanning_tree", start=None, end=None, method=method)
             part = made.method.part if method == "ladder" else made.method.noise
             value = np.concatenate([[0], np.full(part.rungs, 999)]) if method == "ladder" else 0
             drawn = part.draw_many(value, 20_001, system_noise())
@@ -147,34 +147,39 @@ def described(unit: str, *, nodes: int = 500, longest: int = 9, **graph: Any) ->
     return schema_from({"dataset": "friends", "unit": unit, "tables": {"friends": table}})
 
 
+def answered(dataset: DataSet, what: str, **arguments: Any) -> Offer[Any]:
+    """Return the offer of a verb about a graph."""
+    found: Offer[Any] = getattr(Offers(dataset).graph(), what)(**arguments)
+    return found
+
+
 def test_an_offer_says_how_far_it_may_be_off_and_the_file_need_not_be_there() -> None:
     edges, people = described("edge"), described("node", degree=50)
     noise = Geometric(scale=1).error("0.95")
-    assert graph_answer(edges, "edges", epsilon=1).expected == (
+    assert answered(edges, "edges", epsilon=1).expected == (
         f"the absolute error is at most {noise.value:g} with probability 0.95"
     )
     # Where one edge may push out another everything is off by twice as much.
     for what, limited in (("edges", "at most 6 "), ("triangles", "median about 33.5 if")):
-        assert limited in graph_answer(described("edge", edges=1000), what, epsilon=1).expected
+        assert limited in answered(described("edge", edges=1000), what, epsilon=1).expected
     for method in ("ladder", "smooth", "noisy-local"):
-        said = graph_answer(edges, "triangles", epsilon=1, delta="1e-6", method=method).expected
+        said = answered(edges, "triangles", epsilon=1, delta="1e-6", method=method).expected
         assert said.count("if one edge moves the count by") == 3
         assert said.endswith("498, the most in any graph")
-    for what, k in (("edges", None), ("triangles", None), ("stars", 2), ("degree-sum", None)):
-        said = graph_answer(people, what, k=k, epsilon=1, worth=[1] if what == "degree-sum" else None).expected
+    for what, more in (("edges", {}), ("triangles", {}), ("stars", {"k": 2}), ("degree_sum", {"worth": [1]})):
+        said = answered(people, what, epsilon=1, **more).expected
         assert said.startswith("median of the noise")
     for what, method in (("degrees", "auto"), ("triangles", "race"), ("triangles", "recursive")):
-        assert graph_answer(people, what, epsilon=1, method=method).expected.startswith("not known before: ")
-    assert "not known before" in graph_answer(edges, "clustering", epsilon=1).expected
-    assert "not known before" in graph_synthesis(edges, epsilon=1).expected
-    assert "median" in graph_answer(edges, "degrees", epsilon=1).expected
+        assert answered(people, what, epsilon=1, method=method).expected.startswith("not known before: ")
+    assert "not known before" in answered(edges, "clustering", epsilon=1).expected
+    assert "not known before" in Offers(edges).graph().synthesize(epsilon=1).expected
+    assert "median" in answered(edges, "degrees", epsilon=1).expected
 
 
 def test_a_delta_beside_an_epsilon_never_makes_a_length_worse() -> None:
     roads = described("weight")
-    for what, ends in (("spanning-tree", {}), ("path", {"start": 0, "end": 9})):
+    for what, ends in (("spanning_tree", {}), ("path", {"start": 0, "end": 9})):
         pure, with_delta = (
-            graph_answer(roads, what, epsilon=1, delta=delta, **ends).mechanism.error("0.95")
-            for delta in (None, "1e-6")
+            answered(roads, what, epsilon=1, delta=delta, **ends).mechanism.error("0.95") for delta in (None, "1e-6")
         )
         assert with_delta.value <= pure.value

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither.curator.offers.answers import read_query
 from dither.data import Column, DataSet, Kind, Table
 from dither.data.examples import clinic
 from dither.errors import DitherError, InvalidParameter
@@ -23,6 +22,7 @@ from dither.publish.interactive import LiftedConversation, ModelFirst, ProductFi
 from dither.publish.interactive.first_model import FirstModel
 from dither.publish.interactive.planning import plan_conversation
 from dither.publish.interactive.products import LocalModel, Product, WeightedRecords, product_of
+from dither.verbs.answers import read_query
 
 PEOPLE = Attributes.of({"a": 2, "b": 3, "c": 2})
 PAIRS: tuple[Axes, ...] = ((0, 1), (0, 2), (1, 2))

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither.curator.offers.answers import read_query
 from dither.data import Column, DataSet, Filter, Kind, Table
 from dither.data.evaluation import evaluate
 from dither.errors import DitherError
 from dither.privacy import ROW, PureDP
 from dither.publish.interactive.planning import plan_conversation
+from dither.verbs.answers import read_query
 
 COLUMNS = (
     Column("site", Kind.TEXT, categories=("north", "south")),

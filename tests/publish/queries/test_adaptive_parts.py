@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from dither import Budget, converse
-from dither.curator.offers.parts import parts
 from dither.data import Aggregation, Bounded, Call, CountRows, Filter, Kind, Limits, Literal, Name, OneOf, Scan, Table
 from dither.data.engines.duckdb import DuckDBEngine
 from dither.data.examples import some_visits
@@ -23,6 +22,7 @@ from dither.publish.queries.adaptive_parts import MOST_PARTS, PartQuestion, clin
 from dither.publish.queries.builder import col, table
 from dither.publish.queries.examples import aggregate
 from dither.publish.queries.work import planning
+from dither.verbs.offers import Offers
 
 
 def talk_about(partition: OpenPartition, epsilon: Any = 1) -> Any:
@@ -116,7 +116,7 @@ def test_planning_takes_steps_by_the_number_of_parts_and_not_by_its_square(kind:
         values: list[Any] = [f"site {number}" for number in range(many)] if kind is Kind.TEXT else list(range(many))
         declared = Column("site", kind, categories=tuple(values))
         with planning() as work:
-            parts(_clinic_of(declared), _many(_clinic_of(declared), "site", kind, values), epsilon=1)
+            Offers(_clinic_of(declared)).parts(_many(_clinic_of(declared), "site", kind, values), epsilon=1)
         steps.append(work.steps)
     assert 800 < steps[1] < 5 * steps[0]
 
@@ -127,21 +127,21 @@ def test_no_more_parts_than_can_be_looked_after_are_opened() -> None:
     with pytest.raises(InvalidParameter, match="at most 4,096, got '4,097 parts'"):
         _many(dataset, "site", Kind.INTEGER, list(range(MOST_PARTS + 1)))
     with planned_within(10), pytest.raises(InvalidParameter, match="at most 10 values"):
-        parts(dataset, _many(dataset, "site", Kind.INTEGER, list(range(11))), epsilon=1)
+        Offers(dataset).parts(_many(dataset, "site", Kind.INTEGER, list(range(11))), epsilon=1)
 
 
 def test_parts_that_no_row_can_be_in_are_refused() -> None:
     texts = _clinic_of(Column("site", Kind.TEXT, categories=("north", "south")))
     with pytest.raises(Unanswerable, match="'nord' is not a declared category"):
-        parts(texts, _many(texts, "site", Kind.TEXT, ["north", "nord"]), epsilon=1)
+        Offers(texts).parts(_many(texts, "site", Kind.TEXT, ["north", "nord"]), epsilon=1)
     numbers = _clinic_of(Column("site", Kind.INTEGER, lower=0, upper=5))
     with pytest.raises(Unanswerable, match="site IN \\(9\\) can never be true"):
-        parts(numbers, _many(numbers, "site", Kind.INTEGER, [1, 9, 2]), epsilon=1)
+        Offers(numbers).parts(_many(numbers, "site", Kind.INTEGER, [1, 9, 2]), epsilon=1)
     # What the rows of all parts must meet counts as well.
     no_north = Filter(Scan(texts.tables[0]), Call("unequal", (Name("site"), Literal("north", Kind.TEXT))))
     split = OpenPartition(texts, no_north, Name("site"), (("a", ("south",)), ("b", ("north",))))
     with pytest.raises(Unanswerable, match="can never be true"):
-        parts(texts, split, epsilon=1)
+        Offers(texts).parts(split, epsilon=1)
 
 
 SITES = {"north": ["n"], "south": ["s", "t"], "east": ["e"]}

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from dither.audit.queries import Comparison
-from dither.curator.offers.found_facts import limits
 from dither.data import DataSet, Limits, Name, Relation, wire
 from dither.data.contribution import within_structure
 from dither.data.files import dump_schema, loads
@@ -25,6 +24,7 @@ from dither.publish.queries.answer import plan_query
 from dither.publish.queries.builder import table
 from dither.publish.queries.quote import quote
 from dither.publish.queries.sql import parse_sql
+from dither.verbs.offers import Offers
 
 SCHEMA = """
 dataset: shop
@@ -196,7 +196,7 @@ def test_quotes_say_what_is_declared_and_how_to_declare_it() -> None:
 @pytest.mark.parametrize("where", [None, "paid > 3"])
 def test_a_limit_is_looked_for_among_all_rows_of_a_person(where: str | None) -> None:
     """Not among those that the declared limit leaves: else none could be found to be too small."""
-    offer = limits(SHOP, "orders", epsilon=1, where=where)
+    offer = Offers(SHOP).limits("orders", epsilon=1, where=where)
     parts = list(parts_of(offer.mechanism.query.relation))  # type: ignore[attr-defined]
     assert not any(table_of(part) is not None for part in parts if isinstance(part, Bounded))
     assert any(isinstance(part, Scan) for part in parts)

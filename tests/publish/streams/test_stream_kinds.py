@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither.curator.offers.streams import offer_again, ticked_of
-from dither.curator.offers.streams import stream as offer_stream
 from dither.data import Column, Kind
 from dither.errors import HandleMisuse, InvalidParameter
 from dither.mechanisms.core.kept import converse_anew
@@ -21,6 +19,8 @@ from dither.publish.streams import RankedAnswer, plan_leading, plan_ranked, plan
 from dither.publish.streams.examples import COUNT, TOTAL, clinic_stream, stream_query
 from dither.publish.streams.kinds import plan_released
 from dither.publish.streams.ranked import levels_of
+from dither.verbs.offers import Offers
+from dither.verbs.streams import offer_again, ticked_of
 
 #: So much that no noise is left.
 HUGE = PureDP(10**5)
@@ -120,7 +120,7 @@ def test_by_default_a_list_is_chosen_at_leads_that_the_noise_of_a_choice_does_no
 def test_an_open_list_goes_on_by_the_terms_with_which_it_began() -> None:
     """Other terms with the same noise would be another release than the one that was paid for."""
     query = by_site(3)
-    new = offer_stream(query.dataset, query, epsilon=1, released="top", top=1)
+    new = Offers(query.dataset).stream(query, epsilon=1, released="top", top=1)
     assert new.asked["kind"].keys() == {"changes", "threshold", "top"}
     again = offer_again(query.dataset, new.asked, PureDP(1))
     assert (again.mechanism, again.asked) == (new.mechanism, new.asked)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither.curator.offers.synthetic_tables import synthesize
 from dither.data import Column, DataSet, Kind, Table
 from dither.data.reference import ReferenceEngine
 from dither.data.schema import person_unit
@@ -30,6 +29,7 @@ from dither.publish.synthetic.found_bins import level_sums
 from dither.publish.synthetic.found_columns import FOUND_BINS, FoundMargins, _runs, found_grid, wide_columns
 from dither.publish.synthetic.independent import IndependentMarginals
 from dither.publish.synthetic.synthesizer import plan_synthesis
+from dither.verbs.offers import Offers
 
 FINE, BINNED = Attributes.of({"sex": 2, "gain": 5000}), Attributes.of({"sex": 2, "gain": 12})
 GAIN = Column("gain", Kind.INTEGER, lower=0, upper=99_999, nullable=True)
@@ -211,7 +211,7 @@ def test_an_engine_counts_by_bins_as_memory_does(unit: Any) -> None:
 def test_an_offer_states_one_price_and_its_answer_is_read_back() -> None:
     table = Table("people", (SEX, GAIN), "p.csv")
     dataset = DataSet("town", (table,), ROW)
-    offer = synthesize(dataset, "people", loss=PLENTY, bins={"gain": "found"})
+    offer = Offers(dataset).synthesize("people", loss=PLENTY, bins={"gain": "found"})
     assert offer.mechanism.loss(1) <= PLENTY
     assert json.dumps(offer.asked)
     released = perform(offer.mechanism, ReferenceEngine(dataset, {"people": list(some_rows())[:500]}))
