@@ -37,7 +37,7 @@ Method = Annotated[
 Target = Annotated[str | None, Arg("for diffgen: the column that groups should predict")]
 Taxonomies = Annotated[
     Mapping[str, Any] | None,
-    Arg("for diffgen and diffpart: public trees over the declared values of columns", schema={}),
+    Arg("for diffgen and diffpart: public trees over the declared values of columns"),
 ]
 Steps = Annotated[int | None, Arg("for diffgen: the largest number of specialisations")]
 ColumnTerms = Annotated[
@@ -52,7 +52,7 @@ ColumnTerms = Annotated[
 ]
 ColumnGroups = Annotated[
     Sequence[Sequence[str]] | None,
-    Arg("columns that belong together; public. By default priv-fuzzy finds them, and pays for that", schema={}),
+    Arg("columns that belong together; public. By default priv-fuzzy finds them, and pays for that"),
 ]
 Rows = Annotated[int | None, Arg("for perturbed-rows: how many are published, from public knowledge")]
 Conditions = Annotated[

@@ -59,7 +59,7 @@ CountedAxes = Annotated[
 ]
 Queries = Annotated[Any, Arg("the queries: a Workload over the cells of the columns", schema={})]
 Strategy = Annotated[str, Arg("hdmm (searches a strategy), identity or auto", choices=("auto", "hdmm", "identity"))]
-Sets = Annotated[Sequence[Sequence[str]], Arg("the columns of each marginal; together at most 2^20 cells", schema={})]
+Sets = Annotated[Sequence[Sequence[str]], Arg("the columns of each marginal; together at most 2^20 cells")]
 
 
 class CountTables(Group[M]):
