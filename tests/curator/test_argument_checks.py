@@ -20,6 +20,7 @@ from dither.verbs.offers import Offers
 
 assert Offers
 NUMBERS = (1, 0.1, "1/3", {"number": "1/3"}, {"real": "0.1"})
+TAGS = st.sampled_from(["map", "loss", "a"])
 #: Plain data of all types, and what the closed format makes of others.
 WIRE = st.recursive(
     st.none()
@@ -28,10 +29,11 @@ WIRE = st.recursive(
     | st.floats(allow_nan=False, allow_infinity=False).filter(lambda number: not number.is_integer())
     | st.sampled_from(["", "auto", "1/3"])
     | st.sampled_from([{"number": "1/3"}, {"real": "0.1"}, {"date": "2024-01-31"}, {"map": [["a", 1]]}])
-    | st.sampled_from([{"loss": {"kind": "pure", "epsilon": "1"}}, {"loss": {"kind": 1}}, {"spec": {}}, {"map": [[1]]}]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["map", "loss", "a"]), inner, max_size=2),
+    | st.sampled_from([{"loss": {"kind": "pure", "epsilon": "1"}}, {"loss": {"kind": 1}}, {"spec": {}}])
+    | st.just({"map": [[1]]}),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TAGS, inner, max_size=2),
     max_leaves=6,
-)  # fmt: skip
+)
 
 
 def refused(verb: str, written: dict[str, Any]) -> InvalidParameter:
@@ -49,20 +51,16 @@ def without_values(schema: Any) -> Any:
     return {name: without_values(one) for name, one in schema.items() if name != "enum"}
 
 
-@pytest.mark.parametrize("verb", sorted(REGISTRY))
-@given(data=st.data())
+@given(verb=st.sampled_from(sorted(REGISTRY)), data=st.data())
 def test_types_are_those_of_the_schema(verb: str, data: st.DataObject) -> None:
     schema = arguments_schema(REGISTRY[verb])
     names = [*schema["properties"], "colour"]
     written = data.draw(st.dictionaries(st.sampled_from(names), WIRE, max_size=3))
     told = jsonschema.Draft202012Validator(without_values(json.loads(json.dumps(schema))))
-    try:
+    if told.is_valid(written):
         check_arguments(REGISTRY[verb], written)
-    except InvalidParameter as problem:
-        assert problem.parameter.startswith("words.")
-        assert not told.is_valid(written)
     else:
-        assert told.is_valid(written)
+        assert refused(verb, written).parameter.startswith("words.")
 
 
 @pytest.mark.parametrize("verb", sorted(REGISTRY))
@@ -95,7 +93,7 @@ def test_a_number_has_all_of_its_spellings() -> None:
     for number in NUMBERS:
         check_arguments(REGISTRY["graph.triangles"], {"epsilon": number, "confidence": number})
     for wrong in (True, None, [1], {"number": 1}, {"number": "1", "real": "1"}, {"map": []}, {"figure": "1"}):
-        assert refused("graph.triangles", {"confidence": wrong}).parameter == "words.confidence"
+        assert refused("graph.triangles", {"confidence": wrong}).parameter.startswith("words.confidence")
     for wrong in ("3", 3.0, True, None, {"number": "3"}):
         problem = refused("graph.stars", {"k": wrong, "epsilon": 1})
         assert (problem.parameter, problem.rule) == ("words.k", "an integer")

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from dither.curator.delivering import asked_of, quoted
-from dither.curator.folder import Curator
+from dither.curator.delivering import read_arguments
 from dither.curator.former_verbs import _RENAMED, _SPLIT, present_call, present_names
-from dither.curator.session import Session
+from dither.curator.request import Request
 from dither.curator.words import public_view, write_words
 from dither.data.files import loads
+from dither.data.schema import DataSet
 from dither.errors import InvalidParameter
 from dither.lift.verb import REGISTRY
-from dither.privacy import PureDP
 from dither.verbs.offers import Offers
-from tools.security.bodies import OTHERS
+from tools.security.verb_bodies import OTHERS
 
 LOSS = {"number": "1/10"}
 NOTHING = dict.fromkeys(("k", "worth", "start", "end", "group", "since", "until", "error", "loss", "delta", "rho"))
@@ -91,43 +90,47 @@ SAME: tuple[tuple[int, str, dict[str, Any], str, dict[str, Any]], ...] = (
         {**AREAS, "named": "name", "grid": 4, "epsilon": LOSS},
     ),
     (
-        1,
+        5,
         "place_counts",
-        {"what": "flows", "grid": 2, "named": "name", "epsilon": LOSS},
+        {"what": "flows", "grid": None, "named": "name", "epsilon": LOSS},
         "places.flows",
-        {"grid": 2, "epsilon": LOSS},
+        {"epsilon": LOSS},
     ),
-    (1, "place_journeys", {"grid": 2, "length": None, "epsilon": LOSS}, "places.synthesize", {"grid": 2, "epsilon": LOSS}),
+    (
+        3,
+        "graph_answer",
+        {"what": "degree-sum", "worth": [1], "epsilon": LOSS},
+        "graph.degree_sum",
+        {"worth": [1], "epsilon": LOSS},
+    ),
+    (
+        4,
+        "graph_answer",
+        {"what": "path", "start": "a", "end": "c", "epsilon": LOSS, "k": None},
+        "graph.path",
+        {"start": "a", "end": "c", "epsilon": LOSS},
+    ),
+    (1, "place_journeys", {"grid": 2, "length": None, "rho": LOSS}, "places.synthesize", {"grid": 2, "rho": LOSS}),
     (1, "place_stops", {"count": 2, "table": "points", "epsilon": LOSS}, "places.stops", {"count": 2, "epsilon": LOSS}),
-)  # fmt: skip
+)
 
 
-@pytest.fixture(scope="module")
-def sessions(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder: Path = tmp_path_factory.mktemp("former")
-    with Curator.create(folder / "home", anchors=folder / "anchors") as curator:
-        found = []
-        for text in OTHERS[:2]:
-            dataset = loads(text)
-            (folder / f"{dataset.name}.yaml").write_text(text)
-            for table in dataset.tables:
-                (folder / table.source).write_text(",".join(column.name for column in table.columns) + "\n")
-            curator.add(folder / f"{dataset.name}.yaml", budget=PureDP(100))
-            found.append(curator.session(dataset.name, analyst="ana"))
-        yield found
-        for session in found:
-            session.close()
+DATASETS = tuple(map(loads, OTHERS))
+
+
+def asked(dataset: DataSet, verb: str, written: Mapping[str, Any]) -> Request:
+    """Return what a session asks of the ledger for a verb and its arguments as they travel."""
+    offer = Offers(dataset).named(verb, read_arguments(verb, written, dataset))
+    return Request(dataset.name, offer.verb, offer.asked, offer.stated, offer.words)
 
 
 @pytest.mark.parametrize(("place", "former", "written", "verb", "arguments"), SAME)
 def test_a_former_body_has_the_digest_of_the_present_one(
-    sessions: list[Session], place: int, former: str, written: dict[str, Any], verb: str, arguments: dict[str, Any]
+    place: int, former: str, written: dict[str, Any], verb: str, arguments: dict[str, Any]
 ) -> None:
     name, words = present_call(former, written)
     assert name == verb
-    found = asked_of(sessions[place], name, words).request
-    assert found.digest == asked_of(sessions[place], verb, arguments).request.digest
-    assert quoted(sessions[place], name, words) == quoted(sessions[place], verb, arguments)
+    assert asked(DATASETS[place], name, words).digest == asked(DATASETS[place], verb, arguments).digest
 
 
 def test_every_former_name_leads_to_a_declared_verb() -> None:
@@ -149,12 +152,13 @@ def test_what_never_was_released_is_refused(what: Any) -> None:
     assert refused.value.parameter == "words.what"
 
 
-def test_what_says_something_that_the_verb_does_not_have_is_refused(sessions: list[Session]) -> None:
+def test_what_says_something_that_the_verb_does_not_have_is_refused() -> None:
     for what, more in (("triangles", {"k": 2}), ("clustering", {"method": "ladder"}), ("edges", {"start": "a"})):
         verb, words = present_call("graph_answer", {"what": what, "epsilon": LOSS, **more})
         with pytest.raises(InvalidParameter) as refused:
-            asked_of(sessions[0], verb, words)
+            asked(DATASETS[0], verb, words)
         assert refused.value.parameter == f"words.{next(iter(more))}"
     verb, words = present_call("place_counts", {"what": "heatmap", "within": "x", "epsilon": LOSS})
-    with pytest.raises(InvalidParameter, match="within"):
-        Offers(sessions[1].dataset).named(verb, dict(words))
+    with pytest.raises(InvalidParameter) as refused:
+        asked(DATASETS[1], verb, words)
+    assert refused.value.parameter == "words.within"

@@ -36,10 +36,10 @@ from types import ModuleType
 from typing import Any, cast
 
 import pytest
+from dither.curator.offers import Call, Offers, call_of
 
 from dither.curator.delivering import former_key, usual_key
 from dither.curator.in_turn import InTurn
-from dither.curator.offers import Call, Offers, call_of
 from dither.curator.parts_in_turn import PartsInTurn
 from dither.curator.request import Request
 from dither.curator.session import Session

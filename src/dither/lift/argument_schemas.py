@@ -103,4 +103,3 @@ def _union(parts: tuple[Any, ...]) -> dict[str, Any]:
     if plain:
         others.insert(0, {"type": plain[0] if len(plain) == 1 else sorted(plain)})
     return others[0] if len(others) == 1 else {"anyOf": others}
-

@@ -532,4 +532,3 @@ def _argument(name: str, annotation: Any, default: Any, is_positional: bool) -> 
         annotation, *extra = get_args(annotation)
         about = next((one for one in extra if isinstance(one, Arg)), about)
     return Argument(name, annotation, about.default if default is _OF_TERMS else default, about, is_positional)
-

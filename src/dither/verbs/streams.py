@@ -59,9 +59,7 @@ class Ticking(Lossy, total=False):
     decay: Annotated[Number | None, Arg("for decayed sums: how much of a tick is left after one more")]
     ranks: Annotated[
         Sequence[Number] | None,
-        Arg(
-            "for quantiles: the shares of rows at or below each; 1 is the maximum; by default the quartiles and 1"
-        ),
+        Arg("for quantiles: the shares of rows at or below each; 1 is the maximum; by default the quartiles and 1"),
     ]
     top: Annotated[int | None, Arg("for top: how many of the largest groups are listed")]
     changes: Annotated[
