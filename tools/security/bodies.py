@@ -68,8 +68,22 @@ _BY_HAND: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
 
 #: Bodies that are answered, with the name of the route that each is for, and of the data set where it is another.
 GOOD: Final[tuple[tuple[str, dict[str, Any]], ...]] = (*_BY_HAND, *verb_bodies.bodies())
+#: What scikit-learn looks for among installed packages, once, before it refuses it.
+_NO_TABLE: Final = {"epsilon": _ONE, "categories": 1}
 #: Bodies that name what is looked for among all mechanisms and estimators, whose modules are loaded for it.
 LOADING: Final = (
+    (
+        "release",
+        {
+            "verb": "fit",
+            "words": {
+                "table": "visits",
+                "target": "ward",
+                "features": ["waited"],
+                "estimator": {"estimator": "LogisticRegression", "parameters": _NO_TABLE},
+            },
+        },
+    ),
     ("release", {"verb": "fit", "words": {"table": "visits", "estimator": {"estimator": "x", "parameters": {}}}}),
     (
         "release",

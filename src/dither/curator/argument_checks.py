@@ -24,6 +24,15 @@ _SAID: Final = {
     "object": "an object",
 }
 _NUMBER: Final = 'a number, such as 0.1, "1/3" or {"number": "1/3"}'
+#: What is written as an object with a tag.
+_TAGGED: Final = {
+    "map": 'a mapping, {"map": [[key, value], ...]}',
+    "loss": 'a loss, {"loss": {...}}',
+    "spec": 'a record, {"spec": {...}}',
+    "date": 'a date, {"date": "2024-01-31"}',
+    "timestamp": 'a time, {"timestamp": "2024-01-31T12:00:00"}',
+    "estimator": 'an estimator, {"estimator": NAME, "parameters": {...}}',
+}
 
 
 class _Wrong(NamedTuple):
@@ -121,7 +130,7 @@ def _said(schema: Mapping[str, Any]) -> str:
     if "anyOf" in schema:
         return ", or ".join(dict.fromkeys(_said(one) for one in schema["anyOf"]))
     if tags := schema.get("required"):
-        return f"an object with {' and '.join(tags)}"
+        return _TAGGED.get(tags[0], f"an object with {' and '.join(tags)}")
     kinds = schema["type"]
     if "maxItems" in schema:
         return f"a list of {schema['maxItems']}"
