@@ -34,6 +34,7 @@ ROOMS = [
     {"checks"},
     {"testing"},
     {"attack"},
+    {"verbs"},
     {"publish", "learn", "local", "federate", "disguise"},
     {"lift"},
     {"estimate"},

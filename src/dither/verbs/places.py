@@ -244,6 +244,9 @@ class Places(About[M]):
         from dither.publish.places.by_region import RegionCounts, RegionFile
         from dither.publish.places.region_planning import REGIONS, plan_regions
 
+        if about.places.zones:
+            rule = "a table of positions: this one has zones, whose flows can be counted by region"
+            raise InvalidParameter("table", about.table.name, rule)
         stated, grid = loss_of(terms), about.grid(grid, cell)
         areas = about.areas(regions, grid, named, None, are_trips=False)
         planned = plan_regions(about.dataset, about.table, stated, areas=areas, method=method)
