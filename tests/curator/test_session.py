@@ -38,6 +38,7 @@ from dither.errors import (
 )
 from dither.lift import Rows, cells_of
 from dither.lift.offer import Offer
+from dither.lift.verb import verbs_of
 from dither.mechanisms import PublicArray
 from dither.privacy import ApproxDP, PureDP
 from dither.publish.queries import QueryResult, Quote, plan_query, present
@@ -45,7 +46,9 @@ from dither.publish.queries.answer import Answered
 from dither.publish.queries.builder import col
 from dither.publish.workloads import Workload
 from dither.verbs import answers as answers_module
+from dither.verbs.graphs import Graph
 from dither.verbs.offers import Offers
+from dither.verbs.places import Places
 
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
 
@@ -251,15 +254,21 @@ def test_everything_that_releases_has_a_price_beforehand(session: Session, folde
 
 
 def test_a_session_and_its_offers_have_the_same_verbs() -> None:
-    verbs = {name for name in vars(Offers) if not name.startswith("_")} - {"method", "has_made"}
-    for name in verbs:
-        assert callable(getattr(Session, name))
-        # A query with AUTO is several offers; streams, conversations and parts are opened under a name, not released.
-        if name not in ("sql", "stream", "conversation", "parts"):
-            here, there = inspect.signature(getattr(Session, name)), inspect.signature(getattr(Offers, name))
-            assert list(here.parameters) == list(there.parameters)
-            assert f"Offer[{here.return_annotation}]" == there.return_annotation
-            assert "dataset" not in here.parameters
+    verbs = [verb for verb in verbs_of(Offers) if verb.name != "method"]
+    assert len(verbs) > 15
+    for verb in verbs:
+        assert callable(getattr(Session, verb.name))
+        # Streams, conversations and parts are opened under a name, not released.
+        if verb.name not in ("stream", "conversation", "parts"):
+            here, there = inspect.signature(getattr(Session, verb.name)), inspect.signature(getattr(Offers, verb.name))
+            assert here == there
+            assert list(here.parameters)[1:] == [one.name for one in verb.arguments]
+    for group in (Graph, Places):
+        assert {verb.attribute for verb in verbs_of(group)} == {name for name in dir(group) if name[0] != "_"} - {
+            "dataset",
+            "find",
+            "kind",
+        }
 
 
 def test_an_offer_that_a_caller_put_together_is_not_released(session: Session) -> None:
@@ -971,7 +980,7 @@ def test_which_values_occur_and_how_many_are_priced_charged_and_stored(folder: P
     ("verb", "words", "options", "said"),
     [
         ("fit", ("visits",), {}, "fit must be called with estimator, table, target"),
-        ("fit", ("visits",), {"epsilon": 1}, "what is lost is stated by the estimator"),
+        ("fit", ("visits",), {"epsilon": 1}, "the estimator states the loss"),
         ("histogram", (), {"epsilon": 1}, "missing a required argument: 'table'"),
         ("synthesize", ("visits",), {"epsilom": 1}, "unexpected keyword argument 'epsilom'"),
         ("bounds", ("visits", "waited", "much"), {"epsilon": 1}, "too many positional arguments"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 from dither.curator.price import saying_what_is_left
 from dither.errors import InvalidParameter
-from dither.lift.verb import Lossy, loss_of
+from dither.lift.verb import Lossy, loss_of, spelled_out
 from dither.publish.queries import Query
 from dither.publish.queries.builder import Groups
 from dither.verbs.conversations import Talking
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 class Continuing:
     """The verbs of a session whose answers come one by one; only ``Session`` derives from it."""
 
+    @spelled_out
     def stream(
         self,
         name: str,
@@ -68,6 +69,7 @@ class Continuing:
         session = cast("Session", self)
         return stream_names(session)
 
+    @spelled_out
     def conversation(
         self,
         name: str,
@@ -104,6 +106,7 @@ class Continuing:
         session.check_offer(offer)
         return opened_conversation(session, offer, name)
 
+    @spelled_out
     def parts(
         self,
         name: str,

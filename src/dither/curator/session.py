@@ -48,7 +48,7 @@ from dither.lift.offer import Offer
 from dither.lift.over_data import OverData
 from dither.lift.stored import LARGEST_ANSWER
 from dither.lift.trusted import checked_mechanism
-from dither.lift.verb import LEVEL, LOSSES, Released, Verb
+from dither.lift.verb import LEVEL, LOSSES, Released, Verb, spelled_out
 from dither.mechanisms.core.guard import Guard
 from dither.mechanisms.core.release import before_first_draw
 from dither.privacy import Loss, stated_loss
@@ -284,6 +284,7 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
     def quote(self, what: Offer[Any], /) -> Price: ...
     @overload
     def quote(self, what: str | Query | Groups | Report, /, **how: Unpack[Quoting]) -> Quote: ...
+    @spelled_out
     def quote(self, what: str | Query | Groups | Report | Offer[Any], /, **how: Unpack[Quoting]) -> Quote | Price:
         """Return what a query or any offer would cost, and how far it would err where that is known.
 
