@@ -9,6 +9,7 @@ import pytest
 
 import dither
 from dither.curator import resuming
+from dither.curator.access import curator_of
 from dither.curator.price import Price
 from dither.curator.session import Session
 from dither.errors import BudgetExceeded, EngineFailure, InvalidParameter, KeyReused, LossNotStated, Unanswerable
@@ -23,7 +24,7 @@ def spent(session: Session) -> Fraction:
 
 
 def kinds(session: Session) -> list[tuple[str, str | None]]:
-    entries = session.curator.ledger.entries(session.dataset.name)
+    entries = curator_of(session).ledger.entries(session.dataset.name)
     return [(entry.kind, (entry.key or "")[:5]) for entry in entries if entry.kind != "register"]
 
 

@@ -86,9 +86,9 @@ class Continuing:
         kind["kept"] = kept
         with saying_what_is_left(session.balance):
             offer = session.offer.stream(query, **said, **kind, released=released, horizon=horizon, shares=shares)
-        session.check_declared()
+        session._check_declared()
         # Rows that are fed are not here yet.
-        (session.check_public_facts if ticked_of(offer).arrivals.is_fed else session.check_offer)(offer)
+        (session._check_public_facts if ticked_of(offer).arrivals.is_fed else session._check_offer)(offer)
         return opened_stream(session, offer, checked_stream_name(name), stated_loss(**said))
 
     def streams(self) -> tuple[str, ...]:
@@ -158,8 +158,8 @@ class Continuing:
         how |= {"metric": metric, "degree": degree, "candidates": candidates, "top": top}
         with saying_what_is_left(session.balance):
             offer = session.offer.conversation(table, columns, kind=kind, **said, **how)
-        session.check_declared()
-        session.check_offer(offer)
+        session._check_declared()
+        session._check_offer(offer)
         return opened_conversation(session, offer, name)
 
     def parts(
@@ -198,8 +198,8 @@ class Continuing:
             raise InvalidParameter("only_read", True, "left out with a partition, which is paid for; or the name alone")
         with saying_what_is_left(session.balance):
             offer = session.offer.parts(partition, epsilon=epsilon, delta=delta, rho=rho, loss=loss)
-        session.check_declared()
-        session.check_public_facts(offer)
+        session._check_declared()
+        session._check_public_facts(offer)
         return opened_parts(session, name, offer)
 
     def partitions(self) -> tuple[str, ...]:
