@@ -211,7 +211,7 @@ def test_what_was_written_down_and_never_asked_stays_taken(session: Session, mon
     """A death between the book and the ledger: nobody can tell it from a ledger that was restored."""
     talk = session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1)
     with monkeypatch.context() as patched:
-        patched.setattr(Session, "charged", _die)
+        patched.setattr(Session, "_charged", _die)
         with pytest.raises(KeyboardInterrupt):
             talk.ask("first", _count, epsilon="1/4", key="k")
     assert talk.left("first").pure == Fraction(3, 4)

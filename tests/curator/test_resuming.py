@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import dither
-from dither.curator import hour_secrets, resuming
+from dither.curator import access, hour_secrets, resuming
 from dither.curator.access import Run, curator_of, receipt_of, request_of
 from dither.curator.folder import Curator
 from dither.curator.held_back import held_back
@@ -317,14 +317,14 @@ def test_a_release_that_draws_from_elsewhere_does_not_resume(
     session: Session, asked: Offer[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A word of the system's generator after the first derived one: it could not be drawn again."""
-    real = resuming.perform_derived
+    real = access.perform_derived
 
     def more(*given: Any) -> Any:
         found = real(*given)
         dither.noise.bernoulli("1/2", 1)
         return found
 
-    monkeypatch.setattr(resuming, "perform_derived", more)
+    monkeypatch.setattr(access, "perform_derived", more)
     with pytest.raises(ReleaseFailed):
         receipt_of(session, asked)
     assert kinds(session)[-2:] == ["draw", "seal"]

@@ -22,7 +22,7 @@ from dither.curator.ledger import Receipt, Stored
 from dither.curator.price import Room
 from dither.curator.request import Request
 from dither.data.engines import Engine
-from dither.errors import InvalidParameter
+from dither.errors import InvalidParameter, RequestSealed
 from dither.lift.offer import Offer
 from dither.lift.trusted import checked_mechanism
 from dither.mechanisms import perform
@@ -136,6 +136,30 @@ def commit(session: Session, request: Request, loss: Loss, key: str, stored: byt
         return held.receipt
     try:
         return ledger.complete(held, stored)
+    finally:
+        ledger.abandon(held)
+
+
+def claim(session: Session, digest: str, key: str, words: str) -> None:
+    """Let the ledger know a request for which nothing is debited, and nothing is ever drawn or stored.
+
+    Args:
+        session: whose account.
+        digest: of the request.
+        key: of the request.
+        words: what it was, for people.
+
+    """
+    ledger = session._curator.ledger
+    try:
+        held = ledger.reserve(session.account, key, digest, PureDP(0), description=words)
+    except RequestSealed:
+        return
+    if isinstance(held, Stored):
+        return
+    try:
+        # What is drawn and not answered is never drawn again.
+        ledger.begin_draw(held)
     finally:
         ledger.abandon(held)
 

@@ -16,20 +16,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from dither.curator.access import (
     Run,
     charge,
     check_affordable,
     check_declared,
+    claim,
     curator_of,
     place_in_books,
     request_of,
     rows_of_session,
 )
 from dither.curator.editions import mark_of_rows
-from dither.curator.ledger import Receipt, Stored
+from dither.curator.ledger import Receipt
 from dither.curator.ledger.interface import checked_name
 from dither.curator.offers.parts import parts_again
 from dither.curator.request import Request
@@ -44,7 +45,6 @@ from dither.errors import (
     InvalidParameter,
     KeyReused,
     NotFound,
-    RequestSealed,
     StreamUnavailable,
 )
 from dither.exact import Number, probability
@@ -119,6 +119,8 @@ class PartsInTurn(Closing):
     def __init__(self, name: str, session: Session, mechanism: AdaptiveParts, book: PartsBook, place: str) -> None:
         self.name, self.receipt = name, place
         self._session, self._mechanism, self._book = session, mechanism, book
+        #: The questions that were planned here, by identity: one that a caller put together could say another price.
+        self._planned: WeakValueDictionary[int, PlannedPart] = WeakValueDictionary()
         self._is_open = True
 
     @property
@@ -233,16 +235,20 @@ class PartsInTurn(Closing):
         record = {"of": self.name, "label": label, "query": wire.encode(question), "noise": noise}
         words = f"a question about the part {label} of {self.name}"
         request = Request(session.dataset.name, "part", {**record, "confidence": str(level)}, loss, words)
-        return PlannedPart(request, PartQuestion(label, answer), level)
+        planned = PlannedPart(request, PartQuestion(label, answer), level)
+        self._planned[id(planned)] = planned
+        return planned
 
     def carry_out(self, planned: PlannedPart, key: str) -> Receipt:
         """Ask a question under a key, or find the answer that is stored for the key.
 
         Args:
-            planned: the question.
+            planned: the question, as ``planned`` returned it.
             key: the caller's name for it.
 
         """
+        if self._planned.get(id(planned)) is not planned:
+            raise InvalidParameter("planned", type(planned).__name__, "a question that this account has planned")
         book, session, question = self._here(), self._session, planned.question
         if book.only_read:
             raise HandleMisuse(f"the account {self.name} was opened to be read only")
@@ -322,21 +328,11 @@ class PartsInTurn(Closing):
         """
         if self._is_claimed(number, record):
             return
-        ledger, key = curator_of(self._session).ledger, _line_key(self.name, number)
         words = f"a question about the part {record['label']} of {self.name} that was lost"
         try:
-            held = ledger.reserve(self._session.account, key, record["digest"], _FREE, description=words)
+            claim(self._session, record["digest"], _line_key(self.name, number), words)
         except KeyReused:
             raise _unavailable(self.name, _OTHER_BOOK) from None
-        except RequestSealed:
-            return
-        if isinstance(held, Stored):
-            return
-        try:
-            # What is drawn and not answered is never drawn again.
-            ledger.begin_draw(held)
-        finally:
-            ledger.abandon(held)
 
     def close(self) -> None:
         """Let go of the book, so that the account can be opened again, here or elsewhere."""
