@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from dither import Geometric, learn
+from dither.curator.access import curator_of
 from dither.curator.folder import Curator
 from dither.curator.session import Session
 from dither.data import DataSet
@@ -137,9 +138,9 @@ def test_a_refusal_for_lack_of_budget_says_what_would_fit(session: Session) -> N
 def test_an_answer_is_charged_and_has_a_receipt(session: Session) -> None:
     result = asked(session, COUNT, epsilon="0.5")
     assert result.column("ward") == ("heart", "skin")
-    assert result.receipt.startswith(session.curator.ledger.id)
+    assert result.receipt.startswith(curator_of(session).ledger.id)
     assert session.balance().spent.pure == Fraction(1, 2)
-    assert session.curator.ledger.verify().is_intact
+    assert curator_of(session).ledger.verify().is_intact
 
 
 def test_a_large_loss_gives_the_truth(session: Session) -> None:
@@ -591,7 +592,7 @@ def test_nothing_hangs_on_an_engine_s_own_failure(session: Session, engine: str)
 
 def test_an_answer_that_could_not_be_stored_hangs_on_nothing(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not stored, not sent: the error of the ledger does not carry it either, and the same key resumes."""
-    ledger, lost = session.curator.ledger, []
+    ledger, lost = curator_of(session).ledger, []
 
     def refuse(held: object, answer: bytes, **_: object) -> object:
         lost.append(answer)
@@ -615,7 +616,7 @@ def test_an_answer_is_stored_as_soon_as_the_ledger_is_there_again(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A connection that broke meanwhile is made anew: what was drawn cannot be drawn again."""
-    ledger, told = session.curator.ledger, []
+    ledger, told = curator_of(session).ledger, []
     real = ledger.complete
 
     def once(held: Any, answer: bytes, **_: Any) -> Any:
@@ -644,7 +645,7 @@ def test_nothing_is_drawn_that_the_ledger_does_not_know_of(session: Session, mon
 
     monkeypatch.setattr(Geometric, "draw_many", draw)
     with monkeypatch.context() as broken:
-        broken.setattr(session.curator.ledger, "begin_draw", refuse)
+        broken.setattr(curator_of(session).ledger, "begin_draw", refuse)
         with pytest.raises(LedgerUnavailable, match="the disk is full") as caught:
             session.sql(COUNT, epsilon=1, key="k")
     assert not draws
@@ -785,7 +786,7 @@ def test_hostile_tables_change_nothing_but_values(curator: Curator, folder: Path
 
 def test_the_description_in_the_ledger_is_the_text_that_was_asked(session: Session) -> None:
     session.sql(COUNT, epsilon=1)
-    reserved = [entry for entry in session.curator.ledger.entries("clinic") if entry.kind == "reserve"]
+    reserved = [entry for entry in curator_of(session).ledger.entries("clinic") if entry.kind == "reserve"]
     assert [entry.record["description"] for entry in reserved] == [COUNT]
 
 
@@ -881,7 +882,7 @@ def test_a_signal_handler_that_asks_is_refused_wherever_it_comes(
 ) -> None:
     """In the midst of a change of the ledger it would wait for what it interrupted; nothing is charged for it."""
     outcomes: list[Any] = []
-    ledger: Any = session.curator.ledger
+    ledger: Any = curator_of(session).ledger
 
     def handler(number: int, frame: Any) -> None:
         monkeypatch.setattr(ledger, "_reach", lambda step: None)
@@ -990,12 +991,12 @@ def test_arguments_that_a_verb_does_not_have_are_refused_in_words(
     session: Session, verb: str, words: tuple[str, ...], options: dict[str, Any], said: str
 ) -> None:
     """They were errors of Python, about a function that nobody had called."""
-    before = list(session.curator.ledger.entries())
+    before = list(curator_of(session).ledger.entries())
     for owner in (session, session.offer):
         with pytest.raises(InvalidParameter) as refused:
             getattr(owner, verb)(*words, **options)
         assert said in str(refused.value)
-    assert list(session.curator.ledger.entries()) == before
+    assert list(curator_of(session).ledger.entries()) == before
 
 
 def test_quantiles_are_found_as_the_caller_says(session: Session) -> None:

@@ -57,9 +57,9 @@ class Continuing:
             raise InvalidParameter("only_read", True, "left out with a query, which is paid for; or the name alone")
         with saying_what_is_left(session.balance):
             offer = session.offer.stream(query, **terms)
-        session.check_declared()
+        session._check_declared()
         # Rows that are fed are not here yet.
-        (session.check_public_facts if ticked_of(offer).arrivals.is_fed else session.check_offer)(offer)
+        (session._check_public_facts if ticked_of(offer).arrivals.is_fed else session._check_offer)(offer)
         return opened_stream(session, offer, checked_stream_name(name), loss_of(terms))
 
     def streams(self) -> tuple[str, ...]:
@@ -102,8 +102,8 @@ class Continuing:
             raise InvalidParameter("only_read", True, "left out with a table, which is paid for; or the name alone")
         with saying_what_is_left(session.balance):
             offer = session.offer.conversation(table, columns, **terms)
-        session.check_declared()
-        session.check_offer(offer)
+        session._check_declared()
+        session._check_offer(offer)
         return opened_conversation(session, offer, name)
 
     @spelled_out
@@ -137,8 +137,8 @@ class Continuing:
             raise InvalidParameter("only_read", True, "left out with a partition, which is paid for; or the name alone")
         with saying_what_is_left(session.balance):
             offer = session.offer.parts(partition, **terms)
-        session.check_declared()
-        session.check_public_facts(offer)
+        session._check_declared()
+        session._check_public_facts(offer)
         return opened_parts(session, name, offer)
 
     def partitions(self) -> tuple[str, ...]:
