@@ -37,6 +37,7 @@ from typing import Any, cast
 
 import pytest
 
+from dither.curator.access import request_of
 from dither.curator.delivering import former_key, usual_key
 from dither.curator.in_turn import InTurn
 from dither.curator.parts_in_turn import PartsInTurn
@@ -943,7 +944,7 @@ def _offered() -> Iterator[tuple[str, Made]]:
         session = session_of(verb.dataset)
         for said, words in verb.cases():
             offer = verb.call(session.offer, **words)
-            request, option = session.request_of(offer), verb.option(said)
+            request, option = request_of(session, offer), verb.option(said)
             if isinstance(option, Loosely):
                 request = replace(request, asked={k: v for k, v in request.asked.items() if k != "mechanism"})
             twin = (option.of or name) if isinstance(option, Same) else None
@@ -960,11 +961,11 @@ def _in_turn() -> Iterator[tuple[str, Made]]:
         how = rest | {word: value for word, value in words.items() if word not in ("auto_share", "confidence")}
         others = {"auto_share": words.get("auto_share", "1/10"), "confidence": words.get("confidence", "0.95")}
         turns = InTurn.of(session.dataset, clamps, how, key="monday", **others)
-        request = session.request_in_turn(turns)
+        request = request_of(session, turns)
         yield _named(name, said), Made(request.digest, request, same_as=name if isinstance(words, Same) else None)
         if not said:
             (finding,) = turns.finding
-            found = session.request_of(finding)
+            found = request_of(session, finding)
             yield f"{name}, its range", Made(found.digest, found)
             yield f"{name}, the key of its range", Made(str(finding.key), found)
 
@@ -991,7 +992,7 @@ def _of_parts() -> Iterator[tuple[str, Made]]:
 def _keys() -> Iterator[tuple[str, Made]]:
     """Make the keys that requests get for which nobody has chosen one."""
     session = session_of("people")
-    request = session.request_of(session.offer.histogram("visits", "cost", epsilon=1))
+    request = request_of(session, session.offer.histogram("visits", "cost", epsilon=1))
     for said, key in {"usual key": usual_key, "former key": former_key}.items():
         yield f"histogram, its {said}", Made(key(request, 1), request)
 
