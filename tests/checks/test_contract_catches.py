@@ -244,6 +244,22 @@ class RaisesOnEmpty(Count):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SilentOnEmpty(Count):
+    """Says what is true of nobody without asking for noise."""
+
+    def release(self, data: Any, run: Runner) -> int:
+        return int(run(self.part, len(data))) if len(data) else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SilentOnFew(Count):
+    """Likewise of few."""
+
+    def release(self, data: Any, run: Runner) -> int:
+        return int(run(self.part, len(data))) if len(data) >= len(ROWS) else 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class GroupsFromData(Count):
     """One sibling for each value that occurs."""
 
@@ -283,6 +299,7 @@ EVERY_COMPOSED_CHECK = (
     contract.check_price_without_data,
     contract.check_loss_is_derived,
     contract.check_total,
+    contract.check_asks_for_noise_on_nothing,
     contract.check_plan_walked,
     replays.check_replay,
 )
@@ -302,6 +319,8 @@ def test_the_sound_twin_passes(check: Callable[[Example], None]) -> None:
         (contract.check_plan_walked, Stops),
         (contract.check_total, Overspends),
         (contract.check_total, RaisesOnEmpty),
+        (contract.check_total, SilentOnFew),
+        (contract.check_asks_for_noise_on_nothing, SilentOnEmpty),
         (replays.check_replay, GroupsFromData),
         (replays.check_replay, TouchesMany),
     ],

@@ -67,7 +67,7 @@ def key_in(said: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "stage", ["dither.curator.session.Session._open", "dither.curator.session.Session.request_of", f"{LEDGER}.reserve"]
+    "stage", ["dither.curator.session.Session._open", "dither.curator.session.Session._request_of", f"{LEDGER}.reserve"]
 )
 def test_before_the_charge(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = books()
@@ -142,7 +142,7 @@ def test_after_the_answer_is_stored(stage: str, place: Path, monkeypatch: pytest
 )
 def test_every_verb_that_charges_says_it(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("dither.curator.resuming.Work.run", stop)
+        patch.setattr("dither.curator.access.Run.carry_out", stop)
         said = interrupted(*words, "--epsilon", "1")
     charged = books()
     run(*words, "--epsilon", "1", "--key", key_in(said))
@@ -160,7 +160,7 @@ def test_a_ledger_that_cannot_be_asked_is_no_reason_to_guess(monkeypatch: pytest
         raise LedgerUnavailable("there", "gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr("dither.curator.resuming.Work.run", stop)
+        patch.setattr("dither.curator.access.Run.carry_out", stop)
         patch.setattr(f"{LEDGER}.entries", gone)
         said = interrupted(*QUERY)
     assert "the ledger cannot say now: the same command with --key" in said

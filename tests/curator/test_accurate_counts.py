@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dither.curator.access import curator_of
 from dither.curator.folder import Curator
 from dither.curator.history import history_of
 from dither.curator.session import Session
@@ -57,14 +58,15 @@ def test_a_large_count_is_charged_its_coarse_level(session: Session) -> None:
     assert result.loss == PureDP("1/128")
     assert abs(result.raw[0][0] - ROWS) < 3700
     assert "level 1 of 8" in result.notes[0]
-    assert session.balance().spent.pure == session.curator.ledger.balance("visits").spent.pure == PureDP("1/128").pure
+    of_all = curator_of(session).ledger.balance("visits")
+    assert session.balance().spent.pure == of_all.spent.pure == PureDP("1/128").pure
     # The stored answer is free, and gives nothing back again.
     again = session.count("visits", share="1/2", epsilon=1, key="all")
     assert again.rows == result.rows
     assert session.balance().spent.pure == PureDP("1/128").pure
-    (act,) = [one for one in history_of(session.curator.ledger, "visits") if one.price is not None]
+    (act,) = [one for one in history_of(curator_of(session).ledger, "visits") if one.price is not None]
     assert act.price == PureDP("1/128")
-    assert session.curator.ledger.verify().is_intact
+    assert curator_of(session).ledger.verify().is_intact
 
 
 def test_many_accurate_counts_fit_where_their_worst_cases_would_not(session: Session) -> None:

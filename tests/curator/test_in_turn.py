@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dither
-from dither.curator import resuming
+from dither.curator.access import Run, curator_of
 from dither.curator.price import Price
 from dither.curator.session import Session
 from dither.errors import BudgetExceeded, EngineFailure, InvalidParameter, KeyReused, LossNotStated, Unanswerable
@@ -23,7 +23,7 @@ def spent(session: Session) -> Fraction:
 
 
 def kinds(session: Session) -> list[tuple[str, str | None]]:
-    entries = session.curator.ledger.entries(session.dataset.name)
+    entries = curator_of(session).ledger.entries(session.dataset.name)
     return [(entry.kind, (entry.key or "")[:5]) for entry in entries if entry.kind != "register"]
 
 
@@ -148,7 +148,7 @@ def test_a_failure_midway_keeps_the_debits_and_the_same_key_goes_on(
 ) -> None:
     """The first run of the range, or that of the query, fails before noise is drawn."""
     calls = []
-    plain = resuming.Work.run
+    plain = Run.carry_out
 
     def run(work: Any, engine: Any, words: Any) -> Any:
         calls.append(work.mechanism)
@@ -156,7 +156,7 @@ def test_a_failure_midway_keeps_the_debits_and_the_same_key_goes_on(
             raise RuntimeError("a cable")
         return plain(work, engine, words)
 
-    monkeypatch.setattr(resuming.Work, "run", run)
+    monkeypatch.setattr(Run, "carry_out", run)
     with pytest.raises(EngineFailure) as caught:
         session.sql(SUM, epsilon=2, key="monday")
     assert any("ask again with key='monday'" in note for note in caught.value.__notes__)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dither.curator.access import curator_of
 from dither.curator.folder import Curator
 from dither.curator.ledger import accept_restored
 from dither.curator.ledger.terms import Approval, Terms
@@ -88,7 +89,7 @@ def test_all_parts_are_paid_for_once(session: Session) -> None:
 def test_the_books_are_true_with_questions_that_cost_nothing(session: Session) -> None:
     with session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1) as talk:
         talk.ask("first", _count, epsilon="1/2")
-        assert session.curator.ledger.verify().is_intact
+        assert curator_of(session).ledger.verify().is_intact
 
 
 def test_replaced_rows_touch_two_parts(tmp_path: Path) -> None:
@@ -210,7 +211,7 @@ def test_what_was_written_down_and_never_asked_stays_taken(session: Session, mon
     """A death between the book and the ledger: nobody can tell it from a ledger that was restored."""
     talk = session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1)
     with monkeypatch.context() as patched:
-        patched.setattr(Session, "charged", _die)
+        patched.setattr(Session, "_charged", _die)
         with pytest.raises(KeyboardInterrupt):
             talk.ask("first", _count, epsilon="1/4", key="k")
     assert talk.left("first").pure == Fraction(3, 4)
@@ -224,7 +225,7 @@ def test_what_was_written_down_and_never_asked_stays_taken(session: Session, mon
     assert again.left("first").pure == Fraction(1, 2)
     assert again.ask("first", _count, epsilon="1/4", key="k").raw == first.raw
     assert again.left("first").pure == Fraction(1, 2)
-    assert session.curator.ledger.verify().is_intact
+    assert curator_of(session).ledger.verify().is_intact
 
 
 def test_a_question_that_the_ledger_knows_goes_on_after_a_death(

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import dither
+from dither.curator.access import curator_of
 from dither.curator.ledger import Account
 from dither.curator.ledger.memory import MemoryLedger
 from dither.data import Kind, schema_from
@@ -242,7 +243,7 @@ def test_a_file_is_imported_strictly_into_a_folder_that_goes_with_the_session(tm
     path = tmp_path / "my [visits] 2024.csv"
     frame().to_csv(path, index=False)
     with ask(path, bounds={"Wait (min)": (0, 60)}, kinds={"id": "integer"}) as session:
-        folder = session.curator.folder
+        folder = curator_of(session).folder
         (copy,) = folder.glob("data/*/*.parquet")
         assert stat.S_IMODE(copy.stat().st_mode) == 0o600
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -262,7 +263,7 @@ def test_a_file_is_imported_strictly_into_a_folder_that_goes_with_the_session(tm
 def test_a_session_that_is_forgotten_leaves_nothing(tmp_path):
     frame().to_csv(tmp_path / "visits.csv", index=False)
     session = ask(tmp_path / "visits.csv")
-    folder = session.curator.folder
+    folder = curator_of(session).folder
     assert folder.exists()
     del session
     import gc
@@ -283,7 +284,7 @@ def test_a_budget_in_memory_is_charged_first_and_enforced():
         session.sql("SELECT COUNT(ward) AS n FROM data", epsilon="1/4", key="mine")
     with pytest.raises(BudgetExceeded):
         session.sql("SELECT COUNT(*) AS n FROM data", epsilon="1/2")
-    assert session.curator.ledger.verify().is_intact
+    assert curator_of(session).ledger.verify().is_intact
     # Another line is another budget, and says so in every release.
     assert ask(frame(), budget="1/2").balance().spent == PureDP(0)
     session.close()
@@ -342,7 +343,7 @@ def test_home_keeps_the_budget_and_the_same_line_goes_on_with_it(tmp_path, monke
         for asked in (1, 2):
             with ask(data, **said) as session:
                 answer = session.sql(f"SELECT COUNT(*) AS n FROM {table}", epsilon="0.5")  # noqa: S608
-                assert answer.receipt.startswith(session.curator.ledger.id)
+                assert answer.receipt.startswith(curator_of(session).ledger.id)
                 assert "unledgered" not in str(answer)
                 assert session.balance().releases == asked
     with pytest.raises(InvalidParameter, match=r"was Wait_min: .* \[0, 60\]}; is Wait_min: .* \[0, 90\]}") as refused:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dither.curator.access import curator_of
 from dither.curator.session import Session
 from dither.errors import BudgetExceeded, DitherError, InvalidParameter, KeyReused, Unanswerable
 from dither.lift.cells import cells_of
@@ -34,7 +35,7 @@ def test_a_histogram_is_charged_and_has_intervals(session: Session) -> None:
     assert [near(row[2], truth(row[0], row[1])) for row in result.rows] == [True] * 10  # type: ignore[arg-type]
     assert all(low is not None and low <= high for low, high in result.interval("count"))  # type: ignore[operator]
     assert session.balance().spent.pure == Fraction(9)
-    assert result.receipt.startswith(session.curator.ledger.id)
+    assert result.receipt.startswith(curator_of(session).ledger.id)
     assert any("least predicted error" in note for note in result.notes)
     assert QueryResult.from_json(result.to_json()).rows == result.rows
 

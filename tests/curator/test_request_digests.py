@@ -38,6 +38,7 @@ from typing import Any, cast
 import pytest
 from dither.curator.offers import Call, Offers, call_of
 
+from dither.curator.access import request_of
 from dither.curator.delivering import former_key, usual_key
 from dither.curator.in_turn import InTurn
 from dither.curator.parts_in_turn import PartsInTurn
@@ -51,6 +52,7 @@ from dither.data.ticks import Ticks
 from dither.errors import InvalidParameter
 from dither.lift import cells_of
 from dither.lift.offer import Offer
+from dither.lift.verb import REGISTRY
 from dither.mechanisms import Geometric
 from dither.privacy import EDGE, NODE, ROW, ROW_REPLACED, WEIGHT, PureDP, Unit
 from dither.publish.graphs.choosing import COUNTING
@@ -67,6 +69,7 @@ from dither.publish.queries.found_clamps import found_clamps
 from dither.publish.streams.kinds import RELEASED
 from dither.publish.synthetic import Determined, Impossible
 from dither.publish.workloads import Workload
+from dither.verbs.offers import Call, Offers, call_of
 
 PEOPLE = ("ann", "ben", "cem", "dot", "eve", "fay", "gus", "hal")
 YEAR = datetime.date(2025, 1, 1), datetime.date(2025, 12, 31)
@@ -170,6 +173,7 @@ DATASETS: dict[str, Callable[[], DataSet]] = {
     "rows replaced": lambda: clinic(ROW_REPLACED),
     "edges": lambda: friends(EDGE, time="met"),
     "nodes": lambda: friends(NODE, degree=6),
+    "nodes of a time": lambda: friends(NODE, degree=6, time="met"),
     "weights": lambda: friends(WEIGHT, weight="length"),
     "city": city,
     "field": field_of_people,
@@ -285,12 +289,22 @@ METERED = {"confidence": {"confidence": "0.9"}, "where": {"where": "cost > 3"}}
 
 #: Every verb, with its options one by one. The names of cases, and what they ask, stay; the calls are as Python spells
 #: them today.
+#: The first of these towns, named by another property.
+CODED: dict[str, Any] = {**TOWNS, "features": [{**TOWNS["features"][0], "properties": {"code": "t1"}}]}
+#: Options of answers about the edges of a period, and of counts.
+PERIOD: dict[str, Any] = {
+    "since": {"since": "2025-02-01"},
+    "until": {"until": "2025-03-01"},
+    "confidence": {"confidence": "0.9"},
+}
+COUNTED: dict[str, Any] = {**PERIOD, "method": {"method": "laplace"}, "error": {"error": 10, "loss": None}}
+
 VERBS: dict[str, Verb] = {
     # Answers.
     "sql": Verb(
         "people",
         lambda offer, **how: offer.sql("SELECT site, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY site", **how),
-        COUNTS,
+        {**COUNTS, "auto share, of a query without one": same(auto_share="1/4")},
     ),
     "sql of rows": Verb("rows", lambda offer, **how: offer.sql("SELECT COUNT(*) AS n FROM visits", **how)),
     "sql of rows replaced": Verb(
@@ -669,7 +683,7 @@ VERBS: dict[str, Verb] = {
     # Graphs.
     "graph edges": Verb(
         "edges",
-        lambda offer, **how: offer.graph_answer("edges", **how),
+        lambda offer, **how: _graph(offer, "edges", **how),
         {
             "table": same(table="friends"),
             "method laplace": {"method": "laplace"},
@@ -683,37 +697,41 @@ VERBS: dict[str, Verb] = {
     ),
     "graph triangles": Verb(
         "edges",
-        lambda offer, **how: offer.graph_answer("triangles", **how),
+        lambda offer, **how: _graph(offer, "triangles", **how),
         {
             "method ladder": {"method": "ladder"},
             "method smooth": {"method": "smooth", "epsilon": 1, "delta": "1e-6"},
             "method noisy-local": {"method": "noisy-local", "epsilon": 1, "delta": "1e-6"},
-            "since": {"since": "2025-02-01"},
+            "error": {"error": 10, "loss": None},
+            **PERIOD,
         },
     ),
     "graph stars": Verb(
-        "edges", lambda offer, **how: offer.graph_answer("stars", **how), {"k": {"k": 3}}, words={"epsilon": 1, "k": 2}
+        "edges",
+        lambda offer, **how: _graph(offer, "stars", **how),
+        {"k": {"k": 3}, **COUNTED},
+        words={"epsilon": 1, "k": 2},
     ),
     "graph k-triangles": Verb(
         "edges",
-        lambda offer, **how: offer.graph_answer("k-triangles", **how),
-        {"k": {"k": 3}},
+        lambda offer, **how: _graph(offer, "k-triangles", **how),
+        {"k": {"k": 3}, **COUNTED},
         words={"epsilon": 1, "k": 2},
     ),
     "graph cliques": Verb(
         "edges",
-        lambda offer, **how: offer.graph_answer("cliques", **how),
-        {"k": {"k": 5}},
+        lambda offer, **how: _graph(offer, "cliques", **how),
+        {"k": {"k": 5}, **COUNTED},
         words={"epsilon": 1, "k": 4},
     ),
-    "graph degrees": Verb("edges", lambda offer, **how: offer.graph_answer("degrees", **how)),
-    "graph degree-histogram": Verb("edges", lambda offer, **how: offer.graph_answer("degree-histogram", **how)),
-    "graph degrees-by-node": Verb("edges", lambda offer, **how: offer.graph_answer("degrees-by-node", **how)),
-    "graph clustering": Verb("edges", lambda offer, **how: offer.graph_answer("clustering", **how)),
-    "graph assortativity": Verb("edges", lambda offer, **how: offer.graph_answer("assortativity", **how)),
+    "graph degrees": Verb("edges", lambda offer, **how: _graph(offer, "degrees", **how), PERIOD),
+    "graph degree-histogram": Verb("edges", lambda offer, **how: _graph(offer, "degree-histogram", **how), PERIOD),
+    "graph degrees-by-node": Verb("edges", lambda offer, **how: _graph(offer, "degrees-by-node", **how), PERIOD),
+    "graph clustering": Verb("edges", lambda offer, **how: _graph(offer, "clustering", **how), PERIOD),
+    "graph assortativity": Verb("edges", lambda offer, **how: _graph(offer, "assortativity", **how), PERIOD),
     "graph edges-between": Verb(
         "edges",
-        lambda offer, **how: offer.graph_answer("edges-between", group="team", **how),
+        lambda offer, **how: _graph(offer, "edges-between", group="team", **how),
         {
             "since": {"since": "2025-02-01"},
             "until": {"until": "2025-03-01"},
@@ -722,32 +740,52 @@ VERBS: dict[str, Verb] = {
     ),
     "graph edges of nodes": Verb(
         "nodes",
-        lambda offer, **how: offer.graph_answer("edges", **how),
+        lambda offer, **how: _graph(offer, "edges", **how),
         {f"method {name}": {"method": name} for name in ("projection", "flow", "race", "recursive")},
     ),
     "graph triangles of nodes": Verb(
         "nodes",
-        lambda offer, **how: offer.graph_answer("triangles", **how),
+        lambda offer, **how: _graph(offer, "triangles", **how),
         {f"method {name}": {"method": name} for name in ("programmes", "quick")},
     ),
-    "graph degrees of nodes": Verb("nodes", lambda offer, **how: offer.graph_answer("degrees", **how)),
-    "graph stars of nodes": Verb("nodes", lambda offer, **how: offer.graph_answer("stars", k=2, **how)),
+    "graph degrees of nodes": Verb(
+        "nodes",
+        lambda offer, **how: _graph(offer, "degrees", **how),
+        {"method projection": {"method": "projection"}},
+    ),
+    "graph stars of nodes": Verb("nodes", lambda offer, **how: _graph(offer, "stars", k=2, **how)),
     "graph degree-sum": Verb(
         "nodes",
-        lambda offer, **how: offer.graph_answer("degree-sum", **how),
+        lambda offer, **how: _graph(offer, "degree-sum", **how),
         {"worth": {"worth": [1, 2, 3]}},
         words={"epsilon": 1, "worth": (1,)},
     ),
-    "graph spanning-tree": Verb("weights", lambda offer, **how: offer.graph_answer("spanning-tree", **how)),
+    "graph degree-sum of a time": Verb(
+        "nodes of a time",
+        lambda offer, **how: _graph(offer, "degree-sum", **how),
+        PERIOD,
+        words={"epsilon": 1, "worth": (1,)},
+        is_whole=False,
+    ),
+    "graph spanning-tree": Verb(
+        "weights",
+        lambda offer, **how: _graph(offer, "spanning-tree", **how),
+        {"method laplace": {"method": "laplace"}, "confidence": {"confidence": "0.9"}},
+    ),
     "graph path": Verb(
         "weights",
-        lambda offer, **how: offer.graph_answer("path", **how),
-        {"start": {"start": "ben"}, "end": {"end": "dot"}, "confidence": {"confidence": "0.9"}},
+        lambda offer, **how: _graph(offer, "path", **how),
+        {
+            "start": {"start": "ben"},
+            "end": {"end": "dot"},
+            "method laplace": {"method": "laplace"},
+            "confidence": {"confidence": "0.9"},
+        },
         words={"epsilon": 1, "start": "ann", "end": "cem"},
     ),
     "graph synthesis": Verb(
         "edges",
-        lambda offer, **how: offer.graph_synthesis(**how),
+        lambda offer, **how: _graph(offer, "synthesize", **how),
         {
             "table": same(table="friends"),
             "most": {"most": 4},
@@ -769,7 +807,7 @@ VERBS: dict[str, Verb] = {
     # Places.
     "heatmap": Verb(
         "city",
-        lambda offer, **how: offer.place_counts("heatmap", **how),
+        lambda offer, **how: _places(offer, "heatmap", **how),
         {
             "table": same(table="points"),
             "grid": {"grid": 4},
@@ -783,11 +821,13 @@ VERBS: dict[str, Verb] = {
     ),
     "regions": Verb(
         "city",
-        lambda offer, **how: offer.place_counts("regions", **how),
+        lambda offer, **how: _places(offer, "regions", **how),
         {
             "table": same(table="points"),
             "regions": {"regions": {**TOWNS, "features": TOWNS["features"][:1]}},
             "grid": {"grid": 4},
+            "cell": {"grid": None, "cell": 10_000},
+            "named": {"named": "code", "regions": CODED},
             "method": {"method": "identity"},
             "confidence": {"confidence": "0.9"},
         },
@@ -795,7 +835,7 @@ VERBS: dict[str, Verb] = {
     ),
     "flows": Verb(
         "rides",
-        lambda offer, **how: offer.place_counts("flows", table="rides", **how),
+        lambda offer, **how: _places(offer, "flows", table="rides", **how),
         {
             "regions": {"regions": {"a": "up", "b": "up", "c": "down"}},
             "method": {"method": "identity"},
@@ -804,21 +844,21 @@ VERBS: dict[str, Verb] = {
     ),
     "flows of positions": Verb(
         "rides",
-        lambda offer, **how: offer.place_counts("flows", table="moves", **how),
+        lambda offer, **how: _places(offer, "flows", table="moves", **how),
         {"grid": {"grid": 4}, "cell": {"grid": None, "cell": 128}},
         words={"epsilon": 1, "grid": 2},
         is_whole=False,
     ),
     "flows between polygons": Verb(
         "rides",
-        lambda offer, **how: offer.place_counts("flows", table="moves", **how),
+        lambda offer, **how: _places(offer, "flows", table="moves", **how),
         {"named": {"named": "code"}, "within": {"within": "in"}, "grid": {"grid": 4}},
         words={"epsilon": 1, "regions": BLOCKS, "grid": 8},
         is_whole=False,
     ),
     "journeys": Verb(
         "city",
-        lambda offer, **how: offer.place_journeys(**how),
+        lambda offer, **how: _places(offer, "synthesize", **how),
         {
             "table": same(table="points"),
             "grid": {"grid": 4},
@@ -830,7 +870,7 @@ VERBS: dict[str, Verb] = {
     ),
     "stops": Verb(
         "field",
-        lambda offer, **how: offer.place_stops(**how),
+        lambda offer, **how: _places(offer, "stops", **how),
         {
             "epsilon and delta": Loosely(epsilon=1, delta="1e-6"),
             "count": {"count": 3},
@@ -889,13 +929,23 @@ def session_of(dataset: str) -> Session:
     return Session(cast("Any", None), DATASETS[dataset](), analyst="ana")
 
 
+def _graph(offer: Offers, what: str, *, table: str | None = None, **how: Any) -> Offer[Any]:
+    found: Offer[Any] = getattr(offer.graph(table), what.replace("-", "_"))(**how)
+    return found
+
+
+def _places(offer: Offers, what: str, *, table: str | None = None, **how: Any) -> Offer[Any]:
+    found: Offer[Any] = getattr(offer.places(table), what)(**how)
+    return found
+
+
 def _offered() -> Iterator[tuple[str, Made]]:
     """Make the cases of all verbs."""
     for name, verb in VERBS.items():
         session = session_of(verb.dataset)
         for said, words in verb.cases():
             offer = verb.call(session.offer, **words)
-            request, option = session.request_of(offer), verb.option(said)
+            request, option = request_of(session, offer), verb.option(said)
             if isinstance(option, Loosely):
                 request = replace(request, asked={k: v for k, v in request.asked.items() if k != "mechanism"})
             twin = (option.of or name) if isinstance(option, Same) else None
@@ -912,11 +962,11 @@ def _in_turn() -> Iterator[tuple[str, Made]]:
         how = rest | {word: value for word, value in words.items() if word not in ("auto_share", "confidence")}
         others = {"auto_share": words.get("auto_share", "1/10"), "confidence": words.get("confidence", "0.95")}
         turns = InTurn.of(session.dataset, clamps, how, key="monday", **others)
-        request = session.request_in_turn(turns)
+        request = request_of(session, turns)
         yield _named(name, said), Made(request.digest, request, same_as=name if isinstance(words, Same) else None)
         if not said:
             (finding,) = turns.finding
-            found = session.request_of(finding)
+            found = request_of(session, finding)
             yield f"{name}, its range", Made(found.digest, found)
             yield f"{name}, the key of its range", Made(str(finding.key), found)
 
@@ -943,7 +993,7 @@ def _of_parts() -> Iterator[tuple[str, Made]]:
 def _keys() -> Iterator[tuple[str, Made]]:
     """Make the keys that requests get for which nobody has chosen one."""
     session = session_of("people")
-    request = session.request_of(session.offer.histogram("visits", "cost", epsilon=1))
+    request = request_of(session, session.offer.histogram("visits", "cost", epsilon=1))
     for said, key in {"usual key": usual_key, "former key": former_key}.items():
         yield f"histogram, its {said}", Made(key(request, 1), request)
 
@@ -966,9 +1016,14 @@ def digests() -> dict[str, str]:
 
 
 def verbs() -> dict[str, inspect.Signature]:
-    """Return the signatures of all verbs of ``Offers``."""
-    found = {name: one for name, one in vars(Offers).items() if hasattr(one, "__signature__")}
-    return {name: inspect.signature(one) for name, one in found.items()}
+    """Return the signatures of all declared verbs; what one is about is found by its table."""
+    table = inspect.Parameter("table", inspect.Parameter.KEYWORD_ONLY, default=None)
+    return {
+        name: one.signature.replace(parameters=[*one.signature.parameters.values(), table])
+        if one.is_about_part
+        else one.signature
+        for name, one in REGISTRY.items()
+    }
 
 
 @pytest.fixture
@@ -989,7 +1044,7 @@ def test_every_verb_and_option_has_a_case() -> None:
     for case in cases().values():
         if case.call is not None:
             tried[case.call.verb] |= _chosen(case.call)
-    wanted = {verb: set(signature.parameters) - {"self", "key"} for verb, signature in verbs().items()}
+    wanted = {verb: set(signature.parameters) - {"key"} for verb, signature in verbs().items()}
     wanted["count"] -= {"delta", "rho"}
     assert len(wanted) > 20
     assert {verb: sorted(words - tried[verb]) for verb, words in wanted.items() if words - tried[verb]} == {}
@@ -1002,10 +1057,10 @@ def test_every_verb_and_option_has_a_case() -> None:
 def _chosen(call: Call) -> set[str]:
     """Return the words of a call that are not left at their default."""
     known = verbs()[call.verb].parameters
-    defaults = {name: known[name].default for name in call.words}
+    defaults = {name: known[name].default for name in call.arguments}
     return {
         name
-        for name, value in call.words.items()
+        for name, value in call.arguments.items()
         if defaults[name] is inspect.Parameter.empty or (value is not defaults[name] and value != defaults[name])
     }
 

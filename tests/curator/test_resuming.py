@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import dither
-from dither.curator import hour_secrets, resuming
+from dither.curator import access, hour_secrets, resuming
+from dither.curator.access import Run, curator_of, receipt_of, request_of
 from dither.curator.folder import Curator
 from dither.curator.held_back import held_back
 from dither.curator.hour_secrets import HourSecrets
@@ -54,7 +55,7 @@ class Killed(BaseException):
 @contextmanager
 def killed(session: Session) -> Iterator[list[bytes]]:
     """End releases of a session just before their answers are stored; gives the answers that nobody got."""
-    ledger, lost = session.curator.ledger, list[bytes]()
+    ledger, lost = curator_of(session).ledger, list[bytes]()
 
     def die(held: object, answer: bytes, **_: object) -> None:
         lost.append(answer)
@@ -67,11 +68,11 @@ def killed(session: Session) -> Iterator[list[bytes]]:
 
 
 def kinds(session: Session) -> list[str]:
-    return [entry.kind for entry in session.curator.ledger.entries("clinic")]
+    return [entry.kind for entry in curator_of(session).ledger.entries("clinic")]
 
 
 def proofs(session: Session) -> list[str]:
-    entries = session.curator.ledger.entries("clinic")
+    entries = curator_of(session).ledger.entries("clinic")
     return [entry.record.get("witness", "") for entry in entries if entry.kind == "draw"]
 
 
@@ -92,12 +93,12 @@ def asked(session: Session) -> Offer[Any]:
 def test_what_was_killed_gives_the_answer_that_it_had(session: Session, verb: str) -> None:
     offer = OFFERS[verb](session)
     with killed(session) as lost:
-        session.receipt(offer)
-    receipt = session.receipt(OFFERS[verb](session))
+        receipt_of(session, offer)
+    receipt = receipt_of(session, OFFERS[verb](session))
     assert [receipt.answer] == lost
     assert session.balance().releases == 1
     assert kinds(session)[-4:] == ["reserve", "draw", "renew", "answer"]
-    assert session.curator.ledger.verify().is_intact
+    assert curator_of(session).ledger.verify().is_intact
 
 
 def test_a_process_that_is_killed_is_resumed_by_another(folder: Path, curator: Curator) -> None:
@@ -127,14 +128,14 @@ def test_there_are_three_attempts_in_all(session: Session, asked: Offer[Any]) ->
     answers = set()
     for _ in range(3):
         with killed(session) as lost:
-            session.receipt(asked)
+            receipt_of(session, asked)
         answers.update(lost)
     assert len(answers) == 1
     for _ in range(2):
         with pytest.raises(ReleaseFailed):
-            session.receipt(asked)
+            receipt_of(session, asked)
     assert kinds(session)[1:] == ["reserve", "draw", "renew", "renew", "seal"]
-    assert session.curator.ledger.verify().is_intact
+    assert curator_of(session).ledger.verify().is_intact
 
 
 def test_an_exception_after_the_draw_seals_at_once(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,17 +145,17 @@ def test_an_exception_after_the_draw_seals_at_once(session: Session, monkeypatch
     offer = OFFERS["histogram"](session)
     object.__setattr__(offer, "present", fail)
     with pytest.raises(ReleaseFailed):
-        session.receipt(offer)
+        receipt_of(session, offer)
     assert kinds(session)[1:] == ["reserve", "draw", "seal"]
     with pytest.raises(ReleaseFailed):
-        session.receipt(OFFERS["histogram"](session))
+        receipt_of(session, OFFERS["histogram"](session))
 
 
 def test_an_engine_that_fails_before_the_draw_is_drawn_again_leaves_the_attempts(
     session: Session, asked: Offer[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with killed(session) as lost:
-        session.receipt(asked)
+        receipt_of(session, asked)
 
     def fail(*_: object) -> None:
         raise OSError
@@ -162,9 +163,9 @@ def test_an_engine_that_fails_before_the_draw_is_drawn_again_leaves_the_attempts
     with monkeypatch.context() as patch:
         patch.setattr(session._tables[0], "aggregate", fail)
         with pytest.raises(DitherError, match="could not finish") as caught:
-            session.receipt(asked)
+            receipt_of(session, asked)
         assert "1 attempt is left" in caught.value.__notes__[0]
-    assert [session.receipt(asked).answer] == lost
+    assert [receipt_of(session, asked).answer] == lost
 
 
 def test_a_ledger_that_could_not_be_reached_is_no_failure_of_the_release(
@@ -177,10 +178,10 @@ def test_a_ledger_that_could_not_be_reached_is_no_failure_of_the_release(
         raise LedgerUnavailable("here", "the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(session.curator.ledger, "complete", refuse)
+        patch.setattr(curator_of(session).ledger, "complete", refuse)
         with pytest.raises(LedgerUnavailable):
-            session.receipt(asked)
-    assert session.receipt(asked).answer == lost[0] == lost[1]
+            receipt_of(session, asked)
+    assert receipt_of(session, asked).answer == lost[0] == lost[1]
 
 
 # Another context.
@@ -188,14 +189,14 @@ def test_a_ledger_that_could_not_be_reached_is_no_failure_of_the_release(
 
 def sealed(session: Session) -> None:
     with pytest.raises(ReleaseFailed):
-        session.receipt(OFFERS["sql"](session))
+        receipt_of(session, OFFERS["sql"](session))
     assert kinds(session)[-1] == "seal"
-    assert session.curator.ledger.verify().is_intact
+    assert curator_of(session).ledger.verify().is_intact
 
 
 def test_other_rows_are_not_drawn_for(folder: Path, curator: Curator, session: Session, asked: Offer[Any]) -> None:
     with killed(session):
-        session.receipt(asked)
+        receipt_of(session, asked)
     (folder / "visits.csv").write_text(ROWS + "999,skin,3,n1\n")
     curator.add(folder / "clinic.yaml", budget=BUDGET)
     sealed(curator.session("clinic", analyst="ana"))
@@ -203,7 +204,7 @@ def test_other_rows_are_not_drawn_for(folder: Path, curator: Curator, session: S
 
 def test_an_announced_edition_is_another_context(curator: Curator, session: Session, asked: Offer[Any]) -> None:
     with killed(session):
-        session.receipt(asked)
+        receipt_of(session, asked)
     curator.ledger.begin_edition("clinic")
     sealed(session)
 
@@ -213,7 +214,7 @@ def test_bytes_that_were_changed_under_their_name_are_read_again(
 ) -> None:
     """Size and times are as they were: only reading the file finds it out."""
     with killed(session):
-        session.receipt(asked)
+        receipt_of(session, asked)
     [copy] = (folder / "home" / "data" / "clinic").glob("*.parquet")
     before = copy.stat()
     content = bytearray(copy.read_bytes())
@@ -222,11 +223,10 @@ def test_bytes_that_were_changed_under_their_name_are_read_again(
     with open(copy, "r+b") as file:
         file.write(content)
     os.utime(copy, ns=(before.st_atime_ns, before.st_mtime_ns))
-    again = session.curator.session("clinic", analyst="ana")
-    noise = resuming.ResumableNoise(
-        again.curator, again.dataset, resuming.Work(again.request_of(asked), asked.mechanism, bytes)
-    )
-    held = again.curator.ledger.reserve(again.account, "k", again.request_of(asked).digest, asked.loss, resumes=True)
+    again = curator_of(session).session("clinic", analyst="ana")
+    run = Run(request_of(again, asked), asked.loss, asked.mechanism, bytes)
+    noise = resuming.ResumableNoise(curator_of(again), again.dataset, run)
+    held = curator_of(again).ledger.reserve(again.account, "k", run.request.digest, asked.loss, resumes=True)
     assert held.proof
     assert noise.again(held) is None
 
@@ -236,7 +236,7 @@ def test_other_versions_and_declarations_are_another_context(
     session: Session, asked: Offer[Any], monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     with killed(session):
-        session.receipt(asked)
+        receipt_of(session, asked)
     if what == "package":
         monkeypatch.setattr(dither, "__version__", "99")
         resuming._machine.cache_clear()
@@ -256,7 +256,7 @@ def test_other_versions_and_declarations_are_another_context(
 
 def test_without_its_secret_nothing_resumes(folder: Path, session: Session, asked: Offer[Any]) -> None:
     with killed(session):
-        session.receipt(asked)
+        receipt_of(session, asked)
     for path in (folder / "anchors").glob("*.secret"):
         path.unlink()
     sealed(session)
@@ -270,7 +270,7 @@ def test_frames_do_not_resume(curator: Curator) -> None:
     rows = pandas.DataFrame({"patient": [1, 2], "ward": ["skin", "skin"], "waited": [1.0, 2.0], "note": ["a", "b"]})
     session = curator.session("clinic", analyst="ana", frames={"visits": rows})
     with killed(session):
-        session.receipt(OFFERS["sql"](session))
+        receipt_of(session, OFFERS["sql"](session))
     assert proofs(session) == [""]
     sealed(session)
 
@@ -285,48 +285,48 @@ def test_files_in_place_do_not_resume(folder: Path, curator: Curator) -> None:
     curator.add(folder / "other.yaml", budget=BUDGET, in_place=True)
     session = curator.session("other", analyst="ana")
     with killed(session):
-        session.receipt(OFFERS["sql"](session))
+        receipt_of(session, OFFERS["sql"](session))
     with pytest.raises(ReleaseFailed):
-        session.receipt(OFFERS["sql"](session))
+        receipt_of(session, OFFERS["sql"](session))
 
 
 def test_what_is_not_listed_does_not_resume(session: Session) -> None:
     offer = session.offer.synthesize("visits", ["ward"], epsilon=1, key="k")
     with killed(session):
-        session.receipt(offer)
+        receipt_of(session, offer)
     assert proofs(session) == [""]
     with pytest.raises(ReleaseFailed):
-        session.receipt(session.offer.synthesize("visits", ["ward"], epsilon=1, key="k"))
+        receipt_of(session, session.offer.synthesize("visits", ["ward"], epsilon=1, key="k"))
 
 
 def test_under_strict_times_nothing_resumes(session: Session, asked: Offer[Any]) -> None:
     with held_back(None, draws_first=True), killed(session):
-        session.receipt(asked)
+        receipt_of(session, asked)
     assert proofs(session) == [""]
     sealed(session)
 
 
 def test_what_was_drawn_at_other_times_does_not_resume_under_strict_ones(session: Session, asked: Offer[Any]) -> None:
     with killed(session):
-        session.receipt(asked)
+        receipt_of(session, asked)
     with held_back(None, draws_first=True), pytest.raises(ReleaseFailed):
-        session.receipt(asked)
+        receipt_of(session, asked)
 
 
 def test_a_release_that_draws_from_elsewhere_does_not_resume(
     session: Session, asked: Offer[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A word of the system's generator after the first derived one: it could not be drawn again."""
-    real = resuming.perform_derived
+    real = access.perform_derived
 
     def more(*given: Any) -> Any:
         found = real(*given)
         dither.noise.bernoulli("1/2", 1)
         return found
 
-    monkeypatch.setattr(resuming, "perform_derived", more)
+    monkeypatch.setattr(access, "perform_derived", more)
     with pytest.raises(ReleaseFailed):
-        session.receipt(asked)
+        receipt_of(session, asked)
     assert kinds(session)[-2:] == ["draw", "seal"]
 
 
@@ -335,7 +335,7 @@ def test_a_release_that_draws_from_elsewhere_does_not_resume(
 
 def test_two_copies_of_everything_give_one_answer(folder: Path, curator: Curator, session: Session) -> None:
     with killed(session) as lost:
-        session.receipt(OFFERS["discovered"](session))
+        receipt_of(session, OFFERS["discovered"](session))
     session.close()
     curator.close()
     for number in range(2):
@@ -348,13 +348,13 @@ def test_two_copies_of_everything_give_one_answer(folder: Path, curator: Curator
             Curator.open(place / "home", anchors=place / "anchors") as copied,
             copied.session("clinic", analyst="ana") as again,
         ):
-            answers.add(again.receipt(OFFERS["discovered"](again)).answer)
+            answers.add(receipt_of(again, OFFERS["discovered"](again)).answer)
     assert len(answers) == 1
 
 
 def test_a_copy_without_its_anchors_is_sealed(folder: Path, curator: Curator, session: Session) -> None:
     with killed(session):
-        session.receipt(OFFERS["sql"](session))
+        receipt_of(session, OFFERS["sql"](session))
     session.close()
     curator.close()
     with Curator.open(folder / "home", anchors=folder / "other anchors") as copied:
@@ -363,7 +363,7 @@ def test_a_copy_without_its_anchors_is_sealed(folder: Path, curator: Curator, se
 
 def test_a_restored_ledger_resumes_nothing(folder: Path, curator: Curator, session: Session) -> None:
     with killed(session):
-        session.receipt(OFFERS["sql"](session))
+        receipt_of(session, OFFERS["sql"](session))
     source, ledger = sqlite3.connect(folder / "home" / "ledger.sqlite"), folder / "backup.sqlite"
     with sqlite3.connect(ledger) as copy:
         source.backup(copy)
@@ -409,7 +409,7 @@ def test_no_word_of_noise_serves_two_values(
 ) -> None:
     """Every check is made to lie: other rows come under the same context, and the noise is other noise."""
     with killed(session) as lost:
-        session.receipt(OFFERS["histogram"](session))
+        receipt_of(session, OFFERS["histogram"](session))
     first = set(used)
     files = resuming._imported(folder / "home", "clinic")
     (folder / "visits.csv").write_text(ROWS + "999,skin,3,n1\n")
@@ -417,7 +417,7 @@ def test_no_word_of_noise_serves_two_values(
     monkeypatch.setattr(resuming, "_imported", lambda *_, **__: files)
     monkeypatch.setattr(resuming.ResumableNoise, "_is_same_edition", lambda self, held: True)
     again = curator.session("clinic", analyst="ana")
-    receipt = again.receipt(OFFERS["histogram"](again))
+    receipt = receipt_of(again, OFFERS["histogram"](again))
     assert receipt.answer != lost[0]
     assert first.isdisjoint(set(used) - first)
     assert len(used) > len(first)
@@ -428,9 +428,9 @@ def test_equal_values_have_equal_words(session: Session, used: dict[bytes, set[b
     """The twin of the test above: it would not notice a noise that is always other noise."""
     offer = OFFERS["histogram"](session)
     with killed(session):
-        session.receipt(offer)
+        receipt_of(session, offer)
     first = set(used)
-    session.receipt(OFFERS["histogram"](session))
+    receipt_of(session, OFFERS["histogram"](session))
     assert set(used) == first
 
 
@@ -445,13 +445,13 @@ def test_two_requests_share_no_words(session: Session, used: dict[bytes, set[byt
 
 
 def test_nothing_from_which_noise_follows_is_in_the_ledger(folder: Path, session: Session, asked: Offer[Any]) -> None:
-    session.receipt(asked)
+    receipt_of(session, asked)
     [secret] = (folder / "anchors").glob("*.secret")
     assert secret.stat().st_mode & 0o777 == 0o600
     content = secret.read_bytes()
     [proof] = proofs(session)
-    work = resuming.Work(session.request_of(asked), asked.mechanism, bytes)
-    context = resuming.ResumableNoise(session.curator, session.dataset, work)._context(
+    run = Run(request_of(session, asked), asked.loss, asked.mechanism, bytes)
+    context = resuming.ResumableNoise(curator_of(session), session.dataset, run)._context(
         resuming._imported(folder / "home", "clinic")
     )
     assert context is not None
@@ -478,16 +478,16 @@ def test_a_release_waits_for_the_disk_no_more_often_than_before(
 
 def test_a_proof_that_was_edited_is_found_out(folder: Path, session: Session, asked: Offer[Any]) -> None:
     with killed(session):
-        session.receipt(asked)
+        receipt_of(session, asked)
     database = sqlite3.connect(folder / "home" / "ledger.sqlite")
     database.execute("DROP TRIGGER entries_stay")
     database.execute("UPDATE entries SET record = replace(record, 'witness', 'witnesz')")
     database.commit()
     database.close()
     with pytest.raises(DitherError) as caught:
-        session.receipt(asked)
+        receipt_of(session, asked)
     assert isinstance(caught.value, LedgerCorrupted | ReleaseFailed)
-    assert not session.curator.ledger.verify().is_intact
+    assert not curator_of(session).ledger.verify().is_intact
 
 
 # Secrets of the hour.
@@ -605,7 +605,7 @@ def test_a_ledger_that_is_away_for_a_moment_seals_nothing(
     session: Session, asked: Offer[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with killed(session) as lost:
-        session.receipt(asked)
+        receipt_of(session, asked)
 
     def away(*_: Any, **__: Any) -> Any:
         raise LedgerUnavailable("there", "gone")
@@ -613,8 +613,8 @@ def test_a_ledger_that_is_away_for_a_moment_seals_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(resuming.ResumableNoise, "_is_same_edition", away)
         with pytest.raises(LedgerUnavailable):
-            session.receipt(asked)
-    assert session.receipt(asked).answer == lost[0]
+            receipt_of(session, asked)
+    assert receipt_of(session, asked).answer == lost[0]
 
 
 @pytest.mark.parametrize("content", [b"", b"x" * 31, b"x" * 33, bytes(32)])
@@ -642,7 +642,7 @@ def test_where_no_secret_can_be_kept_a_release_is_made_as_before(
         raise OSError
 
     monkeypatch.setattr(HourSecrets, "current", refuse)
-    assert session.receipt(asked).answer
+    assert receipt_of(session, asked).answer
     assert proofs(session) == [""]
 
 
@@ -650,13 +650,13 @@ def test_secrets_go_when_the_requests_that_use_them_have_ended(
     folder: Path, session: Session, asked: Offer[Any]
 ) -> None:
     clock = Clock()
-    session.curator._secrets = HourSecrets(folder / "anchors", session.curator.ledger.id, clock=clock)
+    curator_of(session)._secrets = HourSecrets(folder / "anchors", curator_of(session).ledger.id, clock=clock)
     with killed(session) as lost:
-        session.receipt(asked)
+        receipt_of(session, asked)
     clock.hour += 3
     session.sql(COUNT, epsilon="0.1", key="later")
     assert len(list((folder / "anchors").glob("*.secret"))) == 2, "the first is still needed"
-    assert session.receipt(asked).answer == lost[0]
+    assert receipt_of(session, asked).answer == lost[0]
     clock.hour += 3
     session.sql(COUNT, epsilon="0.1", key="last")
     assert len(list((folder / "anchors").glob("*.secret"))) == 1
@@ -668,7 +668,7 @@ def test_secrets_go_when_the_requests_that_use_them_have_ended(
 def test_a_query_with_ranges_found_first_resumes_as_a_whole(session: Session) -> None:
     """Its ranges are stored by then; what was drawn for the query itself is drawn again."""
     text = "SELECT SUM(CLAMP(waited, AUTO)) AS total FROM visits"
-    real, lost = session.curator.ledger.complete, list[bytes]()
+    real, lost = curator_of(session).ledger.complete, list[bytes]()
 
     def die(held: Any, answer: bytes, **how: Any) -> Any:
         if held.key == "k":
@@ -677,11 +677,11 @@ def test_a_query_with_ranges_found_first_resumes_as_a_whole(session: Session) ->
         return real(held, answer, **how)
 
     with pytest.MonkeyPatch.context() as patch, suppress(Killed):
-        patch.setattr(session.curator.ledger, "complete", die)
+        patch.setattr(curator_of(session).ledger, "complete", die)
         session.sql(text, epsilon=1, key="k")
     answer = session.sql(text, epsilon=1, key="k")
     assert answer.to_stored().encode() == lost[0]
-    assert session.curator.ledger.verify().is_intact
+    assert curator_of(session).ledger.verify().is_intact
 
 
 def test_an_engine_with_other_threads_gives_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -700,7 +700,7 @@ def test_an_engine_with_other_threads_gives_the_same_bits(tmp_path: Path, monkey
                 "dither.curator.session.connect", lambda one, n=threads, **_: DuckDBEngine(one, threads=n)
             )
             with curator.session("clinic") as session, killed(session) as lost:
-                session.receipt(session.offer.sql(text, epsilon=1, delta="1e-6", key="k"))
+                receipt_of(session, session.offer.sql(text, epsilon=1, delta="1e-6", key="k"))
             answers += lost
     assert len(answers) == 2
     assert answers[0] == answers[1]

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from dither import Geometric, learn
+from dither.curator.access import curator_of
 from dither.curator.folder import Curator
 from dither.curator.session import Session
 from dither.data import DataSet
@@ -38,6 +39,7 @@ from dither.errors import (
 )
 from dither.lift import Rows, cells_of
 from dither.lift.offer import Offer
+from dither.lift.verb import verbs_of
 from dither.mechanisms import PublicArray
 from dither.privacy import ApproxDP, PureDP
 from dither.publish.queries import QueryResult, Quote, plan_query, present
@@ -45,7 +47,9 @@ from dither.publish.queries.answer import Answered
 from dither.publish.queries.builder import col
 from dither.publish.workloads import Workload
 from dither.verbs import answers as answers_module
+from dither.verbs.graphs import Graph
 from dither.verbs.offers import Offers
+from dither.verbs.places import Places
 
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
 
@@ -134,9 +138,9 @@ def test_a_refusal_for_lack_of_budget_says_what_would_fit(session: Session) -> N
 def test_an_answer_is_charged_and_has_a_receipt(session: Session) -> None:
     result = asked(session, COUNT, epsilon="0.5")
     assert result.column("ward") == ("heart", "skin")
-    assert result.receipt.startswith(session.curator.ledger.id)
+    assert result.receipt.startswith(curator_of(session).ledger.id)
     assert session.balance().spent.pure == Fraction(1, 2)
-    assert session.curator.ledger.verify().is_intact
+    assert curator_of(session).ledger.verify().is_intact
 
 
 def test_a_large_loss_gives_the_truth(session: Session) -> None:
@@ -251,15 +255,21 @@ def test_everything_that_releases_has_a_price_beforehand(session: Session, folde
 
 
 def test_a_session_and_its_offers_have_the_same_verbs() -> None:
-    verbs = {name for name in vars(Offers) if not name.startswith("_")} - {"method", "has_made"}
-    for name in verbs:
-        assert callable(getattr(Session, name))
-        # A query with AUTO is several offers; streams, conversations and parts are opened under a name, not released.
-        if name not in ("sql", "stream", "conversation", "parts"):
-            here, there = inspect.signature(getattr(Session, name)), inspect.signature(getattr(Offers, name))
-            assert list(here.parameters) == list(there.parameters)
-            assert f"Offer[{here.return_annotation}]" == there.return_annotation
-            assert "dataset" not in here.parameters
+    verbs = [verb for verb in verbs_of(Offers) if verb.name != "method"]
+    assert len(verbs) > 15
+    for verb in verbs:
+        assert callable(getattr(Session, verb.name))
+        # Streams, conversations and parts are opened under a name, not released.
+        if verb.name not in ("stream", "conversation", "parts"):
+            here, there = inspect.signature(getattr(Session, verb.name)), inspect.signature(getattr(Offers, verb.name))
+            assert here == there
+            assert list(here.parameters)[1:] == [one.name for one in verb.arguments]
+    for group in (Graph, Places):
+        assert {verb.attribute for verb in verbs_of(group)} == {name for name in dir(group) if name[0] != "_"} - {
+            "dataset",
+            "find",
+            "kind",
+        }
 
 
 def test_an_offer_that_a_caller_put_together_is_not_released(session: Session) -> None:
@@ -582,7 +592,7 @@ def test_nothing_hangs_on_an_engine_s_own_failure(session: Session, engine: str)
 
 def test_an_answer_that_could_not_be_stored_hangs_on_nothing(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not stored, not sent: the error of the ledger does not carry it either, and the same key resumes."""
-    ledger, lost = session.curator.ledger, []
+    ledger, lost = curator_of(session).ledger, []
 
     def refuse(held: object, answer: bytes, **_: object) -> object:
         lost.append(answer)
@@ -606,7 +616,7 @@ def test_an_answer_is_stored_as_soon_as_the_ledger_is_there_again(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A connection that broke meanwhile is made anew: what was drawn cannot be drawn again."""
-    ledger, told = session.curator.ledger, []
+    ledger, told = curator_of(session).ledger, []
     real = ledger.complete
 
     def once(held: Any, answer: bytes, **_: Any) -> Any:
@@ -635,7 +645,7 @@ def test_nothing_is_drawn_that_the_ledger_does_not_know_of(session: Session, mon
 
     monkeypatch.setattr(Geometric, "draw_many", draw)
     with monkeypatch.context() as broken:
-        broken.setattr(session.curator.ledger, "begin_draw", refuse)
+        broken.setattr(curator_of(session).ledger, "begin_draw", refuse)
         with pytest.raises(LedgerUnavailable, match="the disk is full") as caught:
             session.sql(COUNT, epsilon=1, key="k")
     assert not draws
@@ -776,7 +786,7 @@ def test_hostile_tables_change_nothing_but_values(curator: Curator, folder: Path
 
 def test_the_description_in_the_ledger_is_the_text_that_was_asked(session: Session) -> None:
     session.sql(COUNT, epsilon=1)
-    reserved = [entry for entry in session.curator.ledger.entries("clinic") if entry.kind == "reserve"]
+    reserved = [entry for entry in curator_of(session).ledger.entries("clinic") if entry.kind == "reserve"]
     assert [entry.record["description"] for entry in reserved] == [COUNT]
 
 
@@ -872,7 +882,7 @@ def test_a_signal_handler_that_asks_is_refused_wherever_it_comes(
 ) -> None:
     """In the midst of a change of the ledger it would wait for what it interrupted; nothing is charged for it."""
     outcomes: list[Any] = []
-    ledger: Any = session.curator.ledger
+    ledger: Any = curator_of(session).ledger
 
     def handler(number: int, frame: Any) -> None:
         monkeypatch.setattr(ledger, "_reach", lambda step: None)
@@ -971,7 +981,7 @@ def test_which_values_occur_and_how_many_are_priced_charged_and_stored(folder: P
     ("verb", "words", "options", "said"),
     [
         ("fit", ("visits",), {}, "fit must be called with estimator, table, target"),
-        ("fit", ("visits",), {"epsilon": 1}, "what is lost is stated by the estimator"),
+        ("fit", ("visits",), {"epsilon": 1}, "the estimator states the loss"),
         ("histogram", (), {"epsilon": 1}, "missing a required argument: 'table'"),
         ("synthesize", ("visits",), {"epsilom": 1}, "unexpected keyword argument 'epsilom'"),
         ("bounds", ("visits", "waited", "much"), {"epsilon": 1}, "too many positional arguments"),
@@ -981,12 +991,12 @@ def test_arguments_that_a_verb_does_not_have_are_refused_in_words(
     session: Session, verb: str, words: tuple[str, ...], options: dict[str, Any], said: str
 ) -> None:
     """They were errors of Python, about a function that nobody had called."""
-    before = list(session.curator.ledger.entries())
+    before = list(curator_of(session).ledger.entries())
     for owner in (session, session.offer):
         with pytest.raises(InvalidParameter) as refused:
             getattr(owner, verb)(*words, **options)
         assert said in str(refused.value)
-    assert list(session.curator.ledger.entries()) == before
+    assert list(curator_of(session).ledger.entries()) == before
 
 
 def test_quantiles_are_found_as_the_caller_says(session: Session) -> None:

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import dither
+from dither.curator.access import curator_of
 from dither.curator.card import release_card
 from dither.curator.session import Session
 from dither.errors import HandleMisuse
@@ -73,7 +74,7 @@ def shown() -> dict[str, Any]:
         "price": session.quote(session.offer.histogram("data", "age", epsilon=1)),
         "balance": session.balance(),
         "session": session,
-        "curator": session.curator,
+        "curator": curator_of(session),
         "release": dither.release(dither.Geometric(scale=2), 10, budget=budget, stability=1),
         "synthetic": session.synthesize("data", epsilon=1, columns=[name, "age"]),
         "card": session.card(),

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("sklearn")
 
 from dither import learn
+from dither.curator.access import curator_of
 from dither.curator.request import Request
 from dither.curator.session import Session
 from dither.errors import DitherError, InvalidParameter
@@ -143,7 +144,7 @@ def test_a_long_query_is_answered_and_its_beginning_is_kept(session: Session, le
     key = f"of {length}"
     first, again = (session.sql(text, epsilon="0.1", key=key) for _ in range(2))
     assert first == again
-    described = next(one.record["description"] for one in session.curator.ledger.entries() if one.key == key)
+    described = next(one.record["description"] for one in curator_of(session).ledger.entries() if one.key == key)
     assert described.startswith(COUNT)
     if len(text) > 20_000:
         assert described.endswith(f"{len(text)} characters, SHA-256 {hashlib.sha256(text.encode()).hexdigest()}")

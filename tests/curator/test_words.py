@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dither.curator.access import request_of
 from dither.curator.delivering import asked_of, usual_key
 from dither.curator.session import Session
 from dither.curator.words import public_view, read_words, write_words
@@ -57,7 +58,7 @@ def test_an_offer_made_elsewhere_is_the_same_request_here(session: Session) -> N
         assert call.verb == verb
         travelled = json.loads(json.dumps(write_words(call.arguments, view), allow_nan=False))
         planned = asked_of(session, verb, travelled)
-        assert planned.request.digest == session.request_of(wanted[verb]).digest, verb
+        assert planned.request.digest == request_of(session, wanted[verb]).digest, verb
         assert planned.loss == wanted[verb].loss
 
 
@@ -94,7 +95,7 @@ def test_an_estimator_travels_by_its_name(session: Session) -> None:
     written = write_words(call_of(there, offer).arguments, view)
     assert written["estimator"]["estimator"] == "LogisticRegression"
     local = session.offer.fit(learn.LogisticRegression(epsilon=1, C="1/2"), "visits", target="ward")
-    assert asked_of(session, "fit", written).request.digest == session.request_of(local).digest
+    assert asked_of(session, "fit", written).request.digest == request_of(session, local).digest
 
 
 def test_plain_values_come_back_as_they_were(session: Session) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -22,10 +23,13 @@ from dither.mechanisms import DiscreteGaussian, Geometric, find
 from dither.mechanisms.core.derived_runner import DerivedRunner, perform_derived
 from dither.mechanisms.core.encoding import encoded, in_one_order
 from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.line_choice import Line
+from dither.noise import system_noise
 from dither.noise.derived_words import DerivedWords
-from dither.noise.entropy import before_first_draw
+from dither.noise.entropy import about_to_draw, before_first_draw
 from dither.privacy import InOrder, Sampled, Use
+from dither.testing.replay import RecordingRunner, ReplayRunner
 
 DIFFERENT: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 255, 256, -256, 2**70, 0.0, -0.0, 1.0, float("nan"), float("inf")),
@@ -205,6 +209,40 @@ def test_the_key_is_asked_for_once_before_the_first_draw_and_must_be_one() -> No
 
 def refuse() -> None:
     raise EntropyFailure("from the system")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfNothing(Geometric):
+    """Noise for no cells: it takes no byte."""
+
+    def draw_many(self, value: Any, count: int, noise: Any) -> Any:
+        return np.zeros(count, dtype=np.int64)
+
+
+def test_a_draw_that_takes_no_byte_is_told_of_like_any() -> None:
+    """How many bytes a draw takes may depend on private values; that it is asked for does not."""
+    part, plan = OfNothing(scale=1), Sampled(Use(NOISE), Fraction(1, 2))
+    recorded = RecordingRunner(Use(part), system_noise())
+    steps: dict[str, Callable[[], Any]] = {
+        "a draw": lambda: Runner(Use(part), system_noise())(part, 0),
+        "a draw with a recorder": lambda: recorded(part, 0),
+        "a replay": lambda: ReplayRunner(Use(part), system_noise(), earlier=recorded.tape)(part, 0),
+        "a sample of nobody": lambda: Runner(plan, system_noise()).sampled([], "1/2"),
+    }
+    for name, step in steps.items():
+        told: list[str] = []
+        with before_first_draw(lambda told=told: told.append("told")):  # type: ignore[misc]
+            step()
+        assert told == ["told"], name
+    # Nothing is drawn where it cannot be told.
+    with before_first_draw(refuse), pytest.raises(EntropyFailure):
+        steps["a draw"]()
+    # Derived words tell of themselves, and of the system's not at all.
+    derived: list[str] = []
+    with before_first_draw(refuse):
+        DerivedRunner(Use(part), DerivedWords(lambda: derived.append("told") or bytes(32)))(part, 0)
+    assert derived == ["told"]
+    about_to_draw()
 
 
 def test_what_cannot_be_bound_comes_from_the_system_which_says_so() -> None:

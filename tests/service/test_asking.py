@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dither.cli.app import app
+from dither.curator.access import rows_of_session
 from dither.curator.session import Session
 from dither.curator.words import write_words
 from dither.errors import (
@@ -197,7 +198,7 @@ def test_what_reads_rows_is_refused_as_to_any_analyst(session: RemoteSession) ->
     for verb in ("compare_synthetic", "compare_families"):
         with pytest.raises(InvalidParameter, match=r"analyst must be 'curator', who owns the rows"):
             getattr(session, verb)("x")
-    with pytest.raises(InvalidParameter, match="not offered from elsewhere"), session.opened():
+    with pytest.raises(InvalidParameter, match="not offered from elsewhere"), rows_of_session(session):
         pass
 
 

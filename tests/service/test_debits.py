@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from dither.curator import resuming
+from dither.curator.access import Run
 from dither.curator.ledger import Account
 from dither.curator.ledger.interface import Reservation
 from dither.curator.ledger.terms import Approval
@@ -84,7 +84,7 @@ def test_every_debit_has_one_line_whichever_way_it_is_made(running: Running, mon
     asked = {"label": "heart", "question": query_of_part(wards, "heart", lambda rows: rows.count()), "epsilon": "1/20"}
     for _ in range(2):
         client.post(*PATH, "parts", "parts", "questions", body={"words": write_words(asked, dataset)})
-    monkeypatch.setattr(resuming.Work, "run", lambda *_: 1 / 0)
+    monkeypatch.setattr(Run, "carry_out", lambda *_: 1 / 0)
     with pytest.raises(DitherError):
         client.post(*PATH, "releases", body=body(), key="fails")
     found = told(running, "spender")

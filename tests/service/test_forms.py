@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dither.curator.access import receipt_of
 from dither.curator.words import write_words
 from dither.pages.spreadsheet import safe
 from dither.service.client import connect
@@ -196,7 +197,7 @@ def test_a_model_says_what_it_is(running: Running, verb: str, words: dict[str, A
     else:
         offer = getattr(session.offer, verb)(**words, epsilon=1)
     with pytest.raises(Refused) as refused:
-        written(session.receipt(offer), CSV)
+        written(receipt_of(session, offer), CSV)
     problem = refused.value.problem
     assert problem.status == 406
     assert problem.detail.startswith("this answer is no table, but ")

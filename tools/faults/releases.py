@@ -26,6 +26,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from dither.curator.access import receipt_of
 from dither.curator.folder import Curator
 from dither.curator.ledger.transactions import STEPS
 from dither.curator.session import Session
@@ -142,7 +143,7 @@ class Client:
             with curator.session("clinic") as session:
                 for key, kind in requests:
                     try:
-                        receipt = session.receipt(OFFERS[kind](session, key))
+                        receipt = receipt_of(session, OFFERS[kind](session, key))
                         self._note("answered", key, hashlib.sha256(receipt.answer).hexdigest())
                     except DitherError as error:
                         self._note("refused", key, f"{type(error).__name__}: {error}")

@@ -180,44 +180,44 @@ def _tiny() -> None:
 # The mutants.
 
 
-def _drawn_first(before: Any, self: Any, request: Any, loss: Loss, run: Any, key: str | None, *_: Any) -> Any:
-    return _stored(self, request, loss, run(self._open()), key)
+def _drawn_first(before: Any, self: Any, run: Any, key: str | None) -> Any:
+    return _stored(self, run, run.carry_out(self._open(), None), key)
 
 
-def _stored(session: Any, request: Any, loss: Loss, answer: bytes, key: str | None) -> Any:
+def _stored(session: Any, run: Any, answer: bytes, key: str | None) -> Any:
     """Debit and store an answer that is there already, or return the one that was stored before."""
-    held = session.curator.ledger.reserve(session.account, key or uuid.uuid4().hex, request.digest, loss)
-    return held.receipt if hasattr(held, "receipt") else session.curator.ledger.complete(held, answer)
+    ledger = session._curator.ledger
+    held = ledger.reserve(session.account, key or uuid.uuid4().hex, run.request.digest, run.loss)
+    return held.receipt if hasattr(held, "receipt") else ledger.complete(held, answer)
 
 
-def _charged_when_it_worked(
-    before: Any, self: Any, request: Any, loss: Loss, run: Any, key: str | None, *_: Any
-) -> Any:
-    if not self.curator.ledger.would_admit(self.account, loss):
-        raise BudgetExceeded(loss, PureDP(0), PureDP(0))
+def _charged_when_it_worked(before: Any, self: Any, run: Any, key: str | None) -> Any:
+    if not self._curator.ledger.would_admit(self.account, run.loss):
+        raise BudgetExceeded(run.loss, PureDP(0), PureDP(0))
     try:
-        answer = run(self._open())
+        answer = run.carry_out(self._open(), None)
     except Exception:
         raise EngineFailure from None
-    return _stored(self, request, loss, answer, key)
+    return _stored(self, run, answer, key)
 
 
-def _drawn_again(before: Any, self: Any, request: Any, loss: Loss, run: Any, key: str | None, *rest: Any) -> Any:
-    receipt = before(self, request, loss, run, key, *rest)
-    return replace(receipt, answer=run(self._open()))
+def _drawn_again(before: Any, self: Any, run: Any, key: str | None) -> Any:
+    receipt = before(self, run, key)
+    return replace(receipt, answer=run.carry_out(self._open(), None))
 
 
-def _told_why(before: Any, self: Any, request: Any, loss: Loss, run: Any, key: str | None, *rest: Any) -> Any:
-    def loudly(engine: Any) -> Any:
+def _told_why(before: Any, self: Any, run: Any, key: str | None) -> Any:
+    def loudly(before: Any, *given: Any) -> Any:
         try:
-            return run(engine)
+            return before(*given)
         except Exception as failure:
             texts.append(str(failure))
             raise
 
     texts: list[str] = []
     try:
-        return before(self, request, loss, loudly, key, *rest)
+        with mutated("dither.curator.access:Run.carry_out", loudly):
+            return before(self, run, key)
     except EngineFailure as failure:
         failure.add_note(f"the engine said: {texts}")
         raise
@@ -266,7 +266,7 @@ LEDGER = (
         "dscc-admin-ch/lomas",
         "who dies between the two has an answer for nothing",
         "ledger",
-        lambda: mutated(f"{_SESSION}.charged", _drawn_first),
+        lambda: mutated(f"{_SESSION}._charged", _drawn_first),
         _debited_first,
     ),
     Mutant(
@@ -296,7 +296,7 @@ LEDGER = (
         "dscc-admin-ch/lomas",
         "whether a release failed is told for nothing",
         "ledger",
-        lambda: mutated(f"{_SESSION}.charged", _charged_when_it_worked),
+        lambda: mutated(f"{_SESSION}._charged", _charged_when_it_worked),
         _failures_cost,
     ),
     Mutant(
@@ -305,7 +305,7 @@ LEDGER = (
         "",
         "answers with fresh noise are averaged for one price",
         "ledger",
-        lambda: mutated(f"{_SESSION}.charged", _drawn_again),
+        lambda: mutated(f"{_SESSION}._charged", _drawn_again),
         _retries,
     ),
     Mutant(
@@ -323,7 +323,7 @@ LEDGER = (
         "",
         "an error shows a private value",
         "ledger",
-        lambda: mutated(f"{_SESSION}.charged", _told_why),
+        lambda: mutated(f"{_SESSION}._charged", _told_why),
         _failures_cost,
     ),
     Mutant(

@@ -10,6 +10,7 @@ import dataclasses
 import inspect
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
@@ -52,13 +53,14 @@ from dither.checks.replays import (
 )
 from dither.checks.spending import check_parallel_parts, check_spending, check_windows
 from dither.checks.violation import ContractViolation, require
-from dither.errors import DitherError, InvalidParameter
+from dither.errors import DitherError, InvalidParameter, InvalidValue
 from dither.exact import Field
 from dither.mechanisms import Composed, Example, Interactive, Mechanism, Numerics, Primitive, find, from_spec, to_spec
 from dither.mechanisms.core.additive import Additive
 from dither.mechanisms.core.mechanism import InteractivePrimitive
 from dither.mechanisms.core.release import Budget, converse, release
 from dither.noise import system_noise
+from dither.noise.entropy import before_first_draw
 from dither.privacy import NOTHING, ROW, Loss, Metric, Unit
 from dither.testing import hostile
 from dither.testing.replay import record
@@ -72,6 +74,7 @@ _COVERAGE_DRAWS = 4000
 _RUNS_FARTHER = 120
 _PAIRS_FOR_TOTALITY = 8
 _FALSE_ALARM = 1e-10
+_ASKS_FOR_NONE = "on some data it asks for no noise"
 
 
 def check_public_record(example: Example) -> None:
@@ -163,8 +166,19 @@ def check_total(example: Example) -> None:
     elif isinstance(mechanism, Composed | Interactive):
         # A few pairs, with honest draws on both sides: on all of them a replay finds what raises.
         for here, there, _ in some(pairs_of(example), _PAIRS_FOR_TOTALITY):
-            _answers(partial(record, mechanism, here))
-            _answers(partial(record, mechanism, there))
+            for data in (here, there):
+                require(_answers(partial(_asks_for_noise, mechanism, data)), _ASKS_FOR_NONE)
+
+
+def check_asks_for_noise_on_nothing(example: Example) -> None:
+    """Check that a release asks for noise where there are no rows, as ``check_total`` does where there are some.
+
+    What asked for none is not stored by a session. So whether it asks must not depend on rows.
+    """
+    if isinstance(example.mechanism, Composed):
+        for nothing in hostile.emptied(example.data):
+            with suppress(InvalidValue):  # whose number of rows is public
+                require(_asks_for_noise(example.mechanism, nothing), _ASKS_FOR_NONE)
 
 
 def check_plan_walked(example: Example) -> None:
@@ -231,6 +245,7 @@ MECHANISM_CHECKS: tuple[Check, ...] = (
     check_json_round_trip,
     check_says_why_not,
     check_total,
+    check_asks_for_noise_on_nothing,
     check_plan_walked,
     check_replay,
     check_law,
@@ -320,11 +335,19 @@ def _any_output(mechanism: Primitive[Any, Any], data: Any) -> Any:
     return mechanism.draw(data, system_noise())
 
 
-def _answers(call: Callable[[], Any]) -> None:
+def _answers(call: Callable[[], Any]) -> Any:
     try:
-        call()
+        return call()
     except Exception as failure:
         raise ContractViolation(f"content of the right type raised {failure!r}") from failure
+
+
+def _asks_for_noise(mechanism: Composed[Any, Any] | Interactive[Any, Any], data: Any) -> bool:
+    """Whether a run asks for noise; a conversation may do so when it is asked."""
+    asked: list[bool] = []
+    with before_first_draw(lambda: asked.append(True)):
+        record(mechanism, data)
+    return bool(asked) or isinstance(mechanism, Interactive)
 
 
 def _refuses(parameter: str, call: Callable[[], Any]) -> None:

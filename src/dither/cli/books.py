@@ -58,6 +58,8 @@ def _looked_up(
     """Return what was spent and is left, and whether a loss would fit into each, here or elsewhere."""
     asked = connection()
     if asked is not None:
+        from dither.curator.access import room_of
+
         if analyst is not None:
             raise InvalidParameter("analyst", analyst, "left out with --server: a service tells you your own")
         with asked:
@@ -69,7 +71,7 @@ def _looked_up(
             balances = [session.balance() for session in sessions]
             if would is None:
                 return balances, {}
-            return balances, {session.dataset.name: session.room_for(would).fits for session in sessions}
+            return balances, {session.dataset.name: room_of(session, would).fits for session in sessions}
     with Curator.open(home) as curator:
         ledger = curator.ledger
         names = [curator.registered(dataset)] if dataset is not None else list(ledger.datasets())

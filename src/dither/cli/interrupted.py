@@ -58,11 +58,13 @@ def what_became(session: Session, key: str | None, *, has_files: bool = False) -
     if not key:
         return "interrupted; nothing was charged"
     again = f"the same command with --key {key}{' --force' if has_files else ''}"
+    from dither.curator.access import curator_of
+
     try:
         dataset, analyst = session.account.dataset, session.account.analyst
         known = [
             entry
-            for entry in session.curator.ledger.entries(dataset)
+            for entry in curator_of(session).ledger.entries(dataset)
             if entry.key == key and entry.analyst in (analyst, None)
         ]
     except DitherError:

@@ -39,7 +39,8 @@ from dither.cli.which import only_table, say_what_counts
 from dither.curator.for_owner import check_owner
 from dither.curator.session import Session
 from dither.errors import InvalidParameter
-from dither.publish.synthetic import Constraint, Determined, Impossible, SyntheticFamilies, SyntheticTable
+from dither.publish.synthetic import SyntheticFamilies, SyntheticTable
+from dither.publish.synthetic.constraint_files import read_constraints
 from dither.publish.synthetic.quality import Quality, quality_of
 from dither.publish.synthetic.report import write_report
 
@@ -277,32 +278,6 @@ def _check_owner(session: Session, wanted: Wanted) -> None:
     """Refuse a comparison that is not the curator's, before anything is paid for."""
     if wanted.compare:
         check_owner(session.account.analyst, "a comparison with real rows")
-
-
-def read_constraints(path: Path) -> tuple[Constraint, ...]:
-    """Return the constraints of a YAML file.
-
-    ``impossible`` is a list of ``{columns: [sex, pregnant], values: [[male, true]]}``, ``determined`` a list of
-    ``{column: state, by: city, values: {Turin: Italy}}``.
-    """
-    import yaml
-
-    try:
-        record = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
-        raise InvalidParameter("constraints", str(path), "a readable file of YAML") from None
-    if not isinstance(record, dict) or not set(record) <= {"impossible", "determined"}:
-        raise InvalidParameter("constraints", str(path), "a file with the lists `impossible` and `determined`")
-    found: list[Constraint] = []
-    try:
-        for entry in record.get("impossible") or []:
-            found.append(Impossible(tuple(entry["columns"]), tuple(tuple(row) for row in entry["values"])))
-        for entry in record.get("determined") or []:
-            found.append(Determined(entry["column"], entry["by"], tuple(dict(entry["values"]).items())))
-    except (KeyError, TypeError, AttributeError):
-        rule = "entries with `columns` and `values`, or with `column`, `by` and `values`"
-        raise InvalidParameter("constraints", str(path), rule) from None
-    return tuple(found)
 
 
 def _deliver(found: SyntheticTable, wanted: Wanted, quality: Quality | None) -> None:

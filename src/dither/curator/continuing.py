@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 from dither.curator.price import saying_what_is_left
 from dither.errors import InvalidParameter
-from dither.lift.verb import Lossy, loss_of
+from dither.lift.verb import Lossy, loss_of, spelled_out
 from dither.publish.queries import Query
 from dither.publish.queries.builder import Groups
 from dither.verbs.conversations import Talking
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 class Continuing:
     """The verbs of a session whose answers come one by one; only ``Session`` derives from it."""
 
+    @spelled_out
     def stream(
         self,
         name: str,
@@ -56,9 +57,9 @@ class Continuing:
             raise InvalidParameter("only_read", True, "left out with a query, which is paid for; or the name alone")
         with saying_what_is_left(session.balance):
             offer = session.offer.stream(query, **terms)
-        session.check_declared()
+        session._check_declared()
         # Rows that are fed are not here yet.
-        (session.check_public_facts if ticked_of(offer).arrivals.is_fed else session.check_offer)(offer)
+        (session._check_public_facts if ticked_of(offer).arrivals.is_fed else session._check_offer)(offer)
         return opened_stream(session, offer, checked_stream_name(name), loss_of(terms))
 
     def streams(self) -> tuple[str, ...]:
@@ -68,6 +69,7 @@ class Continuing:
         session = cast("Session", self)
         return stream_names(session)
 
+    @spelled_out
     def conversation(
         self,
         name: str,
@@ -100,10 +102,11 @@ class Continuing:
             raise InvalidParameter("only_read", True, "left out with a table, which is paid for; or the name alone")
         with saying_what_is_left(session.balance):
             offer = session.offer.conversation(table, columns, **terms)
-        session.check_declared()
-        session.check_offer(offer)
+        session._check_declared()
+        session._check_offer(offer)
         return opened_conversation(session, offer, name)
 
+    @spelled_out
     def parts(
         self,
         name: str,
@@ -134,8 +137,8 @@ class Continuing:
             raise InvalidParameter("only_read", True, "left out with a partition, which is paid for; or the name alone")
         with saying_what_is_left(session.balance):
             offer = session.offer.parts(partition, **terms)
-        session.check_declared()
-        session.check_public_facts(offer)
+        session._check_declared()
+        session._check_public_facts(offer)
         return opened_parts(session, name, offer)
 
     def partitions(self) -> tuple[str, ...]:

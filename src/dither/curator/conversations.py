@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.curator.access import check_affordable, curator_of, place_in_books, request_of, rows_of_session
 from dither.curator.held_back import wait_for
 from dither.curator.ledger import Receipt
 from dither.curator.ledger.noticed import notice_private
@@ -248,7 +249,7 @@ class Talk(Closing):
     def _from_engine(self, read: Callable[[Engine], T]) -> T:
         """Return what is read from the tables, or fail in words that say nothing about rows."""
         notice_private()
-        with self._session.opened() as engine, contextlib.suppress(Exception):
+        with rows_of_session(self._session) as engine, contextlib.suppress(Exception):
             # Why it fails may depend on rows: what was raised goes nowhere.
             return read(engine)
         raise EngineFailure
@@ -334,7 +335,7 @@ def opened_conversation(session: Session, offer: Offer[Any], name: str) -> Talk:
         name: the caller's name for it.
 
     """
-    request = session.request_of(offer)
+    request = request_of(session, offer)
     path, key = book_paths(session, FOLDER, checked_stream_name(name))
     if path.exists():
         book = PlainBook(path, key)
@@ -342,7 +343,7 @@ def opened_conversation(session: Session, offer: Offer[Any], name: str) -> Talk:
         # A refusal comes before a file.
         if _charges(session, name, request.digest):
             raise _unavailable(name, "it was paid for, and its book is gone; open another one")
-        session.check_affordable(offer)
+        check_affordable(session, offer.loss)
         about = {"digest": request.digest, "words": offer.words, "asked": offer.asked, "loss": offer.stated.to_dict()}
         about["declared"] = _declared(planned_of(session.dataset, offer).mechanism.source)
         # By which answers are read when the table is declared otherwise.
@@ -374,7 +375,7 @@ def found_conversation(session: Session, name: str, *, only_read: bool = False) 
             # As it was declared then; books of before say nothing of it.
             declared = wire.decode(about["dataset"]) if "dataset" in about else session.dataset
             planned = planned_from(declared, about["asked"], Loss.from_dict(about["loss"]))
-            return Talk(name, session, planned, book, session.place(charges[0]))
+            return Talk(name, session, planned, book, place_in_books(session, charges[0]))
         offer = session.offer.conversation(**about["asked"], loss=Loss.from_dict(about["loss"]))
     except BaseException:
         book.close()
@@ -397,7 +398,7 @@ def _unavailable(name: str, reason: str) -> StreamUnavailable:
 
 def _charges(session: Session, name: str, digest: str) -> list[Receipt]:
     """Return what was paid for a conversation: one receipt, or none."""
-    found = session.curator.ledger.find_answers(_key_of(name), session.dataset.name)
+    found = curator_of(session).ledger.find_answers(_key_of(name), session.dataset.name)
     return [known for known in found if known.account == session.account and known.request_digest == digest]
 
 
@@ -413,7 +414,7 @@ def _declared(source: Cells | Edges) -> str:
 
 def _talk(session: Session, offer: Offer[Any], name: str, book: PlainBook) -> Talk:
     try:
-        if book.about["digest"] != session.request_of(offer).digest:
+        if book.about["digest"] != request_of(session, offer).digest:
             rule = f"another for other columns or loss: there is one of that name already, {book.about['words']!r}"
             raise InvalidParameter("name", name, rule)
         planned = planned_of(session.dataset, offer)
@@ -422,7 +423,7 @@ def _talk(session: Session, offer: Offer[Any], name: str, book: PlainBook) -> Ta
             rule = f"the table {planned.table} is declared otherwise than when it was opened; answers can be read"
             raise _unavailable(name, rule)
         receipt = paid(session, offer, _key_of(name), book)
-        talk = Talk(name, session, planned, book, session.place(receipt))
+        talk = Talk(name, session, planned, book, place_in_books(session, receipt))
         talk.begin()
     except BaseException:
         book.close()

@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
+from dither.curator.access import receipt_in_turn, receipt_of, request_of
 from dither.curator.argument_checks import check_arguments
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Account, Ledger, Receipt, Standing
@@ -110,19 +111,19 @@ def asked_of(session: Session, verb: str, written: Any) -> Asked:
             in_turn = _in_turn(session, words)
             if in_turn is not None:
                 turns = in_turn(None)
-                request = _writable(session.request_in_turn(turns))
+                request = _writable(request_of(session, turns))
                 steps = len(turns.finding) + 1
-                return Asked(request, turns.loss, lambda key: session.receipt_in_turn(in_turn(key))[0], steps)
+                return Asked(request, turns.loss, lambda key: receipt_in_turn(session, in_turn(key))[0], steps)
             words.pop("auto_share", None)
         with saying_what_is_left(session.balance):
             offer = session.offer.named(verb, words)
-        request = _writable(session.request_of(offer))
+        request = _writable(request_of(session, offer))
     _keep_plan(session, mark, offer, request)
     return _asked(session, offer, request)
 
 
 def _asked(session: Session, offer: Offer[Any], request: Request) -> Asked:
-    return Asked(request, offer.loss, lambda key: session.receipt(offer, key=key))
+    return Asked(request, offer.loss, lambda key: receipt_of(session, offer, key=key))
 
 
 def _known_plan(session: Session, mark: str) -> tuple[Offer[Any], Request] | None:
@@ -168,7 +169,7 @@ def quoted(session: Session, verb: str, written: Any) -> Quoted:
             return Quoted(session.quote(what, **words))
         with saying_what_is_left(session.balance):
             offer = session.offer.named(verb, words)
-        return Quoted(session.quote(offer), session.request_of(offer).digest if verb in OPENED else "")
+        return Quoted(session.quote(offer), request_of(session, offer).digest if verb in OPENED else "")
 
 
 def loss_for_error(session: Session, written: Any) -> Loss:

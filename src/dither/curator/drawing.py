@@ -27,14 +27,25 @@ class Drawing:
         self._ledger, self._held, self._noise = ledger, held, noise
         #: Whether noise was drawn in this attempt, and whether another caller could draw the same again.
         self._is_drawn, self._is_proved = False, bool(held.proof)
+        self._has_drawn = False
         #: Whether the same noise cannot be drawn again after all.
         self._is_lost = False
         self._refusal: DitherError | None = None
 
     @property
+    def has_drawn(self) -> bool:
+        """Whether a mechanism has asked for noise: that the ledger was told of a draw beforehand is not enough."""
+        return self._has_drawn
+
+    @property
     def words(self) -> DerivedWords | None:
         """Where all randomness comes from, for a release that may resume."""
         return None if self._noise is None else DerivedWords(self._begin_derived)
+
+    def drew(self) -> None:
+        """Note that a mechanism asks for noise; called before it is given any, which it is not if this fails."""
+        self.begin()
+        self._has_drawn = True
 
     def begin(self) -> None:
         """Tell the ledger that noise is drawn; called before the first random bit, which is not drawn if this fails.
@@ -49,6 +60,11 @@ class Drawing:
 
     def _begin_derived(self) -> bytes:
         """Tell the ledger that noise is drawn, with the proof by which it is known again; return the noise's key."""
+        key = self._derived_key()
+        self._has_drawn = True
+        return key
+
+    def _derived_key(self) -> bytes:
         if self._held.proof:
             try:
                 key = None if self._noise is None else self._noise.again(self._held)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from dither.curator.access import rows_of_session
 from dither.curator.ledger import OWNER
 from dither.errors import InvalidParameter
 from dither.publish.queries.rows_named import rows_of
@@ -36,7 +37,7 @@ class ForOwner:
         session = cast("Session", self)
         check_owner(session.account.analyst, "a comparison with real rows")
         source = rows_of(session.dataset, synthetic.table, where)
-        with session.opened() as engine:
+        with rows_of_session(session) as engine:
             return compare(engine, session.dataset, source, synthetic, target=target)
 
     def compare_families(self, families: SyntheticFamilies) -> tuple[Quality, Quality]:
@@ -45,7 +46,7 @@ class ForOwner:
 
         session = cast("Session", self)
         check_owner(session.account.analyst, "a comparison with real rows")
-        with session.opened() as engine:
+        with rows_of_session(session) as engine:
             return compare_families(engine, session.dataset, families)
 
 

@@ -70,7 +70,8 @@ class InTurn:
             confidence: the level of the intervals.
 
         """
-        stated = loss_of({name: how.get(name) for name in LOSSES})  # type: ignore[misc]
+        said: Any = {name: how.get(name) for name in LOSSES}
+        stated = loss_of(said)
         each, asking = split_loss(stated, auto_share, len(clamps.places))
         name = uuid.uuid4().hex if key is None else key
         options = {option: value for option, value in how.items() if option not in LOSSES}

@@ -16,11 +16,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from dither.curator.access import (
+    Run,
+    charge,
+    check_affordable,
+    check_declared,
+    claim,
+    curator_of,
+    place_in_books,
+    request_of,
+    rows_of_session,
+)
 from dither.curator.editions import mark_of_rows
-from dither.curator.governing import check_fits
-from dither.curator.ledger import Receipt, Stored
+from dither.curator.ledger import Receipt
 from dither.curator.ledger.interface import checked_name
 from dither.curator.request import Request
 from dither.curator.streams.book import PlainBook
@@ -34,7 +44,6 @@ from dither.errors import (
     InvalidParameter,
     KeyReused,
     NotFound,
-    RequestSealed,
     StreamUnavailable,
 )
 from dither.exact import Number, probability
@@ -110,6 +119,8 @@ class PartsInTurn(Closing):
     def __init__(self, name: str, session: Session, mechanism: AdaptiveParts, book: PartsBook, place: str) -> None:
         self.name, self.receipt = name, place
         self._session, self._mechanism, self._book = session, mechanism, book
+        #: The questions that were planned here, by identity: one that a caller put together could say another price.
+        self._planned: WeakValueDictionary[int, PlannedPart] = WeakValueDictionary()
         self._is_open = True
 
     @property
@@ -191,7 +202,7 @@ class PartsInTurn(Closing):
         stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
         planned = self.planned(label, question, stated, noise=noise, confidence=confidence)
         receipt = self.carry_out(planned, uuid.uuid4().hex if key is None else key)
-        return QueryResult.stored(receipt.answer, self._session.place(receipt))
+        return QueryResult.stored(receipt.answer, place_in_books(self._session, receipt))
 
     def planned(
         self,
@@ -213,7 +224,7 @@ class PartsInTurn(Closing):
 
         """
         session, partition = self._session, self.partition
-        session.check_declared()
+        check_declared(session)
         level = probability("confidence", confidence, open_below=True)
         partition.place(label)
         if callable(question):
@@ -224,16 +235,20 @@ class PartsInTurn(Closing):
         record = {"of": self.name, "label": label, "query": wire.encode(question), "noise": noise}
         words = f"a question about the part {label} of {self.name}"
         request = Request(session.dataset.name, "part", {**record, "confidence": str(level)}, loss, words)
-        return PlannedPart(request, PartQuestion(label, answer), level)
+        planned = PlannedPart(request, PartQuestion(label, answer), level)
+        self._planned[id(planned)] = planned
+        return planned
 
     def carry_out(self, planned: PlannedPart, key: str) -> Receipt:
         """Ask a question under a key, or find the answer that is stored for the key.
 
         Args:
-            planned: the question.
+            planned: the question, as ``planned`` returned it.
             key: the caller's name for it.
 
         """
+        if self._planned.get(id(planned)) is not planned:
+            raise InvalidParameter("planned", type(planned).__name__, "a question that this account has planned")
         book, session, question = self._here(), self._session, planned.question
         if book.only_read:
             raise HandleMisuse(f"the account {self.name} was opened to be read only")
@@ -244,14 +259,17 @@ class PartsInTurn(Closing):
             number = self._write(lines, key, planned)
         others = [_taken(one) for place, one in enumerate(lines) if place != number]
 
-        def run(opened: Engine) -> bytes:
+        def answered(opened: Engine) -> Any:
             self._check_rows(opened)
-            answered = self._resumed(opened, others).ask(question)
-            shown = present(question.answer, answered, confidence=planned.level)
+            return self._resumed(opened, others).ask(question)
+
+        def stored(out: Any) -> bytes:
+            shown = present(question.answer, out, confidence=planned.level)
             return shown.stored_within(LARGEST_ANSWER)[1].encode()
 
+        run = Run(planned.request, _FREE, self._mechanism, stored, answered=answered)
         try:
-            return session.charged(planned.request, _FREE, run, _line_key(self.name, number))
+            return charge(session, run, _line_key(self.name, number))
         except KeyReused:
             raise _unavailable(self.name, _OTHER_BOOK) from None
 
@@ -267,7 +285,7 @@ class PartsInTurn(Closing):
         if number is None:
             return None
         called = (_line_key(self.name, number),)
-        found = self._session.curator.ledger.answers_called(account.dataset, called, [account.analyst])
+        found = curator_of(self._session).ledger.answers_called(account.dataset, called, [account.analyst])
         return next((one for one in found if one.request_digest == planned.request.digest), None)
 
     def _line_of(self, lines: list[Any], key: str, planned: PlannedPart) -> int | None:
@@ -282,8 +300,8 @@ class PartsInTurn(Closing):
     def _write(self, lines: list[Any], key: str, planned: PlannedPart) -> int:
         """Write a new question down, having refused what can be refused, and return the number of its line."""
         book, session, question = self._here(), self._session, planned.question
-        check_fits(session.curator.ledger, session.account, _FREE, session.balance)
-        with session.opened() as engine:
+        check_affordable(session, _FREE)
+        with rows_of_session(session) as engine:
             self._check_rows(engine)
             for aggregation in question.answer.aggregations():
                 engine.prepare(aggregation)
@@ -297,7 +315,7 @@ class PartsInTurn(Closing):
 
     def _is_claimed(self, number: int, record: Mapping[str, Any]) -> bool:
         """Whether the ledger has the request of a line; refuses where it has another one under its number."""
-        known = self._session.curator.ledger.known_digest(self._session.account, _line_key(self.name, number))
+        known = curator_of(self._session).ledger.known_digest(self._session.account, _line_key(self.name, number))
         if known not in (None, record["digest"]):
             raise _unavailable(self.name, _OTHER_BOOK)
         return known is not None
@@ -310,21 +328,11 @@ class PartsInTurn(Closing):
         """
         if self._is_claimed(number, record):
             return
-        ledger, key = self._session.curator.ledger, _line_key(self.name, number)
         words = f"a question about the part {record['label']} of {self.name} that was lost"
         try:
-            held = ledger.reserve(self._session.account, key, record["digest"], _FREE, description=words)
+            claim(self._session, record["digest"], _line_key(self.name, number), words)
         except KeyReused:
             raise _unavailable(self.name, _OTHER_BOOK) from None
-        except RequestSealed:
-            return
-        if isinstance(held, Stored):
-            return
-        try:
-            # What is drawn and not answered is never drawn again.
-            ledger.begin_draw(held)
-        finally:
-            ledger.abandon(held)
 
     def close(self) -> None:
         """Let go of the book, so that the account can be opened again, here or elsewhere."""
@@ -367,9 +375,9 @@ def opened_parts(session: Session, name: str, offer: Offer[Any]) -> PartsInTurn:
         offer: the parts, and what each may lose.
 
     """
-    request = session.request_of(offer)
+    request = request_of(session, offer)
     path, key = book_paths(session, FOLDER, checked_stream_name(name))
-    with session.opened() as engine:
+    with rows_of_session(session) as engine:
         check_fixed(engine)
         rows = _mark(session, engine)
     if path.exists():
@@ -378,7 +386,7 @@ def opened_parts(session: Session, name: str, offer: Offer[Any]) -> PartsInTurn:
         # A refusal comes before a file.
         if _charges(session, name, request.digest):
             raise _unavailable(name, "it was paid for, and its book is gone; open another one")
-        session.check_affordable(offer)
+        check_affordable(session, offer.loss)
         about = {"digest": request.digest, "words": offer.words, "asked": offer.asked, "loss": offer.stated.to_dict()}
         book = PartsBook.create(path, key, {**about, "rows": rows})
     try:
@@ -428,12 +436,12 @@ def parts_names(session: Session) -> tuple[str, ...]:
 
 def _account(session: Session, name: str, offer: Offer[Any], book: PartsBook, receipt: Receipt) -> PartsInTurn:
     mechanism: Any = offer.mechanism
-    return PartsInTurn(name, session, mechanism, book, session.place(receipt))
+    return PartsInTurn(name, session, mechanism, book, place_in_books(session, receipt))
 
 
 def _charges(session: Session, name: str, digest: str) -> list[Receipt]:
     """Return what was paid for an account: one receipt, or none."""
-    found = session.curator.ledger.find_answers(_key_of(name), session.dataset.name)
+    found = curator_of(session).ledger.find_answers(_key_of(name), session.dataset.name)
     return [known for known in found if known.account == session.account and known.request_digest == digest]
 
 
@@ -455,8 +463,8 @@ def _mark(session: Session, engine: Engine) -> str:
     """Return what tells the rows that an engine reads from all others."""
     if engine.frames:
         return _frames.setdefault(engine, uuid.uuid4().hex)
-    number = session.curator.standing(session.dataset.name).edition
-    return mark_of_rows(session.curator.folder, session.dataset, engine.dataset, number=number)
+    number = curator_of(session).standing(session.dataset.name).edition
+    return mark_of_rows(curator_of(session).folder, session.dataset, engine.dataset, number=number)
 
 
 def _key_of(name: str) -> str:

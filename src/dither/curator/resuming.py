@@ -16,9 +16,8 @@ import importlib
 import json
 import platform
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -27,18 +26,16 @@ import dither
 from dither.curator.editions import current
 from dither.curator.held_back import draws_first
 from dither.curator.ledger.interface import Ledger, Reservation
-from dither.curator.request import Request
-from dither.data.engines import Engine, release_of
+from dither.data.engines import release_of
 from dither.data.files import dump_schema
 from dither.data.schema import DataSet
 from dither.errors import DitherError, LedgerUnavailable
-from dither.lift.over_data import OverData
 from dither.lift.resumable import may_resume
-from dither.mechanisms import perform
-from dither.mechanisms.core.derived_runner import DerivedWords, derived_key, perform_derived
+from dither.mechanisms.core.derived_runner import derived_key
 from dither.mechanisms.core.spec import digest
 
 if TYPE_CHECKING:
+    from dither.curator.access import Run
     from dither.curator.folder import Curator
     from dither.curator.hour_secrets import HourSecrets
 
@@ -48,44 +45,19 @@ _PURPOSE: Final = "a release that may resume"
 _LIBRARIES: Final = ("numpy", "scipy", "sqlglot", "pyarrow", "cryptography")
 
 
-@dataclass(frozen=True)
-class Work:
-    """What is done for a debit: what is asked, what runs on the opened rows, and how its result is stored."""
-
-    request: Request
-    mechanism: OverData[Any]
-    present: Callable[[Any], bytes]
-
-    def __call__(self, engine: Engine) -> bytes:
-        """Return the bytes to store, with noise of the system's generator."""
-        return self.run(engine, None)
-
-    def run(self, engine: Engine, words: DerivedWords | None) -> bytes:
-        """Return the bytes to store.
-
-        Args:
-            engine: the opened rows.
-            words: where all randomness comes from; None for the system's generator.
-
-        """
-        if words is None:
-            return self.present(perform(self.mechanism, engine))
-        return self.present(perform_derived(self.mechanism, engine, words))
-
-
-def can_resume(curator: Curator, dataset: DataSet, frames: Mapping[str, Any] | None, mechanism: OverData[Any]) -> bool:
+def can_resume(curator: Curator, dataset: DataSet, frames: Mapping[str, Any] | None, run: Run) -> bool:
     """Whether a release may resume where its process is killed: by public facts alone.
 
     Args:
         curator: whose folder has the rows.
         dataset: as it is declared.
         frames: rows that are given, which nothing tells from others.
-        mechanism: what would run.
+        run: what would be done.
 
     """
     is_imported = frames is None and dataset.engine.startswith("duckdb") and curator.ledger.is_durable
     # Under strict times what is not ready in time is never stored, and a second attempt would be a second measurement.
-    return is_imported and not draws_first() and may_resume(mechanism)
+    return is_imported and not draws_first() and run.is_performed and may_resume(run.mechanism)
 
 
 class ResumableNoise:
@@ -94,12 +66,12 @@ class ResumableNoise:
     Args:
         curator: whose folder has the rows.
         dataset: as it is declared.
-        work: what is done.
+        run: what is done.
 
     """
 
-    def __init__(self, curator: Curator, dataset: DataSet, work: Work) -> None:
-        self._curator, self._dataset, self._work = curator, dataset, work
+    def __init__(self, curator: Curator, dataset: DataSet, run: Run) -> None:
+        self._curator, self._dataset, self._run = curator, dataset, run
         self._secrets: HourSecrets = curator._hour_secrets
 
     def fresh(self, held: Reservation) -> tuple[bytes, str] | None:
@@ -151,10 +123,10 @@ class ResumableNoise:
             return None
         record = {
             "version": _VERSION,
-            "request": self._work.request.digest,
+            "request": self._run.request.digest,
             "declared": _declared(self._dataset),
             "files": files,
-            "mechanism": digest(self._work.mechanism),
+            "mechanism": digest(self._run.mechanism),
             "engine": release_of(self._dataset),
             "machine": _machine(),
         }

@@ -3,8 +3,9 @@
 The order never changes: read the request, price it without the data, open the tables (names and types only), debit the
 ledger durably, run the mechanism, store the answer durably, return it. Before the first random bit the ledger is told
 durably that noise is drawn. Whatever fails before the debit costs nothing; whatever fails after it keeps the debit and
-says one fixed text; whatever fails after the draw is never drawn again. A process that dies after the draw leaves a
-request that resumes with the same noise, where that is possible (``resuming``), and is sealed otherwise.
+says one fixed text; whatever fails after the draw is never drawn again. What drew no noise is not stored. A process
+that dies after the draw leaves a request that resumes with the same noise, where that is possible (``resuming``), and
+is sealed otherwise. What other modules may do with a session is in ``access``.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ import contextlib
 import copy
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
+from dither.curator.access import Run, place_in_books
 from dither.curator.card import Card, release_card
 from dither.curator.continuing import Continuing
-from dither.curator.drawing import Drawing, place_of
+from dither.curator.drawing import Drawing
 from dither.curator.for_owner import ForOwner
-from dither.curator.governing import check_fits, refuse_in_turn, refuse_not_open
+from dither.curator.governing import refuse_in_turn, refuse_not_open
 from dither.curator.held_back import draws_first, wait_for
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Account, Balance, Receipt, Stored
@@ -29,7 +31,7 @@ from dither.curator.ledger.interface import Reservation
 from dither.curator.pictures import spending
 from dither.curator.price import Price, Room, room_for, saying_what_is_left
 from dither.curator.request import Request
-from dither.curator.resuming import ResumableNoise, Work, can_resume
+from dither.curator.resuming import ResumableNoise, can_resume
 from dither.curator.shown import session_html
 from dither.data.closing import Closing
 from dither.data.engines import Engine, connect
@@ -45,10 +47,9 @@ from dither.errors import (
 )
 from dither.exact import Number
 from dither.lift.offer import Offer
-from dither.lift.over_data import OverData
 from dither.lift.stored import LARGEST_ANSWER
 from dither.lift.trusted import checked_mechanism
-from dither.lift.verb import LEVEL, LOSSES, Released, Verb
+from dither.lift.verb import LEVEL, LOSSES, Released, Verb, spelled_out
 from dither.mechanisms.core.guard import Guard
 from dither.mechanisms.core.release import before_first_draw
 from dither.privacy import Loss, stated_loss
@@ -56,7 +57,6 @@ from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, qu
 from dither.publish.queries.builder import Groups, Rows, table
 from dither.publish.queries.found_clamps import USUAL_SHARE, found_clamps
 from dither.publish.queries.reports.report import Report
-from dither.publish.queries.result import UNLEDGERED
 from dither.publish.queries.sql import agreed_loss, parse_statement
 from dither.verbs import answers, reports
 from dither.verbs.answers import Quoting
@@ -102,7 +102,7 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
         frames: Mapping[str, Any] | None = None,
         called: str | None = None,
     ) -> None:
-        self.curator = curator
+        self._curator = curator
         self.dataset = dataset
         #: What the data set is called; the books, and its own record, keep the name that it is registered with.
         self.called = dataset.name if called is None else called
@@ -127,16 +127,16 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
 
     def balance(self) -> Balance:
         """Return what this analyst has spent and may still spend."""
-        found = self.curator.ledger.balance(self.dataset.name, self.account.analyst)
+        found = self._curator.ledger.balance(self.dataset.name, self.account.analyst)
         return replace(found, dataset=self.called)
 
     def spending(self) -> Chart:
         """Return the losses of all releases of the data set, added up in their order, as a picture."""
-        return spending(self.curator.ledger, self.dataset.name)
+        return spending(self._curator.ledger, self.dataset.name)
 
     def card(self) -> Card:
         """Return the release card of the data set: what is promised, spent and released, from public facts alone."""
-        return Card(release_card(self.dataset, self.curator.ledger))
+        return Card(release_card(self.dataset, self._curator.ledger))
 
     def __repr__(self) -> str:
         tables = ", ".join(table.name for table in self.dataset.tables)
@@ -158,7 +158,7 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
             return self._sql(**arguments)
         with saying_what_is_left(self.balance):
             offer: Offer[Any] = self.offer._do(verb, arguments)
-        return self._read(offer)
+        return self._read(offer, self._receipt(offer))
 
     def _sql(self, text: str, *, auto_share: Number = USUAL_SHARE, **how: Any) -> Any:
         """Release the answer to a query; its price where the text explains; after its ranges where it has AUTO."""
@@ -176,34 +176,31 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
         return self._released_in_turn(turns)
 
     def _released_in_turn(self, turns: InTurn) -> QueryResult:
-        receipt, read = self.receipt_in_turn(turns)
-        return read(receipt.answer, self.place(receipt))
+        receipt, read = self._receipt_in_turn(turns)
+        return read(receipt.answer, place_in_books(self, receipt))
 
-    def receipt_in_turn(self, turns: InTurn) -> tuple[Receipt, Callable[[bytes, str], QueryResult]]:
-        """Release the ranges, then the query with them, of which the loss is debited before a range is found.
-
-        Args:
-            turns: the releases, with the key of the whole.
-
-        """
-        self.check_declared()
-        ledger = self.curator.ledger
+    def _receipt_in_turn(self, turns: InTurn) -> tuple[Receipt, Callable[[bytes, str], QueryResult]]:
+        """Release the ranges, then the query with them, of which the loss is debited before a range is found."""
+        self._check_declared()
+        ledger = self._curator.ledger
         refuse_in_turn(ledger, self.account)
         for one in turns.planned:
-            self.check_offer(one)
-        if not ledger.would_admit(self.account, turns.loss) and not self.is_known(turns.key):
-            refuse_not_open(self.curator.ledger, self.account)
+            self._check_offer(one)
+        is_known = ledger.known_digest(self.account, turns.key) is not None
+        if not is_known and not ledger.would_admit(self.account, turns.loss):
+            refuse_not_open(ledger, self.account)
             balance = self.balance()
             fits = ledger.what_would_fit(self.account, turns.loss)
             raise BudgetExceeded(turns.loss, balance.spent, balance.budget, f"; {balance.left} is left; {fits}")
-        request = self.request_in_turn(turns)
-        held, engine = self._reserved(request, turns.asking, turns.key, turns.trial.mechanism)
+        trial = turns.trial
+        run = Run(self._request_in_turn(turns), turns.asking, trial.mechanism, trial.present)
+        held, engine = self._reserved(run, turns.key)
         if isinstance(held, Stored):
-            return held.receipt, turns.trial.read
+            return held.receipt, trial.read
         is_found = False
         try:
-            offer, present = turns.after([self._read(one) for one in turns.finding])
-            self.check_offer(offer)
+            offer, present = turns.after([self._read(one, self._answered(one)) for one in turns.finding])
+            self._check_offer(offer)
             is_found = True
         except DitherError as problem:
             if not isinstance(problem, ReleaseFailed | RequestSealed):
@@ -214,32 +211,12 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
         finally:
             if not is_found:
                 ledger.abandon(held)  # it stays debited, and the same key goes on
-        receipt = self._carried_out(held, engine, Work(request, offer.mechanism, present))
-        return receipt, offer.read
+        run = replace(run, mechanism=offer.mechanism, stored=present)
+        return self._carried_out(held, engine, run), offer.read
 
-    def request_in_turn(self, turns: InTurn) -> Request:
+    def _request_in_turn(self, turns: InTurn) -> Request:
         """Return what is asked by a query and its ranges together, as the ledger compares it."""
-        return replace(self.request_of(turns.trial), asked=turns.asked, loss=turns.stated)
-
-    def check_affordable(self, offer: Offer[Any]) -> None:
-        """Refuse what would not be admitted now; a charge decides it."""
-        check_fits(self.curator.ledger, self.account, offer.loss, self.balance)
-
-    @contextlib.contextmanager
-    def opened(self) -> Iterator[Engine]:
-        """Open the tables for one who takes turns with the verbs of this session."""
-        with self._alone:
-            engine = self._open()
-            engine.check()
-            yield engine
-
-    def place(self, receipt: Receipt) -> str:
-        """Return where a charge is written down, if that is durable."""
-        return place_of(receipt) if self.curator.ledger.is_durable else UNLEDGERED
-
-    def is_known(self, key: str) -> bool:
-        """Return whether something was debited to this analyst for a key."""
-        return self.curator.ledger.known_digest(self.account, key) is not None
+        return replace(self._request_of(turns.trial), asked=turns.asked, loss=turns.stated)
 
     @overload
     def release(self, what: Offer[T], /) -> T: ...
@@ -257,25 +234,29 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
         offer = self.offer.method(what, source, key=key) if source is not None else what
         if not isinstance(offer, Offer) or (source is None and key is not None):
             raise InvalidParameter("what", what, "an offer with its own key, or a mechanism and a source")
+        return self._read(offer, self._receipt(offer))
+
+    def _read(self, offer: Offer[T], receipt: Receipt) -> T:
+        return offer.read(receipt.answer, place_in_books(self, receipt))
+
+    def _receipt(self, offer: Offer[Any], *, key: str | None = None) -> Receipt:
+        """Return the stored answer of an offer that this session has made, and where it was charged."""
+        self._check_made(offer)
+        return self._answered(offer, key)
+
+    def _check_made(self, offer: Offer[Any]) -> None:
+        """Refuse an offer that a caller put together: the very object is looked for, and not one that is equal."""
         if not self._offers.has_made(offer):
             raise InvalidParameter("what", offer.verb, "an offer that this session's own ``offer`` has made")
-        return self._read(offer)
 
-    def _read(self, offer: Offer[T]) -> T:
-        receipt = self.receipt(offer)
-        return offer.read(receipt.answer, self.place(receipt))
-
-    def receipt(self, offer: Offer[Any], *, key: str | None = None) -> Receipt:
-        """Return the stored answer of an offer as bytes, and where it was charged.
-
-        Args:
-            offer: of this session.
-            key: the name of this request, in place of the offer's own.
-
-        """
+    def _answered(self, offer: Offer[Any], key: str | None = None) -> Receipt:
+        """Return the stored answer of an offer, having refused what can be refused before it costs anything."""
         offer.check_released()
         try:
-            return self._charged(offer, key)
+            self._check_declared()
+            self._check_offer(offer)
+            run = Run(self._request_of(offer), offer.loss, offer.mechanism, offer.present, offer.spent)
+            return self._charged(run, offer.key if key is None else key)
         except BaseException:
             offer.forget()
             raise
@@ -284,6 +265,7 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
     def quote(self, what: Offer[Any], /) -> Price: ...
     @overload
     def quote(self, what: str | Query | Groups | Report, /, **how: Unpack[Quoting]) -> Quote: ...
+    @spelled_out
     def quote(self, what: str | Query | Groups | Report | Offer[Any], /, **how: Unpack[Quoting]) -> Quote | Price:
         """Return what a query or any offer would cost, and how far it would err where that is known.
 
@@ -296,10 +278,10 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
                 releases together; its error follows once the ranges are found.
 
         """
-        self.check_declared()
+        self._check_declared()
         if isinstance(what, Offer):
-            room = self.room_for(what.loss)
-            words, is_at_most = self.request_of(what).summary or what.verb, what.spent is not None and room.takes_back
+            room = self._room_for(what.loss)
+            words, is_at_most = self._request_of(what).summary or what.verb, what.spent is not None and room.takes_back
             unit, expected = str(self.dataset.unit), what.expected
             error = expected if isinstance(expected, str) else expected()
             return Price(words, what.loss, unit, room.left, room.fits, is_at_most, error)
@@ -321,24 +303,18 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
             turns = InTurn.of(
                 self.dataset, clamps, {"loss": stated, **ways}, auto_share=how.get("auto_share", USUAL_SHARE)
             )
-            room = self.room_for(turns.loss)
+            room = self._room_for(turns.loss)
             return Price(turns.words, turns.loss, str(self.dataset.unit), room.left, room.fits)
         asked = answers.read_request(self.dataset, what)
         with saying_what_is_left(self.balance):
             stated = reports.loss_of_request(asked, said, text)
         quoted = reports.quoted(asked, stated, **ways) if isinstance(asked, Report) else quote(asked, stated, **ways)
-        room = self.room_for(quoted.loss, is_counted=True)
+        room = self._room_for(quoted.loss, is_counted=True)
         return replace(quoted, left=room.left, affordable=room.releases)
 
-    def room_for(self, loss: Loss, *, is_counted: bool = False) -> Room:
-        """Return what this analyst may still spend, and whether a release of a loss fits, or how many do.
-
-        Args:
-            loss: of a release.
-            is_counted: whether to say how many.
-
-        """
-        return room_for(self.curator.ledger, self.account, loss, is_counted=is_counted)
+    def _room_for(self, loss: Loss, *, is_counted: bool = False) -> Room:
+        """Return what this analyst may still spend, and whether a release of a loss fits, or how many do."""
+        return room_for(self._curator.ledger, self.account, loss, is_counted=is_counted)
 
     def loss_for_error(
         self,
@@ -369,51 +345,36 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
     def _open(self) -> Engine:
         """Open the tables and compare them with what is declared; reads names and types, never values."""
         if not self._tables:
-            dataset = self.curator.as_read(self.dataset, self._frames)
-            engine = connect(dataset, folder=self.curator.folder, frames=self._frames, are_read=True)
+            dataset = self._curator.as_read(self.dataset, self._frames)
+            engine = connect(dataset, folder=self._curator.folder, frames=self._frames, are_read=True)
             engine.check()
             self._tables.append(engine)
         return self._tables[0]
 
-    def _charged(self, offer: Offer[Any], key: str | None = None) -> Receipt:
-        """Return the stored answer of an offer, having refused what can be refused before it costs anything."""
-        self.check_declared()
-        self.check_offer(offer)
-        request, name = self.request_of(offer), offer.key if key is None else key
-        work = Work(request, offer.mechanism, offer.present)
-        return self.charged(request, offer.loss, work, name, offer.spent)
-
-    def charged(
-        self,
-        request: Request,
-        loss: Loss,
-        run: Work | Callable[[Engine], bytes],
-        key: str | None,
-        spent: Callable[[bytes], Loss] | None = None,
-    ) -> Receipt:
+    def _charged(self, run: Run, key: str | None) -> Receipt:
         """Debit, run, store; or return what was stored for the same key."""
-        held, engine = self._reserved(request, loss, key, run.mechanism if isinstance(run, Work) else None)
-        return held.receipt if isinstance(held, Stored) else self._carried_out(held, engine, run, spent)
+        held, engine = self._reserved(run, key)
+        return held.receipt if isinstance(held, Stored) else self._carried_out(held, engine, run)
 
-    def check_offer(self, offer: Offer[Any]) -> None:
+    def _check_offer(self, offer: Offer[Any]) -> None:
         """Refuse what can be refused before it costs anything."""
-        self.check_public_facts(offer)
+        self._check_public_facts(offer)
         with self._alone:
             for aggregation in offer.mechanism.aggregations():
                 self._open().prepare(aggregation)
             offer.mechanism.check_public(self._open())
 
-    def check_public_facts(self, offer: Offer[Any]) -> None:
+    def _check_public_facts(self, offer: Offer[Any]) -> None:
         """Refuse what is not about this data set, or has no proof that the curator accepts."""
         checked_mechanism(offer.mechanism)
         if offer.mechanism.distance != self.dataset.unit:
             raise InvalidParameter("offer", str(offer.mechanism.distance), f"about {self.dataset.unit}")
-        if offer.is_idealised and not self.curator.settings.allow_idealised:
+        if offer.is_idealised and not self._curator.settings.allow_idealised:
             raise NoGuarantee("the proof is over the reals only; the curator may allow that in dither.yaml")
 
     def _warn_of_edition(self, receipt: Receipt) -> None:
         """Say so where a stored answer is about rows that others have taken the place of."""
-        standing = self.curator.standing(self.dataset.name)
+        standing = self._curator.standing(self.dataset.name)
         if receipt.entry < standing.since:
             text = (
                 f"key {receipt.key!r} was answered before edition {standing.edition} of {self.called} was added: this "
@@ -421,46 +382,37 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
             )
             warnings.warn(EarlierEdition(text), stacklevel=2)
 
-    def request_of(self, offer: Offer[Any]) -> Request:
+    def _request_of(self, offer: Offer[Any]) -> Request:
         """Return what is asked, as the ledger compares it."""
         return Request(self.dataset.name, offer.verb, offer.asked, offer.stated, offer.words)
 
-    def check_declared(self) -> None:
+    def _check_declared(self) -> None:
         """Refuse a data set that was changed by force: prices follow from it."""
         if self.dataset != self._declared:
             raise InvalidParameter("dataset", self.dataset.name, "the data set as the session was opened with it")
 
-    def _reserved(
-        self, request: Request, loss: Loss, key: str | None, mechanism: OverData[Any] | None = None
-    ) -> tuple[Reservation | Stored, Engine]:
+    def _reserved(self, run: Run, key: str | None) -> tuple[Reservation | Stored, Engine]:
         """Debit a loss, or find the answer that it was debited for; return with it the opened tables."""
         with self._alone:
             engine = self._open()
             # Files that are no longer those that were opened are refused here, before the charge.
             engine.check()
         name = uuid.uuid4().hex if key is None else key
-        resumes = mechanism is not None and can_resume(self.curator, self.dataset, self._frames, mechanism)
-        held = self.curator.ledger.reserve(
-            self.account, name, request.digest, loss, description=request.summary, resumes=resumes
-        )
+        resumes = can_resume(self._curator, self.dataset, self._frames, run)
+        words, digest = run.request.summary, run.request.digest
+        held = self._curator.ledger.reserve(self.account, name, digest, run.loss, description=words, resumes=resumes)
         if isinstance(held, Stored):
             self._warn_of_edition(held.receipt)
             if self.on_repeat is not None:
                 self.on_repeat(held.receipt)
         return held, engine
 
-    def _carried_out(
-        self,
-        held: Reservation,
-        engine: Engine,
-        work: Work | Callable[[Engine], bytes],
-        spent: Callable[[bytes], Loss] | None = None,
-    ) -> Receipt:
+    def _carried_out(self, held: Reservation, engine: Engine, run: Run) -> Receipt:
         """Run what was debited, and store its answer: the only way from private rows to one."""
-        ledger, name = self.curator.ledger, held.key
+        ledger, name = self._curator.ledger, held.key
         noise = None
-        if isinstance(work, Work) and can_resume(self.curator, self.dataset, self._frames, work.mechanism):
-            noise = ResumableNoise(self.curator, self.dataset, work)
+        if can_resume(self._curator, self.dataset, self._frames, run):
+            noise = ResumableNoise(self._curator, self.dataset, run)
         drawing = Drawing(ledger, held, noise)
         try:
             answer: bytes | None = None
@@ -470,12 +422,15 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
                 contextlib.suppress(Exception),
                 self._alone,
                 engine.at_one_moment(),
-                before_first_draw(drawing.begin),
+                before_first_draw(drawing.drew),
             ):
                 if draws_first():
                     drawing.begin()
-                answer = work.run(engine, drawing.words) if isinstance(work, Work) else work(engine)
-                lost = None if spent is None else spent(answer)
+                answer = run.carry_out(engine, drawing.words)
+                lost = None if run.spent is None else run.spent(answer)
+            if not drawing.has_drawn and not run.may_draw_nothing:
+                # No mechanism has drawn: what is there is no release. That none has does not depend on rows.
+                answer = None
             wait_for("store")
             if answer is not None and len(answer) <= LARGEST_ANSWER:
                 return drawing.complete(answer, lost)

@@ -59,7 +59,9 @@ def _books(session: Session) -> Iterator[tuple[str, str]]:
         return
     yield "spent", f"{balance.spent} of {balance.budget}"
     yield "left", str(balance.left)
-    if not session.curator.ledger.is_durable:
+    from dither.curator.access import curator_of
+
+    if not curator_of(session).ledger.is_durable:
         yield "ledger", "in memory: unledgered, and gone with this process"
 
 

@@ -500,6 +500,24 @@ def form_of(verb: Verb[..., Any]) -> Form:
     return Form(verb.name, verb.summary, verb.gives, fields)
 
 
+def spelled_out(function: Callable[P, T]) -> Callable[P, T]:
+    """Let a function with ``**terms: Unpack[...]`` show each of these arguments in its signature and help text.
+
+    Args:
+        function: of a door, written by hand.
+
+    """
+    *others, last = inspect.signature(function).parameters.values()
+    name = str(last.annotation).removeprefix("Unpack[").removesuffix("]")
+    terms = vars(sys.modules[function.__module__])[name]
+    found = list(_of_terms(terms))
+    shown = [inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default) for one in found]
+    function.__signature__ = inspect.signature(function).replace(parameters=[*others, *shown])  # type: ignore[attr-defined]
+    lines = [f"    {one.name}: {one.about.text}." for one in found]
+    function.__doc__ = "\n".join([inspect.getdoc(function) or "", *lines])
+    return function
+
+
 _OF_TERMS: Final = object()
 
 
@@ -517,13 +535,17 @@ def _arguments(make: Any) -> Iterator[Argument]:
         annotation = hints.get(one.name, Any)
         if one.kind is inspect.Parameter.VAR_KEYWORD:
             [terms] = get_args(annotation)
-            # Each field is read by the names of the module that wrote it.
-            found = get_type_hints(terms, include_extras=True)
-            # Own terms first, those that all releases share at the end.
-            for name in sorted(found, key=lambda name: TERMS.index(name) if name in TERMS else -1):
-                yield _argument(name, found[name], _OF_TERMS, is_positional=False)
+            yield from _of_terms(terms)
         else:
             yield _argument(one.name, annotation, one.default, one.kind is not inspect.Parameter.KEYWORD_ONLY)
+
+
+def _of_terms(terms: Any) -> Iterator[Argument]:
+    """Yield the arguments of a set of terms: its own first, those that all releases share at the end."""
+    # Each field is read by the names of the module that wrote it.
+    found = get_type_hints(terms, include_extras=True)
+    for name in sorted(found, key=lambda name: TERMS.index(name) if name in TERMS else -1):
+        yield _argument(name, found[name], _OF_TERMS, is_positional=False)
 
 
 def _argument(name: str, annotation: Any, default: Any, is_positional: bool) -> Argument:

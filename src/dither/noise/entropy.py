@@ -78,11 +78,15 @@ class _Stream:
         self._left = _BYTES_PER_KEY
         self._buffer, self._cursor = b"", 0
 
-    def take(self, count: int) -> bytes:
-        """Return fresh bytes, each used once."""
+    def begin(self) -> None:
+        """Do what is to be done before the next byte, if it is not done yet."""
         if self.before is not None:
             self.before()
             self.before = None
+
+    def take(self, count: int) -> bytes:
+        """Return fresh bytes, each used once."""
+        self.begin()
         if self._busy:
             # A signal handler interrupted this very method: do not touch the half-moved cursor.
             return _system_bytes(count)
@@ -147,6 +151,17 @@ def before_first_draw(act: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         stream.before = None
+
+
+def about_to_draw() -> None:
+    """Do now what ``before_first_draw`` is to do, whether or not the draw that follows needs a byte.
+
+    How many bytes a draw needs may depend on private values: noise for no cells needs none. That a draw was asked for
+    does not.
+    """
+    stream: _Stream | None = getattr(_local, "stream", None)
+    if stream is not None:
+        stream.begin()
 
 
 class SystemEntropy:

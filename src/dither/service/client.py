@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from dither.curator.access import place_in_books
 from dither.curator.card import Card
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Account, Balance, Receipt, Standing
@@ -187,20 +188,21 @@ class RemoteSession(Session):
         """Return the release card of the data set: what is promised, spent and released, from public facts alone."""
         return Card(self._transport.get(*self._at("card")).json())
 
-    def room_for(self, loss: Loss, *, is_counted: bool = False) -> Room:
+    def _room_for(self, loss: Loss, *, is_counted: bool = False) -> Room:
         """Return what this analyst may still spend, and whether a release of a loss fits, or how many do."""
         body = {"loss": loss.to_dict(), "counted": is_counted}
         return Room(**self._transport.post(*self._at("room"), body=body).json())
 
-    def receipt(self, offer: Offer[Any], *, key: str | None = None) -> Receipt:
+    def _receipt(self, offer: Offer[Any], *, key: str | None = None) -> Receipt:
         """Return the stored answer of an offer as bytes, and where it was charged."""
+        self._check_made(offer)
         offer.check_released()
-        self.check_declared()
-        self.check_public_facts(offer)
+        self._check_declared()
+        self._check_public_facts(offer)
         call = call_of(self._offers, offer)
         return self._released(call.verb, call.arguments, offer.key if key is None else key, offer.loss)
 
-    def receipt_in_turn(self, turns: InTurn) -> tuple[Receipt, Callable[[bytes, str], QueryResult]]:
+    def _receipt_in_turn(self, turns: InTurn) -> tuple[Receipt, Callable[[bytes, str], QueryResult]]:
         """Release the ranges, then the query with them, of which the loss is debited before a range is found."""
         raise InvalidParameter("text", turns.words, _ELSEWHERE)
 
@@ -214,11 +216,7 @@ class RemoteSession(Session):
         priced = {name: value for name, value in how.items() if name != "confidence"}
         price = self.quote(text, auto_share=auto_share, **priced)
         receipt = self._released("sql", {"text": text, "auto_share": auto_share, **how}, key, price.loss)
-        return QueryResult.stored(receipt.answer, self.place(receipt))
-
-    def place(self, receipt: Receipt) -> str:
-        """Return where a charge is written down."""
-        return f"{receipt.ledger}:{receipt.entry}:{receipt.hash}"
+        return QueryResult.stored(receipt.answer, place_in_books(self, receipt))
 
     def _released(self, verb: str, words: Mapping[str, Any], key: str | None, loss: Loss) -> Receipt:
         if key is not None:
@@ -245,9 +243,10 @@ class RemoteSession(Session):
             key: the name of this request, in place of the offer's own.
 
         """
+        self._check_made(offer)
         offer.check_released()
-        self.check_declared()
-        self.check_public_facts(offer)
+        self._check_declared()
+        self._check_public_facts(offer)
         call = call_of(self._offers, offer)
         name = offer.key if key is None else key
         told = {word: value for word, value in call.arguments.items() if word != "key" and value is not None}
@@ -256,13 +255,13 @@ class RemoteSession(Session):
 
         def read(found: Reply) -> Any:
             receipt = self._received(found, name, offer.loss)
-            return offer.read(receipt.answer, self.place(receipt))
+            return offer.read(receipt.answer, place_in_books(self, receipt))
 
         return Job(self._transport, reply, read)
 
-    def check_offer(self, offer: Offer[Any]) -> None:
+    def _check_offer(self, offer: Offer[Any]) -> None:
         """Refuse what can be refused here; the rest is refused where the rows are, before it costs anything."""
-        self.check_public_facts(offer)
+        self._check_public_facts(offer)
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -306,7 +305,7 @@ class RemoteSession(Session):
 
     def _opened(self, kind: str, made: Any, name: str, words: Mapping[str, Any]) -> Any:
         """Open what goes on under a name, or look at it; both are routes that are called after its kind."""
-        self.check_declared()
+        self._check_declared()
         names = {"dataset": self.called, "name": str(name)}
         told = {word: value for word, value in words.items() if value is not None and word != "only_read"}
         if not told:

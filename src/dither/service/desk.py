@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from dither.curator.access import room_of
 from dither.curator.admissions import Admissions
 from dither.curator.card import release_card
 from dither.curator.delivering import (
@@ -193,7 +194,7 @@ class Desk(Deciding, GoingOn):
         """Return whether a release of a loss would fit, and how many would."""
         session = self._session(bearer, name)
         check_fields(body, ("loss", "counted"))
-        room = session.room_for(read_loss(body.get("loss")), is_counted=body.get("counted") is True)
+        room = room_of(session, read_loss(body.get("loss")), is_counted=body.get("counted") is True)
         return vars(room)
 
     def quote(

@@ -7,6 +7,7 @@ survive without raising, and where a wrong sensitivity shows.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
@@ -68,6 +69,18 @@ def values(domain: Domain) -> Iterator[Any]:
                 np.array(numbers, dtype=float if isinstance(domain, RealArray) else np.int64), domain.shape
             )
             yield mixed
+
+
+def emptied(data: Any) -> Iterator[Any]:
+    """Yield data of the same type that says of nobody: no rows, and no count but 0. None where there is no rule."""
+    if type(data) is ReferenceEngine:
+        yield ReferenceEngine(data.dataset, {name: [] for name in data.frames})
+    elif isinstance(data, np.ndarray):
+        yield np.zeros_like(data)
+        if data.ndim:
+            yield data[:0]
+    elif type(data) in (list, tuple, dict, Counter, set, frozenset, int):
+        yield type(data)()
 
 
 def value_pairs(part: Primitive[Any, Any] | InteractivePrimitive[Any, Any], example: Any) -> Iterator[Pair]:

@@ -28,6 +28,7 @@ from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.core.running import TickLengths
 from dither.mechanisms.sample_and_aggregate import plain
 from dither.noise import Noise, system_noise
+from dither.noise.entropy import about_to_draw
 from dither.privacy import L1, L2, LARGEST, NOTHING, ONE_WAY, Loss, Metric, Plan, Repeats
 from dither.privacy.plans import Parallel, Split, Within
 from dither.testing.effects import Effects, watched
@@ -187,6 +188,7 @@ class RecordingRunner(Runner):
 
     def _hashes(self, data: Sequence[Any] | np.ndarray[Any, Any]) -> list[int]:
         """Return a hash of the content of each row, keyed by the step; equal rows are numbered to tell them apart."""
+        about_to_draw()
         key = self.tape.key_of(len(self.tape.samples))
         # The runner for the sample is the next one that is made here.
         self.tape.samples.append((*self._where, f"inner{self._children['inner'] + 1}"))
@@ -201,7 +203,10 @@ class RecordingRunner(Runner):
 
 
 class ReplayRunner(RecordingRunner):
-    """A runner that returns the outputs of an earlier run, and records where this one differs."""
+    """A runner that returns the outputs of an earlier run, and records where this one differs.
+
+    A frozen output stands for a draw, also to whoever is told of draws: a session takes it for one.
+    """
 
     def __init__(self, plan: Plan, noise: Noise, *, earlier: Tape, **others: Any) -> None:
         super().__init__(plan, noise, **others)
@@ -212,6 +217,7 @@ class ReplayRunner(RecordingRunner):
         return ReplayRunner(plan, self._noise, earlier=self._earlier, tape=self.tape, where=where, d_in=d_in)
 
     def _follow(self, kind: str, part: AnyMechanism | None, value: Any) -> Any:
+        about_to_draw()
         here = self._step(kind, part, value, None)
         number = len(self.tape.events)
         if number >= len(self._earlier.events):

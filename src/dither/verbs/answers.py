@@ -114,8 +114,7 @@ class Answers(Group[M]):
         statement = parse_statement(text)
         built = parse_request(statement.sql, dataset)
         stated = loss_of_request(built, terms, statement.sql)
-        how: Planning = {**terms}
-        how["threshold_share"] = one_share(statement, terms.get("threshold_share"))
+        how: Planning = {**terms, "threshold_share": one_share(statement, terms.get("threshold_share"))}  # type: ignore[typeddict-unknown-key]
         return _offer(dataset, built, stated, how, text)
 
     @verb(arguments=("query",), doing="asking")

@@ -43,9 +43,7 @@ CountMethod = Annotated[
         default="auto",
     ),
 ]
-DegreeMethod = Annotated[
-    str, Arg("auto; where nodes are protected also projection or flow", choices=("auto", *_OF_NODES), default="auto")
-]
+DegreeMethod = Annotated[str, Arg("auto; where nodes are protected also projection", choices=("auto", "projection"))]
 Error = Annotated[
     Number | None,
     Arg("in place of a loss: the largest absolute error, at the confidence level, by noise for the worst case"),
@@ -84,12 +82,6 @@ class Counting(Period, total=False):
 
     method: CountMethod
     error: Error
-
-
-class ByDegree(Period, total=False):
-    """Arguments of answers about degrees."""
-
-    method: DegreeMethod
 
 
 @dataclass(frozen=True)
@@ -187,30 +179,30 @@ class Graph(About[M]):
 
     @verb
     @staticmethod
-    def degrees(graph: GraphTable, **terms: Unpack[ByDegree]) -> Offer[QueryResult]:
+    def degrees(graph: GraphTable, *, method: DegreeMethod = "auto", **terms: Unpack[Period]) -> Offer[QueryResult]:
         """Release how many nodes have which degree, fitted."""
-        return _counted(graph, "degrees", terms, method=terms.get("method", "auto"))
+        return _counted(graph, "degrees", terms, method=method)
 
     @verb
     @staticmethod
-    def degree_histogram(graph: GraphTable, **terms: Unpack[ByDegree]) -> Offer[QueryResult]:
+    def degree_histogram(graph: GraphTable, **terms: Unpack[Period]) -> Offer[QueryResult]:
         """Release how many nodes have each degree, with an interval for each; ``degrees`` has a smaller error."""
-        return _counted(graph, "degree-histogram", terms, method=terms.get("method", "auto"))
+        return _counted(graph, "degree-histogram", terms)
 
     @verb
     @staticmethod
-    def degrees_by_node(graph: GraphTable, **terms: Unpack[ByDegree]) -> Offer[QueryResult]:
+    def degrees_by_node(graph: GraphTable, **terms: Unpack[Period]) -> Offer[QueryResult]:
         """Release the degree of every node."""
-        return _counted(graph, "degrees-by-node", terms, method=terms.get("method", "auto"))
+        return _counted(graph, "degrees-by-node", terms)
 
     @verb
     @staticmethod
-    def degree_sum(graph: GraphTable, worth: Worth, **terms: Unpack[ByDegree]) -> Offer[QueryResult]:
+    def degree_sum(graph: GraphTable, worth: Worth, **terms: Unpack[Period]) -> Offer[QueryResult]:
         """Release the sum of a function of the degrees of all nodes; where nodes are protected.
 
         ``degree_sum((1,))`` counts the nodes that have an edge; ``degree_sum((1, 2, 3))`` at most three edges of each.
         """
-        return _counted(graph, "degree-sum", terms, worth=worth, method=terms.get("method", "auto"))
+        return _counted(graph, "degree-sum", terms, worth=worth)
 
     @verb
     @staticmethod

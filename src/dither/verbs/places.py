@@ -163,6 +163,16 @@ class PlacesTable:
         expected = "" if bound is None else f"{bound}, before negative counts are raised to 0"
         return Offer("places", f"{words} of {self.table.name}", made, decides, stated, present, read, expected=expected)
 
+    def grid(self, grid: Any, cell: Number | None) -> Any:
+        """Return the cells along each side, of which the largest size in metres may be stated instead."""
+        from dither.publish.places.planning import grid_of_side
+
+        if cell is None:
+            return grid
+        if grid is not None:
+            raise InvalidParameter("cell", cell, "left out where a grid is given")
+        return grid_of_side(self.places, cell)
+
     def areas(self, regions: Any, grid: Any, named: str, within: str | None, *, are_trips: bool) -> Areas:
         """Return public areas over the declared box."""
         from dither.publish.places.region_planning import Areas
@@ -210,13 +220,9 @@ class Places(About[M]):
         **terms: Unpack[Measured],
     ) -> Offer[PlaceMap]:
         """Release how many positions fall into each cell of a grid."""
-        from dither.publish.places.planning import HEATMAP, grid_of_side, plan_heat
+        from dither.publish.places.planning import HEATMAP, plan_heat
 
-        stated = loss_of(terms)
-        if cell is not None:
-            if grid is not None:
-                raise InvalidParameter("cell", cell, "left out where a grid is given")
-            grid = grid_of_side(about.places, cell)
+        stated, grid = loss_of(terms), about.grid(grid, cell)
         planned = plan_heat(about.dataset, about.table, stated, grid=grid, method=method, questions=questions)
         asked = {"cells": wire.encode(planned.cells)} | ({} if questions is None else {"questions": questions})
         return about.offer(HEATMAP, planned, terms, method=method, asked=asked, reads=about.map_of(HEATMAP))
@@ -229,6 +235,7 @@ class Places(About[M]):
         *,
         named: AreaName = "name",
         grid: Grid = None,
+        cell: Cell = None,
         method: MapMethod = "auto",
         **terms: Unpack[Measured],
     ) -> Offer[RegionCounts]:
@@ -236,7 +243,10 @@ class Places(About[M]):
         from dither.publish.places.by_region import RegionCounts, RegionFile
         from dither.publish.places.region_planning import REGIONS, plan_regions
 
-        stated = loss_of(terms)
+        if about.places.zones:
+            rule = "a table of positions: this one has zones, whose flows can be counted by region"
+            raise InvalidParameter("table", about.table.name, rule)
+        stated, grid = loss_of(terms), about.grid(grid, cell)
         areas = about.areas(regions, grid, named, None, are_trips=False)
         planned = plan_regions(about.dataset, about.table, stated, areas=areas, method=method)
         asked = {"table": about.table.name, "areas": areas.record}
@@ -253,6 +263,7 @@ class Places(About[M]):
         about: PlacesTable,
         *,
         grid: Grid = None,
+        cell: Cell = None,
         regions: PolygonsOrZones = None,
         named: AreaName = "name",
         within: Within = None,
@@ -262,7 +273,7 @@ class Places(About[M]):
         """Release how many trips lead from each zone, cell of a grid, or public area, to each other."""
         from dither.publish.places.planning import FLOWS, plan_flows
 
-        stated = loss_of(terms)
+        stated, grid = loss_of(terms), about.grid(grid, cell)
         areas, groups = None, None
         if regions is not None and not about.places.zones:
             areas = about.areas(regions, grid, named, within, are_trips=True)

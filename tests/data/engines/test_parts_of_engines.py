@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from dither import ROW, Budget, converse
+from dither.curator.access import rows_of_session
 from dither.curator.folder import Curator
 from dither.data import Column, DataSet, Kind, Table
 from dither.data.engines.spark import SparkEngine
@@ -95,7 +96,7 @@ def test_parts_of_one_release_read_one_moment_of_a_server(tmp_path: Path, factor
             parts = session.table("visits").partition("site", {"north": ["north"], "south": ["south"]})
             asked = parts.ask(north=lambda rows: rows.count("n"), south=lambda rows: rows.count("n"))
             before = session.ask_parts(asked, epsilon=10**5)
-            with session.opened() as opened:
+            with rows_of_session(session) as opened:
                 plain = opened.aggregate
 
             def moving(aggregation: Any) -> Any:

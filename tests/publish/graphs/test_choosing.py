@@ -48,16 +48,16 @@ def test_a_tree_is_released_by_the_method_that_errs_less_in_the_worst_graph() ->
     for nodes in (20, 400):
         source = EdgeWeights(described("weight", nodes=nodes), "friends")
         taken = {
-            epsilon: plan_weights(source, PureDP(epsilon), "spanning_tree", start=None, end=None).method.name
+            epsilon: plan_weights(source, PureDP(epsilon), "spanning-tree", start=None, end=None).method.name
             for epsilon in ("0.1", 1, 4, 10, 50)
         }
         assert [taken[each] for each in ("0.1", 1, 4)] == ["weighted-length"] * 3
         assert [taken[each] for each in (10, 50)] == ["spanning-tree-cost"] * 2
     for method, name in (("ladder", "spanning-tree-cost"), ("laplace", "weighted-length")):
         for epsilon in (1, 50):
-            made = plan_weights(source, PureDP(epsilon), "spanning_tree", start=None, end=None, method=method)
+            made = plan_weights(source, PureDP(epsilon), "spanning-tree", start=None, end=None, method=method)
             assert made.method.name == name
-    gaussian = plan_weights(source, ZCDP("1/8"), "spanning_tree", start=None, end=None)
+    gaussian = plan_weights(source, ZCDP("1/8"), "spanning-tree", start=None, end=None)
     assert gaussian.method.name == "weighted-length"
 
 
@@ -66,9 +66,9 @@ def test_in_the_worst_graph_the_chosen_method_of_a_tree_errs_less() -> None:
     """On a path every edge is a bridge. Medians differ by more than a fifth at both losses."""
     source = EdgeWeights(described("weight", nodes=20, longest=999), "friends")
     for epsilon in (1, 20):
-        errors, chosen = {}, plan_weights(source, PureDP(epsilon), "spanning_tree", start=None, end=None)
+        errors, chosen = {}, plan_weights(source, PureDP(epsilon), "spanning-tree", start=None, end=None)
         for method in ("ladder", "laplace"):
-            made: Any = plan_weights(source, PureDP(epsilon), "spanning_tree", start=None, end=None, method=method)
+            made: Any = plan_weights(source, PureDP(epsilon), "spanning-tree", start=None, end=None, method=method)
             part = made.method.part if method == "ladder" else made.method.noise
             value = np.concatenate([[0], np.full(part.rungs, 999)]) if method == "ladder" else 0
             drawn = part.draw_many(value, 20_001, system_noise())

@@ -22,6 +22,7 @@ import pytest
 
 pytest.importorskip("starlette", reason="the extra 'service' is not installed")
 
+from dither.curator.access import curator_of
 from dither.curator.folder import Curator
 from dither.curator.people import People
 from dither.curator.session import Session
@@ -146,10 +147,10 @@ def elsewhere(loop: asyncio.AbstractEventLoop) -> Iterator[Elsewhere]:
             if isinstance(session, RemoteSession):
                 return session
             held.callback(session.close)
-            if session.curator not in served:
-                served[session.curator] = Served(session.curator, loop)
-                held.callback(served[session.curator].stop)
-            return served[session.curator].session(session, patch)
+            if curator_of(session) not in served:
+                served[curator_of(session)] = Served(curator_of(session), loop)
+                held.callback(served[curator_of(session)].stop)
+            return served[curator_of(session)].session(session, patch)
 
         yield made
 

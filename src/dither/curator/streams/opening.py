@@ -16,7 +16,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dither.curator.ledger import Receipt, Stored
+from dither.curator.access import (
+    check_affordable,
+    commit,
+    curator_of,
+    place_in_books,
+    request_of,
+    rows_of_session,
+)
+from dither.curator.ledger import Receipt
 from dither.curator.streams.book import Book
 from dither.curator.streams.instants import frame_in_utc, rows_in_utc
 from dither.curator.streams.seizable import SeizableStream
@@ -55,7 +63,7 @@ def opened_stream(session: Session, offer: Offer[Any], name: str, stated: Loss |
         stated: the loss as the caller stated it, where the offer may spend less of it.
 
     """
-    request = session.request_of(offer)
+    request = request_of(session, offer)
     path, key = paths_of(session, name)
     if path.exists():
         book = Book(path, key)
@@ -64,7 +72,7 @@ def opened_stream(session: Session, offer: Offer[Any], name: str, stated: Loss |
         # A refusal comes before a file.
         if _is_paid(session, name, request.digest):
             raise StreamUnavailable(name, "it was paid for, and its book is gone; open another one")
-        session.check_affordable(offer)
+        check_affordable(session, offer.loss)
         about = {"digest": request.digest, "words": offer.words, "asked": offer.asked, "loss": offer.stated.to_dict()}
         book = Book.create(path, key, about)
     return _stream(session, offer, name, book)
@@ -113,7 +121,7 @@ def found_stream(session: Session, name: str, *, only_read: bool) -> Stream:
 
 
 def _is_paid(session: Session, name: str, digest: str) -> bool:
-    found = session.curator.ledger.find_answers(_key_of(name), session.dataset.name)
+    found = curator_of(session).ledger.find_answers(_key_of(name), session.dataset.name)
     return any(known.account == session.account and known.request_digest == digest for known in found)
 
 
@@ -145,7 +153,7 @@ def book_paths(session: Session, kind: str, name: str) -> tuple[Path, Path]:
 
     """
     stem = f"{name}-{book_owner(session)}"
-    curator = session.curator
+    curator = curator_of(session)
     # A point is in no name: no stream has the key of a conversation.
     prefix = "" if kind == "streams" else f"{kind}."
     return curator.folder / kind / f"{stem}.sqlite", curator.anchors / f"{curator.ledger.id}-{prefix}{stem}.key"
@@ -159,7 +167,7 @@ def book_names(session: Session, kind: str) -> tuple[str, ...]:
         kind: the folder of the books.
 
     """
-    folder, ending = session.curator.folder / kind, f"-{book_owner(session)}.sqlite"
+    folder, ending = curator_of(session).folder / kind, f"-{book_owner(session)}.sqlite"
     return tuple(sorted(path.name.removesuffix(ending) for path in folder.glob(f"*{ending}")))
 
 
@@ -184,7 +192,7 @@ def _key_of(name: str) -> str:
 
 def _stream(session: Session, offer: Offer[Any], name: str, book: Book) -> Stream:
     try:
-        if book.about["digest"] != session.request_of(offer).digest:
+        if book.about["digest"] != request_of(session, offer).digest:
             rule = f"another for another query or price: there is one of that name already, {book.about['words']!r}"
             raise InvalidParameter("name", name, rule)
         receipt = paid(session, offer, _key_of(name), book)
@@ -193,7 +201,7 @@ def _stream(session: Session, offer: Offer[Any], name: str, book: Book) -> Strea
         raise
     answer = ticked_of(offer)
     kind = SeizableStream if isinstance(answer, SeizableAnswer) else Stream
-    return kind(name, answer, book, _opener(session, offer), session.place(receipt))
+    return kind(name, answer, book, _opener(session, offer), place_in_books(session, receipt))
 
 
 def paid(session: Session, offer: Offer[Any], key: str, book: Book) -> Receipt:
@@ -206,18 +214,12 @@ def paid(session: Session, offer: Offer[Any], key: str, book: Book) -> Receipt:
         book: where it is kept.
 
     """
-    ledger, request = session.curator.ledger, session.request_of(offer)
     commitment = hashlib.sha256(book.seal.derived("commitment")).hexdigest()
     opening = json.dumps({"stream": commitment, "words": offer.words}, sort_keys=True).encode()
-    held = ledger.reserve(session.account, key, request.digest, offer.loss, description=request.summary)
-    if not isinstance(held, Stored):
-        try:
-            return ledger.complete(held, opening)
-        finally:
-            ledger.abandon(held)
-    if json.loads(held.answer).get("stream") != commitment:
+    receipt = commit(session, request_of(session, offer), offer.loss, key, opening)
+    if json.loads(receipt.answer).get("stream") != commitment:
         raise StreamUnavailable(book.path.stem, "its book is not the one that was paid for", book.what)
-    return held.receipt
+    return receipt
 
 
 def _opener(session: Session, offer: Offer[Any]) -> Callable[[Any], contextlib.AbstractContextManager[Engine]]:
@@ -229,7 +231,7 @@ def _opener(session: Session, offer: Offer[Any]) -> Callable[[Any], contextlib.A
     @contextlib.contextmanager
     def opened(rows: Any) -> Iterator[Engine]:
         if rows is None:
-            with session.opened() as engine:
+            with rows_of_session(session) as engine:
                 yield engine
             return
         engine = _fed(session, offer, only, rows)
@@ -257,9 +259,9 @@ def _fed(session: Session, offer: Offer[Any], only: DataSet, rows: Any) -> Engin
         return ReferenceEngine(only, {table: [row if issubclass(type(row), Mapping) else {} for row in arrived]})
     # Other private tables are not read, so that their rows need not be at hand.
     private = {one.name: None for one in session.dataset.tables if not one.is_public}
-    read = session.curator.as_read(session.dataset, private)
+    read = curator_of(session).as_read(session.dataset, private)
     dataset = replace(read, tables=tuple(one for one in read.tables if one.is_public or one.name == table))
-    folder = session.curator.folder
+    folder = curator_of(session).folder
     if isinstance(rows, str | Path):
         return connect(_with_source(dataset, table, str(Path(rows).resolve())), folder=folder)
     # A batch of Spark's becomes a frame of this process.

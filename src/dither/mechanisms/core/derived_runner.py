@@ -21,6 +21,7 @@ from dither.noise import Noise, system_noise
 from dither.noise.derived_words import DerivedWords as DerivedWords
 from dither.noise.derived_words import derived_key as derived_key
 from dither.noise.derived_words import new_key as new_key
+from dither.noise.entropy import about_to_draw
 from dither.privacy import Plan, Use
 
 V = TypeVar("V")
@@ -49,6 +50,7 @@ class DerivedRunner(Runner):
         try:
             description = digest_of((kind, *what))
         except NotSerialisable:
+            about_to_draw()
             return self._noise
         return self._words.noise(description)
 
@@ -56,7 +58,7 @@ class DerivedRunner(Runner):
         try:
             value = in_one_order(value)
         except NotSerialisable:
-            return part.draw(value, self._noise)
+            return super()._draw(part, value)
         return part.draw(value, self._noise_for("draw", part, value))
 
     def _sample(self, data: Sequence[Any] | np.ndarray[Any, Any], rate: Fraction) -> np.ndarray[Any, Any]:

@@ -20,6 +20,7 @@ from dither.errors import DitherError, HandleMisuse, IncompatibleDistance, Inval
 from dither.exact import Number, positive, whole
 from dither.mechanisms.core.mechanism import Composed, Interactive, InteractivePrimitive, Mechanism, Primitive
 from dither.noise import Noise
+from dither.noise.entropy import about_to_draw
 from dither.privacy import Filter, Plan, Repeats, Unit, Within
 from dither.privacy.plans import Adapt, Draw, Sample, SampleExactly, Select, Split, Step
 
@@ -213,22 +214,28 @@ class Runner(_Bound):
         return type(self)(plan, self._noise)
 
     def _draw(self, part: Primitive[V, O], value: V) -> O:
+        about_to_draw()
         return part.draw(value, self._noise)
 
     def _begin(self, part: InteractivePrimitive[V, O]) -> Any:
+        about_to_draw()
         return part.begin(self._noise)
 
     def _reply(self, part: InteractivePrimitive[V, O], state: Any, value: V) -> tuple[O, bool]:
+        about_to_draw()
         return part.reply(state, value, self._noise)
 
     def _sample(self, data: Sequence[Any] | np.ndarray[Any, Any], rate: Fraction) -> np.ndarray[Any, Any]:
+        about_to_draw()
         return self._noise.bernoulli(rate, len(data))
 
     def _sample_exactly(self, data: Sequence[Any] | np.ndarray[Any, Any], kept: int) -> np.ndarray[Any, Any]:
+        about_to_draw()
         return _subset(self._noise, kept, len(data))
 
     def _count_runs(self, repeats: Repeats) -> int:
         """Return the number of runs, drawn from its distribution."""
+        about_to_draw()
         while True:
             runs = 1
             while not self._noise.bernoulli(repeats.stop, 1)[0]:
