@@ -36,7 +36,6 @@ from types import ModuleType
 from typing import Any, cast
 
 import pytest
-from dither.curator.offers import Call, Offers, call_of
 
 from dither.curator.access import request_of
 from dither.curator.delivering import former_key, usual_key

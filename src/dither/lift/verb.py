@@ -14,7 +14,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import (
@@ -446,58 +446,6 @@ def arguments_schema(verb: Verb[..., Any]) -> Mapping[str, Any]:
     needed = [one.name for one in verb.arguments if one.is_required]
     plain = {"type": "object", "description": verb.summary, "properties": found, "additionalProperties": False}
     return {**plain, "required": needed} if needed else plain
-
-
-@dataclass(frozen=True)
-class Field:
-    """A field of a form: what a page asks for.
-
-    Args:
-        name: of the argument.
-        kind: "choice", "flag" or "text".
-        help: its sentence.
-        choices: of a choice.
-        default: what it has where nothing is entered.
-        is_required: whether it has no default.
-        is_shared: whether every release has it: the loss, the key, the confidence.
-
-    """
-
-    name: str
-    kind: str
-    help: str
-    choices: tuple[str, ...] = ()
-    default: Any = None
-    is_required: bool = False
-    is_shared: bool = False
-
-
-@dataclass(frozen=True)
-class Form:
-    """What a page needs to know of a verb."""
-
-    verb: str
-    title: str
-    gives: str
-    fields: tuple[Field, ...] = field(default=())
-
-
-def form_of(verb: Verb[..., Any]) -> Form:
-    """Return the form of a verb: its title, and a field for each argument that can be typed."""
-    fields = tuple(
-        Field(
-            one.name,
-            "choice" if one.choices else "flag" if one.kind is bool else "text",
-            one.about.text,
-            one.choices,
-            None if one.is_required else one.default,
-            one.is_required,
-            one.is_term,
-        )
-        for one in verb.arguments
-        if one.name != "loss"
-    )
-    return Form(verb.name, verb.summary, verb.gives, fields)
 
 
 def spelled_out(function: Callable[P, T]) -> Callable[P, T]:
