@@ -46,7 +46,7 @@ class GraphSource(Source[NDArray[np.int64]]):
 
     def _check_table(self) -> None:
         """Reject a table that is not a graph."""
-        if not self.dataset.is_graph or self._table.graph is None:
+        if self._table.graph is None:
             raise InvalidParameter("table", self.table, "a table with a graph, whose unit is an edge or a node")
 
     @property

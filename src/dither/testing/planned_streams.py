@@ -41,7 +41,7 @@ def clinic_of(who: Any, horizon: int, sites: tuple[str, ...] = _SITES) -> DataSe
     rows, ticks, gap, *replaced = who
     arriving = replace(visits.stream, rows=rows, ticks=ticks, gap=gap)  # type: ignore[type-var]
     unit = person_unit("person", replaced=bool(replaced))
-    return replace(people, tables=(replace(visits, stream=arriving),), unit=unit, rows=rows)
+    return replace(people, tables=(replace(visits, declared=(arriving,)),), unit=unit, rows=rows)
 
 
 def stream_space(name: str, plan: Callable[..., Any], asked: tuple[Any, ...] = _ASKED, **own: tuple[Any, ...]) -> Space:
