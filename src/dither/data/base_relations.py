@@ -64,13 +64,13 @@ class OfKind(Over):
 
     @property
     def held(self) -> tuple[tuple[str, ...], ...]:
-        """The columns below that are held side by side, for each time that rows are."""
-        raise NotImplementedError
+        """The columns below that are held side by side, each time that rows are: when hashed, and when sorted."""
+        return (tuple(self.relation.columns),) * 2
 
     @property
     def unchanged(self) -> Mapping[str, str]:
         """For each of its columns whose cells are those of a column below, the name of that one."""
-        raise NotImplementedError
+        return {name: name for name in self.columns}
 
 
 _OF_KINDS: Final[set[type]] = set()

@@ -49,16 +49,6 @@ class FirstPairs(OfKind):
         if self.most is not None:
             whole("most", self.most, least=1, most=2**31)
 
-    @property
-    def held(self) -> tuple[tuple[str, ...], ...]:
-        """Both ends, when they are hashed and when they are sorted."""
-        return (tuple(self.columns), tuple(self.columns))
-
-    @property
-    def unchanged(self) -> Mapping[str, str]:
-        """Both ends."""
-        return {name: name for name in self.columns}
-
     def meaning(self, rows: list[dict[str, Value]]) -> list[dict[str, Value]]:
         """Return the different pairs with the smallest hashes."""
         kinds = self.columns

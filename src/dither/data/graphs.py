@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from dither.data.expressions import Kind
-from dither.data.kinds import FLAG, Declaration, Key, a_name, an_integer, declares, two_columns
+from dither.data.kinds import Declaration, declares
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
 from dither.privacy import EDGE, NODE, WEIGHT, Unit
@@ -60,14 +60,6 @@ class Graph(Declaration):
 
     kind: ClassVar[str] = "graph"
     called: ClassVar[str] = "a graph"
-    keys: ClassVar[Mapping[str, Key]] = MappingProxyType(
-        {
-            "ends": two_columns(is_required=True),
-            "directed": FLAG,
-            **dict.fromkeys(("edges", "degree"), an_integer()),
-            **dict.fromkeys(("weight", "time", "nodes"), a_name()),
-        }
-    )
     units: ClassVar[Mapping[str, Unit]] = MappingProxyType({"edge": EDGE, "node": NODE, "weight": WEIGHT})
     asked_with: ClassVar[str] = (
         "a release of the graph, such as session.graph(...).triangles: edges or nodes are protected, and not rows"

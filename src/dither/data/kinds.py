@@ -9,7 +9,7 @@ they register in a ``Slot`` of their own, under the same name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -75,43 +75,36 @@ class Slot(Generic[T]):
 
 @dataclass(frozen=True)
 class Key:
-    """One key below the name of a kind in a schema file.
+    """How a field of a declaration stands in a schema file.
 
     Args:
-        read: makes the value of a field.
-        write: the value as YAML; a field that has its default is not written.
-        field: of the record, where that is not the key.
-        is_required: whether the key must be there.
+        read: makes its value of a node.
+        write: the value as YAML.
 
     """
 
     read: Callable[[Node, Read], Any]
     write: Callable[[Any, Write], str]
-    field: str = ""
-    is_required: bool = False
 
 
-def a_name(rule: str = "a name", *, field: str = "", is_required: bool = False) -> Key:
-    """Return a key with a text: the name of a column or a table, or a word."""
-    return Key(lambda node, _: node.text(rule), lambda name, write: write(name), field, is_required)
+def _reals(node: Node, read: Read) -> tuple[float, ...]:
+    return tuple(float(str(read(part, Kind.REAL))) for part in node.items("a list of numbers"))
 
 
-def an_integer(field: str = "") -> Key:
-    """Return a key with an integer."""
-    return Key(lambda node, read: read(node, Kind.INTEGER), lambda number, _: str(number), field)
+def _names(node: Node, read: Read) -> tuple[str, ...]:
+    return tuple(part.text("a column") for part in node.items("a list of columns"))
 
 
-def two_columns(*, is_required: bool = False) -> Key:
-    """Return a key with a list of two names of columns."""
-    return Key(
-        lambda node, _: tuple(part.text("a column") for part in node.items("two columns")),
-        lambda names, write: f"[{', '.join(map(write, names))}]",
-        is_required=is_required,
-    )
-
-
-#: A key that is true or false, and false where it is absent.
-FLAG: Final = Key(lambda node, read: read(node, Kind.BOOLEAN), lambda flag, _: str(flag).lower())
+#: Fields by their annotation.
+_KEYS: Final[Mapping[str, Key]] = MappingProxyType(
+    {
+        "bool": Key(lambda node, read: read(node, Kind.BOOLEAN), lambda flag, _: str(flag).lower()),
+        "int": Key(lambda node, read: read(node, Kind.INTEGER), lambda number, _: str(number)),
+        "str": Key(lambda node, _: node.text("a name"), lambda name, write: write(name)),
+        "tuple[str, ...]": Key(_names, lambda names, write: f"[{', '.join(map(write, names))}]"),
+        "tuple[float, ...]": Key(_reals, lambda numbers, _: f"[{', '.join(repr(float(one)) for one in numbers)}]"),
+    }
+)
 
 
 class Declaration:
@@ -121,8 +114,10 @@ class Declaration:
     kind: ClassVar[str]
     #: What an error calls it.
     called: ClassVar[str]
-    #: The keys below that name, in the order in which they are written.
-    keys: ClassVar[Mapping[str, Key]]
+    #: The keys below that name, as they are written, each with its field; by default the fields themselves.
+    keys: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    #: How fields are written whose annotation does not say it.
+    written: ClassVar[Mapping[str, Key]] = MappingProxyType({})
     #: The units of privacy that only tables of this kind have, by their word in a schema file.
     units: ClassVar[Mapping[str, Unit]] = MappingProxyType({})
     #: What to ask where one of these is protected, so that rows are not.
@@ -168,6 +163,16 @@ class Declaration:
         return ()
 
     @classmethod
+    def _fields(cls) -> dict[str, tuple[Field[Any], Key]]:
+        """Return the fields by their key, each with how it is written."""
+        known = {field.name: field for field in fields(cls)}  # type: ignore[arg-type]
+        found = {key: known[name] for key, name in (cls.keys or {name: name for name in known}).items()}
+        return {
+            key: (field, cls.written.get(field.name) or _KEYS[str(field.type).removesuffix(" | None")])
+            for key, field in found.items()
+        }
+
+    @classmethod
     def read(cls, node: Node, read: Read) -> Self:
         """Return what a schema file declares.
 
@@ -176,24 +181,24 @@ class Declaration:
             read: reads a scalar by its kind.
 
         """
-        parts = node.mapping(cls.called, cls.keys)
-        for name, key in cls.keys.items():
-            if key.is_required and name not in parts:
-                raise node.refuse("nothing", "given", name)
-        said = {key.field or name: key.read(parts[name], read) for name, key in cls.keys.items() if name in parts}
+        known = cls._fields()
+        parts = node.mapping(cls.called, known)
+        for key, (field, _) in known.items():
+            if field.default is MISSING and key not in parts:
+                raise node.refuse("nothing", "given", key)
+        said = {field.name: how.read(parts[key], read) for key, (field, how) in known.items() if key in parts}
         try:
             return cls(**said)
         except InvalidParameter as error:
-            shown = {key.field: name for name, key in cls.keys.items()}.get(error.parameter, error.parameter)
+            shown = next((key for key, (field, _) in known.items() if field.name == error.parameter), error.parameter)
             raise parts.get(shown, node).refuse(error.offender, error.rule) from None
 
     def lines(self, write: Write) -> Iterator[str]:
         """Yield the lines below the name of the kind, which are read back to an equal record."""
-        usual = {field.name: field.default for field in fields(self)}  # type: ignore[arg-type]
-        for name, key in self.keys.items():
-            value = getattr(self, key.field or name)
-            if usual[key.field or name] is MISSING or value != usual[key.field or name]:
-                yield f"{name}: {key.write(value, write)}"
+        for key, (field, how) in self._fields().items():
+            value = getattr(self, field.name)
+            if value != field.default:
+                yield f"{key}: {how.write(value, write)}"
 
 
 #: Every kind of data by its name, in the order in which a schema file has them.

@@ -15,13 +15,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from dither.data.expressions import Kind
-from dither.data.kinds import Declaration, Key, Read, a_name, an_integer, declares, two_columns
+from dither.data.kinds import Declaration, declares
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
 
 if TYPE_CHECKING:
     from dither.data.schema import DataSet, Table
-    from dither.data.yaml_tree import Node
 
 DEGREES: Final = "degrees"
 METRES: Final = "metres"
@@ -32,11 +31,6 @@ _FARTHEST: Final = 1e9
 #: The most trips of a person, and points of a trip, that may be declared.
 MOST_TRIPS: Final = 2**12
 MOST_POINTS: Final = 2**12
-
-
-def _box(node: Node, read: Read) -> tuple[float, ...]:
-    ends = [read(part, Kind.REAL) for part in node.items("south, west, north, east")]
-    return tuple(float(end) for end in ends if isinstance(end, int | float))
 
 
 @declares
@@ -76,14 +70,9 @@ class Places(Declaration):
 
     kind: ClassVar[str] = "places"
     called: ClassVar[str] = "places"
-    keys: ClassVar[Mapping[str, Key]] = MappingProxyType(
-        {
-            **dict.fromkeys(("at", "to", "zones"), two_columns()),
-            "box": Key(_box, lambda box, _: f"[{', '.join(repr(float(end)) for end in box)}]"),
-            **dict.fromkeys(("coordinates", "outside", "trip", "time"), a_name()),
-            "trips per person": an_integer("trips"),
-            "points per trip": an_integer("points"),
-        }
+    keys: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {key: key for key in ("at", "to", "zones", "box", "coordinates", "outside", "trip", "time")}
+        | {"trips per person": "trips", "points per trip": "points"}
     )
     hint: ClassVar[str] = (
         "If rows say where people are: 'places: {at: [LATITUDE, LONGITUDE], box: [S, W, N, E]}' below."

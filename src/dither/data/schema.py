@@ -208,9 +208,9 @@ class Table:
         rows_per_person: the most rows of this table that one person has in any request; further ones do not count,
             chosen by a hash of that person's own rows. 1 for a table of the people themselves. None means no limit
             beside those of the data set.
-        declared: what is public about the rows of a private table of some kind of data (see ``kinds``).
-        kinds: the same by the name of the kind: ``stream`` says how rows arrive that are published tick by tick,
-            ``graph`` what is public about rows that are edges, ``places`` about rows that say where somebody was.
+        declared: for a private table whose rows are of a kind of data (see ``kinds``), what is public about them.
+        kinds: the same by the name of the kind: ``stream=Ticks(...)`` for rows that arrive over time, ``graph=Graph(...)``
+            for edges, ``places=Places(...)`` for positions.
 
     """
 

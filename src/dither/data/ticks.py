@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.data.expressions import Kind, Value
-from dither.data.kinds import Declaration, Key, a_name, an_integer, declares
+from dither.data.kinds import Declaration, Key, declares
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
 
@@ -37,16 +37,12 @@ _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 LATE: Final = ("drop", "next")
 
 
-def _seconds(node: Node) -> int:
+def _seconds(node: Node, _: object) -> int:
     words = node.text(_LENGTH)
     found = seconds_of(words)
     if found is None:
         raise node.refuse(words, _LENGTH)
     return found
-
-
-def _a_length(field: str = "", *, is_required: bool = False) -> Key:
-    return Key(lambda node, _: _seconds(node), lambda seconds, _: words_of(seconds), field, is_required)
 
 
 @declares
@@ -86,19 +82,14 @@ class Ticks(Declaration):
 
     kind: ClassVar[str] = "stream"
     called: ClassVar[str] = "how rows arrive"
-    keys: ClassVar[Mapping[str, Key]] = MappingProxyType(
+    keys: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"time": "time", "tick": "seconds", "start": "start", "horizon": "horizon", "watermark": "watermark"}
+        | {"late": "late", "rows per tick": "rows", "ticks per person": "ticks", "ticks between": "gap"}
+    )
+    written: ClassVar[Mapping[str, Key]] = MappingProxyType(
         {
-            "time": a_name("the column that holds the moment of a row", is_required=True),
-            "tick": _a_length("seconds", is_required=True),
-            "start": Key(
-                lambda node, read: read(node, Kind.TIMESTAMP), lambda start, _: f'"{start}"', is_required=True
-            ),
-            "horizon": an_integer(),
-            "watermark": _a_length(),
-            "late": a_name("drop or next"),
-            "rows per tick": an_integer("rows"),
-            "ticks per person": an_integer("ticks"),
-            "ticks between": an_integer("gap"),
+            **dict.fromkeys(("seconds", "watermark"), Key(_seconds, lambda length, _: words_of(length))),
+            "start": Key(lambda node, read: read(node, Kind.TIMESTAMP), lambda start, _: f'"{start}"'),
         }
     )
 
