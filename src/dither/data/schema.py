@@ -209,8 +209,8 @@ class Table:
             chosen by a hash of that person's own rows. 1 for a table of the people themselves. None means no limit
             beside those of the data set.
         declared: for a private table whose rows are of a kind of data (see ``kinds``), what is public about them.
-        kinds: the same by the name of the kind: ``stream=Ticks(...)`` for rows that arrive over time, ``graph=Graph(...)``
-            for edges, ``places=Places(...)`` for positions.
+        kinds: the same by the name of the kind: ``stream=Ticks(...)`` for rows that arrive over time,
+            ``graph=Graph(...)`` for edges, ``places=Places(...)`` for positions.
 
     """
 
