@@ -13,8 +13,6 @@ YES, NO, HELP = ("y", "yes"), ("n", "no"), ("?", "help")
 #: Where nothing is proposed.
 NOWHERE: Final = "nothing"
 ROW: Final = "row"
-#: What is typed where rows are edges.
-GRAPH: Final = "graph"
 DECIMAL: Final = "decimal"
 KINDS: Final = ", ".join(kind.value for kind in Kind)
 

@@ -37,10 +37,11 @@ from dither.data.facts import Facts
 from dither.data.files import dump_schema
 from dither.data.importing.fit import TableFit
 from dither.data.importing.sources import is_csv, is_parquet
+from dither.data.kinds import KINDS
 from dither.data.schema import DataSet
 from dither.data.suggest import suggest
 from dither.errors import InvalidParameter
-from dither.privacy import WEIGHT, Loss, stated_loss
+from dither.privacy import Loss, stated_loss
 
 
 def init(
@@ -292,14 +293,8 @@ def _say_added(record: dict[str, Any], *, as_json: bool) -> None:
 
 def _next_verb(dataset: DataSet, called: str) -> str:
     """Return the command that asks of such a data set: a graph is not asked with SQL, and places are mapped first."""
-    if any(table.graph is not None for table in dataset.tables):
-        return f"dither graph {called} {'spanning-tree' if dataset.unit == WEIGHT else 'edges'}"
-    if any(table.stream is not None for table in dataset.tables):
-        return f"dither stream open {called} NAME QUERY"
-    for places in (table.places for table in dataset.tables if table.places is not None):
-        wish = "synthesize" if places.trip else "flows" if places.zones or places.to else "heatmap"
-        return f"dither places {called} {wish}"
-    return f"dither sql {called} QUERY"
+    declared = [one for kind in KINDS.parts.values() for table in dataset.tables if (one := kind.of(table)) is not None]
+    return f"dither sql {called} QUERY" if not declared else declared[0].first_command(dataset, called)
 
 
 def datasets(home: Path | None, as_json: bool) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dither.cli.asked import NOWHERE, Question, meant
+from dither.cli.kind_questions import QUESTIONS, Whole
 from dither.data.expressions import Kind
 from dither.data.facts import FROM_NAME, Facts
 from dither.data.files import schema_from
@@ -220,3 +221,14 @@ class GraphAnswers:
             key = {"from": header, "kind": self._kind.value}
             tables[called] = {"source": path, "public": True, "key": "node", "columns": {"node": key}}
         return {"dataset": self._dataset, "unit": unit, "tables": tables}
+
+
+QUESTIONS.add(
+    "graph",
+    Whole(
+        graph_questions,
+        GraphAnswers,
+        "where a row joins two, as friends or as sender and receiver",
+        "rows are edges. Which nodes there may be is public and declared; it is never read off the edges.",
+    ),
+)

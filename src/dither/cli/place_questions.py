@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dither.cli.asked import NOWHERE, Question, meant
+from dither.cli.kind_questions import QUESTIONS, Part
 from dither.data.expressions import Kind
 from dither.data.facts import FROM_NAME, FROM_TYPE, Facts
 from dither.data.hints import position_pairs, words
@@ -106,8 +107,8 @@ class PlaceDecisions:
         return (*ends, *(self.tree[name] for name in ("trip", "time") if name in self.tree))
 
     @property
-    def positions(self) -> tuple[str, ...]:
-        """The columns that hold coordinates."""
+    def unbounded(self) -> tuple[str, ...]:
+        """The columns that hold coordinates: the box bounds them."""
         return (*self.tree.get("at", ()), *self.tree.get("to", ()))
 
     @property
@@ -184,3 +185,8 @@ class PlaceDecisions:
 
     def _named(self) -> str:
         return ", ".join(one.name for one in self._facts.columns)
+
+
+QUESTIONS.add(
+    PLACES, Part(place_questions, PlaceDecisions, "a column that says where, when or on which trip somebody was")
+)

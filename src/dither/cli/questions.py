@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
-from dither.cli.asked import DECIMAL, GRAPH, KINDS, NOWHERE, ROW, YES, Question, meant
-from dither.cli.place_questions import PLACES, PlaceDecisions, place_questions
+from dither.cli.asked import DECIMAL, KINDS, NOWHERE, ROW, YES, Question, meant
+from dither.cli.kind_questions import PartAnswers, Whole, parts, wholes
 from dither.data.expressions import Kind
 from dither.data.facts import FROM_DATA, FROM_NAME, FROM_TYPE, ColumnFacts, Facts, round_range
 from dither.data.files import schema_from
@@ -43,8 +44,8 @@ def questions_of(facts: Facts, dataset: str) -> list[Question]:
     found += [
         Question(
             "privacy id",
-            f"whose is a row? the name of a column; '{ROW}' where no person has several rows; or '{GRAPH}' where a row "
-            "joins two, as friends or as sender and receiver",
+            f"whose is a row? the name of a column; '{ROW}' where no person has several rows"
+            + "".join(f"; or '{kind}' {whole.choice}" for kind, whole in wholes().items()),
             likely[0] if likely else "",
             FROM_NAME if likely else NOWHERE,
             "the column whose value is the same in all rows of one person, and another for everybody else",
@@ -55,7 +56,7 @@ def questions_of(facts: Facts, dataset: str) -> list[Question]:
             otherwise=f"take a guess now; 'dither limits {dataset} {dataset} --epsilon 0.1' finds it under privacy "
             "once the data set is added, and is paid for",
         ),
-        *place_questions(facts),
+        *(question for part in parts().values() for question in part.questions(facts)),
     ]
     for one in facts.columns:
         found += _of_column(one, f"'dither bounds {dataset} {dataset} {one.name} --epsilon 0.1'")
@@ -104,16 +105,6 @@ def _listed(values: tuple[str, ...]) -> str:
     return "" if any("," in value or value != value.strip() for value in values) else ", ".join(values)
 
 
-class Deciding(Protocol):
-    """What takes answers to questions."""
-
-    def leave_out(self, question: Question) -> str:
-        """Decide that something is not declared; return why that cannot be, if it cannot."""
-
-    def decide(self, question: Question, typed: str) -> str:
-        """Take what was typed; return what is wrong with it, if anything is."""
-
-
 class Answers:
     """What the owner has decided so far, as the tree of a schema."""
 
@@ -121,13 +112,16 @@ class Answers:
         self._facts = facts
         self._dataset = dataset
         self._person: str | None = None
-        self._is_graph = False
+        self._whole: Whole | None = None
         self._rows = 1
         self._columns: dict[str, dict[str, Any]] = {}
         for one in facts.columns:
             source = {"from": one.stored_name} if one.stored_name != one.name else {}
             self._columns[one.name] = {**source, "kind": one.kind.value}
-        self._places = PlaceDecisions(facts, self._problem_of_places)
+        self._asked = parts()
+        self._parts = {
+            kind: part.answers(facts, partial(self._problem_of_part, kind)) for kind, part in self._asked.items()
+        }
 
     @property
     def person(self) -> str | None:
@@ -135,16 +129,16 @@ class Answers:
         return self._person
 
     @property
-    def is_graph(self) -> bool:
-        """Whether the rows are edges: then other things are asked."""
-        return self._is_graph
+    def whole(self) -> Whole | None:
+        """The kind that all rows are of, if they are: then other things are asked."""
+        return self._whole
 
     def applies(self, question: Question) -> bool:
         """Return whether a question is still open, by what was decided before."""
         if question.place == "contribution.rows":
             return self._person is not None
-        if _is_of_places(question):
-            return self._places.applies(question, has_persons=self._person is not None)
+        if part := self._part(question):
+            return part.applies(question, has_persons=self._person is not None)
         if not question.column:
             return True
         if question.column not in self._columns:
@@ -152,7 +146,8 @@ class Answers:
         what = question.place.rpartition(".")[2]
         if what == "kind":
             return True
-        if question.column == self._person or (what == "bounds" and question.column in self._places.positions):
+        unbounded = [name for part in self._parts.values() for name in part.unbounded]
+        if question.column == self._person or (what == "bounds" and question.column in unbounded):
             return False
         declared = self._columns[question.column]
         kind = Kind(declared["kind"])
@@ -165,15 +160,15 @@ class Answers:
         if question.place == DECIMAL:
             self._facts.read_with(None)
             return ""
-        if _is_of_places(question):
-            return self._places.leave_out(question)
+        if part := self._part(question):
+            return part.leave_out(question)
         if not question.column:
             return "this one must be decided"
         if question.place.endswith(".kind"):
             if question.column == self._person:
                 return "the column that says whose a row is cannot be left out"
-            if question.column in self._places.columns:
-                return "a column that says where, when or on which trip somebody was cannot be left out"
+            for kind in self._naming(question.column):
+                return f"{self._asked[kind].why_needed} cannot be left out"
             del self._columns[question.column]
         return ""
 
@@ -183,11 +178,12 @@ class Answers:
             return "" if typed.lower() in YES else "not 'y' or 'n'"
         if question.place == "privacy id":
             column = meant(self._facts, typed)
-            self._is_graph = typed == GRAPH and column is None
-            if self._is_graph:
+            self._whole = wholes().get(typed) if column is None else None
+            if self._whole is not None:
                 return ""
             if typed != ROW and column is None:
-                return f"not a column; there are {', '.join(self._columns)}, or '{ROW}', or '{GRAPH}'"
+                kinds = "".join(f", or '{kind}'" for kind in wholes())
+                return f"not a column; there are {', '.join(self._columns)}, or '{ROW}'{kinds}"
             self._person = None if typed == ROW else column
             return ""
         if question.place == "contribution.rows":
@@ -195,8 +191,8 @@ class Answers:
                 return "not an integer from 1"
             self._rows = int(typed)
             return ""
-        if _is_of_places(question):
-            return self._places.decide(question, typed)
+        if part := self._part(question):
+            return part.decide(question, typed)
         name, what = question.column, question.place.rpartition(".")[2]
         if what == "nullable":
             if typed.lower() not in YES:
@@ -208,32 +204,41 @@ class Answers:
             return "not two values with a comma between"
         before = self._columns[name]
         self._columns[name] = {**before, what: typed if what == "kind" else [_plain(word, before) for word in words]}
-        beside = self._places.columns if name in self._places.columns else ()
-        problem = self._problem([self._person or name, name, *beside], self._places.tree if beside else {})
+        beside = self._naming(name)
+        others = [other for kind in beside for other in self._parts[kind].columns]
+        problem = self._problem(
+            [self._person or name, name, *others], {kind: self._parts[kind].tree for kind in beside}
+        )
         if problem:
             self._columns[name] = before
         return problem
 
-    def _problem_of_places(self, places: Mapping[str, Any]) -> str:
-        named = [*places.get("at", ()), *places.get("to", ()), *(places.get(name) for name in ("trip", "time"))]
-        return self._problem([self._person or "", *(name for name in named if name)], places)
+    def _part(self, question: Question) -> PartAnswers | None:
+        """Return what takes the answer, where a question is about a kind of data."""
+        return self._parts.get(question.place.partition(".")[0])
 
-    def _problem(self, names: list[str], places: Mapping[str, Any]) -> str:
-        """Return what is wrong with some columns and places as they are decided by now."""
+    def _naming(self, column: str) -> list[str]:
+        """Return the kinds of data of which a column is a part by now."""
+        return [kind for kind, part in self._parts.items() if column in part.columns]
+
+    def _problem_of_part(self, kind: str, tree: Mapping[str, Any]) -> str:
+        return self._problem([self._person or "", *self._parts[kind].columns], {kind: tree})
+
+    def _problem(self, names: list[str], kinds: Mapping[str, Mapping[str, Any]]) -> str:
+        """Return what is wrong with some columns and kinds of data as they are decided by now."""
         try:
-            schema_from(self._tree(names, places))
+            schema_from(self._tree(names, kinds))
         except DitherError as problem:
             return str(problem)
         return ""
 
     def tree(self) -> Mapping[str, Any]:
         """Return the whole schema."""
-        return self._tree(list(self._columns), self._places.tree)
+        return self._tree(list(self._columns), {kind: part.tree for kind, part in self._parts.items()})
 
-    def _tree(self, names: list[str], places: Mapping[str, Any]) -> dict[str, Any]:
+    def _tree(self, names: list[str], kinds: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         table: dict[str, Any] = {"source": self._facts.path}
-        if places:
-            table["places"] = dict(places)
+        table |= {kind: dict(tree) for kind, tree in kinds.items() if tree}
         if self._facts.decimal is not None:
             table["decimal"] = self._facts.decimal
         tree: dict[str, Any] = {"dataset": self._dataset, "unit": "row"}
@@ -242,10 +247,6 @@ class Answers:
             tree |= {"unit": "person", "contribution": {"rows": self._rows}}
         table["columns"] = {name: self._columns[name] for name in self._columns if name in names}
         return {**tree, "tables": {self._dataset: table}}
-
-
-def _is_of_places(question: Question) -> bool:
-    return question.place.startswith(f"{PLACES}.")
 
 
 def _plain(word: str, column: Mapping[str, Any]) -> Any:

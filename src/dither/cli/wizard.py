@@ -17,8 +17,8 @@ from rich.table import Table as Grid
 
 from dither.cli.asked import DECIMAL, HELP, NO, YES, Question
 from dither.cli.console import console, print_json, say, tell_owner
-from dither.cli.graph_questions import GraphAnswers, graph_questions
-from dither.cli.questions import Answers, Deciding, questions_of
+from dither.cli.kind_questions import Deciding, Whole
+from dither.cli.questions import Answers, questions_of
 from dither.data.expressions import Kind
 from dither.data.facts import ColumnFacts, Facts
 from dither.data.files import schema_from
@@ -201,8 +201,8 @@ def ask_all(facts: Facts, dataset: str) -> DataSet | None:
         typed = _asked(question, answers)
         if typed is None:
             return None
-        if answers.is_graph:
-            return _ask_graph(facts, dataset)
+        if answers.whole is not None:
+            return _ask_whole(answers.whole, facts, dataset)
         if question.place == DECIMAL and facts.decimal is None:
             # What was shown and asked followed from the comma.
             questions, answers = questions_of(facts, dataset), Answers(facts, dataset)
@@ -213,11 +213,11 @@ def ask_all(facts: Facts, dataset: str) -> DataSet | None:
     return schema_from(answers.tree())
 
 
-def _ask_graph(facts: Facts, dataset: str) -> DataSet | None:
-    """Ask what a table of edges needs; None where the owner has gone."""
-    say("rows are edges. Which nodes there may be is public and declared; it is never read off the edges.")
-    answers = GraphAnswers(facts, dataset)
-    for question in graph_questions(facts):
+def _ask_whole(kind: Whole, facts: Facts, dataset: str) -> DataSet | None:
+    """Ask what a table of one kind of rows needs; None where the owner has gone."""
+    say(kind.said)
+    answers = kind.answers(facts, dataset)
+    for question in kind.questions(facts):
         if answers.applies(question) and _asked(question, answers) is None:
             return None
     return answers.dataset()

@@ -96,15 +96,10 @@ def release_card(dataset: DataSet, ledger: Ledger) -> dict[str, Any]:
                 if table.rows_per_person is not None
             }
             | {
-                f"ticks_of_{table.name}": {
-                    "rows_per_tick": table.stream.rows,
-                    "ticks_per_person": table.stream.ticks,
-                    "ticks_between": table.stream.gap,
-                    "tick_seconds": table.stream.seconds,
-                    "ticks": table.stream.horizon,
-                }
+                name: own
                 for table in dataset.tables
-                if table.stream is not None
+                for one in table.declared
+                for name, own in one.limits(table).items()
             },
             "budget": _figures(balance.budget),
             "raised": raises(ledger, dataset.name),

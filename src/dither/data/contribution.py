@@ -84,8 +84,9 @@ def within_structure(limits: Limits, relation: Relation) -> Limits:
 
 def contribution(dataset: DataSet, limits: Limits, groups: int | None) -> Contribution:
     """Return how much of one unit counts in a query over ``groups`` public groups (None: groups to be discovered)."""
-    if dataset.is_graph:
-        raise InvalidParameter("dataset", dataset.name, "one whose unit is a row or a person: here it is a graph")
+    if dataset.own_kind is not None:
+        rule = f"one whose unit is a row or a person: here it is {dataset.own_kind.called}"
+        raise InvalidParameter("dataset", dataset.name, rule)
     if not dataset.protects_persons:
         return Contribution(1, 1, 1, dataset.is_replaced)
     left = effective_limits(dataset, limits)

@@ -16,17 +16,13 @@ from typing import Any, Final
 from dither.data.addresses import has_secret, redact
 from dither.data.evaluation import cast
 from dither.data.expressions import LARGEST_INTEGER, Kind, Value
-from dither.data.graph_files import graph_from, graph_lines
-from dither.data.graph_nodes import with_nodes
-from dither.data.place_files import places_from, places_lines
+from dither.data.kinds import KINDS
 from dither.data.schema import ROLES, Column, DataSet, Owner, Table, person_unit
-from dither.data.tick_files import ticks_from, ticks_lines
 from dither.data.yaml_tree import LARGEST_TEXT, Node, from_plain, read
 from dither.errors import InvalidParameter, InvalidSchema
-from dither.privacy import EDGE, NODE, ROW, ROW_REPLACED, WEIGHT, Unit
+from dither.privacy import ROW, ROW_REPLACED, Unit
 
-_OF_GRAPHS: Final = {"edge": EDGE, "node": NODE, "weight": WEIGHT}
-_UNITS: Final = ("person", "row", "row replaced", "person replaced", "edge", "node", "weight")
+_UNITS: Final = ("person", "row", "row replaced", "person replaced")
 _LIMITS: Final = {
     "rows": "rows",
     "groups": "groups",
@@ -113,7 +109,9 @@ def _dataset(root: Node, folder: Path | None = None) -> DataSet:
     for key in ("dataset", "unit", "tables"):
         _need(root, parts, key)
     name = parts["dataset"].text("the name of the data set")
-    declared = with_nodes(parts["tables"].mapping("tables by name"), folder)
+    declared = parts["tables"].mapping("tables by name")
+    for kind in KINDS.parts.values():
+        declared = kind.completed(declared, folder)
     tables = tuple(_table(key, node) for key, node in declared.items())
     unit = _unit(parts["unit"], tables)
     limits = {}
@@ -177,13 +175,15 @@ def _unit(node: Node, tables: tuple[Table, ...]) -> Unit:
         person = _need(node, parts, "id").text("the name of the privacy id")
     else:
         kind = node
-    word = kind.text(f"one of {', '.join(_UNITS)}")
+    of_kinds = {word: unit for one in KINDS.parts.values() for word, unit in one.units.items()}
+    rule = f"one of {', '.join((*_UNITS, *of_kinds))}"
+    word = kind.text(rule)
+    if word in of_kinds:
+        return of_kinds[word]
     if word not in _UNITS:
-        raise kind.refuse(word, f"one of {', '.join(_UNITS)}")
+        raise kind.refuse(word, rule)
     if word.startswith("row"):
         return ROW if word == "row" else ROW_REPLACED
-    if word in _OF_GRAPHS:
-        return _OF_GRAPHS[word]
     if person is None:
         raise kind.refuse(word, "row, unless a private table declares its privacy id")
     try:
@@ -202,7 +202,7 @@ def _engine(node: Node) -> str:
 def _table(name: str, node: Node) -> Table:
     known = (
         *("source", "decimal", "privacy id", "owner", "rows per owner", "rows per person"),
-        *("public", "key", "rows", "stream", "graph", "places", "columns"),
+        *("public", "key", "rows", *KINDS.names, "columns"),
     )
     parts = node.mapping("a table", known)
     source = _need(node, parts, "source").text("a path or a table")
@@ -218,11 +218,9 @@ def _table(name: str, node: Node) -> Table:
     person = parts["privacy id"].text("the column that says whose a row is") if "privacy id" in parts else None
     rows, each = (_integer(parts, key) for key in ("rows", "rows per person"))
     owner = _owner(parts)
-    stream = ticks_from(parts["stream"], _value) if "stream" in parts else None
-    graph = graph_from(parts["graph"], _value) if "graph" in parts else None
-    places = places_from(parts["places"], _value) if "places" in parts else None
+    declared = tuple(KINDS[kind].read(parts[kind], _value) for kind in KINDS.names if kind in parts)
     try:
-        return Table(name, columns, source, person, is_public, key, decimal, rows, owner, each, stream, graph, places)
+        return Table(name, columns, source, person, is_public, key, decimal, rows, owner, each, declared=declared)
     except InvalidParameter as error:
         place, _, whose = error.parameter.partition(" of ")
         if place == "source" and whose in listed:
@@ -346,7 +344,7 @@ def _placed_in_dataset(error: InvalidParameter, parts: dict[str, Node], root: No
     if what == "privacy id" and isinstance(parts["tables"].value, dict):
         node = parts["tables"].value[table]
         return node.refuse(_named(error.offender), error.rule, "privacy id")
-    if what in ("owner", "stream", "graph", "places") and isinstance(parts["tables"].value, dict):
+    if (what == "owner" or what in KINDS) and isinstance(parts["tables"].value, dict):
         return parts["tables"].value[table].refuse(_named(error.offender), error.rule, what)
     for key, name in _LIMITS.items():
         if name == error.parameter:
@@ -393,15 +391,9 @@ def _lines(dataset: DataSet) -> Iterator[str]:
                 yield f"    rows per owner: {table.owner.rows}"
         if table.rows_per_person is not None:
             yield f"    rows per person: {table.rows_per_person}"
-        if table.stream is not None:
-            yield "    stream:"
-            yield from (f"      {line}" for line in ticks_lines(table.stream, scalar))
-        if table.graph is not None:
-            yield "    graph:"
-            yield from (f"      {line}" for line in graph_lines(table.graph, scalar))
-        if table.places is not None:
-            yield "    places:"
-            yield from (f"      {line}" for line in places_lines(table.places, scalar))
+        for one in table.declared:
+            yield f"    {one.kind}:"
+            yield from (f"      {line}" for line in one.lines(scalar))
         yield "    columns:"
         for column in table.columns:
             yield f"      {scalar(column.name)}: {_column_text(column)}"
@@ -409,8 +401,8 @@ def _lines(dataset: DataSet) -> Iterator[str]:
 
 def _unit_text(dataset: DataSet) -> str:
     unit, is_replaced = dataset.unit, dataset.is_replaced
-    if dataset.is_graph:
-        return unit.protects
+    if dataset.own_kind is not None:
+        return next(word for word, own in dataset.own_kind.units.items() if own == unit)
     if not dataset.protects_persons:
         return "row replaced" if is_replaced else "row"
     word = "person replaced" if is_replaced else "person"

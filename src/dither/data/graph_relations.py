@@ -10,20 +10,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from dither.data.base_relations import Over, distinct_columns
+from dither.data.base_relations import OfKind, distinct_columns, of_kind
+from dither.data.evaluation import sort_key
 from dither.data.expressions import Call, Expression, Kind, Literal, Name, Value
+from dither.data.portable_hash import row_hash
 from dither.data.relations import Filter, Keep, Project, Relation, Scan
 from dither.data.schema import Table
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
 
+if TYPE_CHECKING:
+    from dither.data.engines.emit_relations import Printed, RelationEmitter
+
 ONE, OTHER, NODE, DEGREE, WEIGHT = "one", "other", "node", "degree", "weight"
 
 
+@of_kind
 @dataclass(frozen=True)
 @typed
-class FirstPairs(Over):
+class FirstPairs(OfKind):
     """The different rows of a relation of two columns, at most ``most`` of them: those with the smallest row hash.
 
     Ties of the hash are broken by the columns themselves, in order.
@@ -31,6 +38,8 @@ class FirstPairs(Over):
 
     relation: Relation
     most: int | None = None
+
+    called: ClassVar[str] = "the edges of a graph"
 
     def __post_init__(self) -> None:
         """Refuse rows of people, and any but two columns of one kind."""
@@ -40,13 +49,32 @@ class FirstPairs(Over):
         if self.most is not None:
             whole("most", self.most, least=1, most=2**31)
 
+    def meaning(self, rows: list[dict[str, Value]]) -> list[dict[str, Value]]:
+        """Return the different pairs with the smallest hashes."""
+        kinds = self.columns
 
+        def place(pair: tuple[Value, ...]) -> Any:
+            return row_hash(zip(pair, kinds.values(), strict=True)), [sort_key(end) for end in pair]
+
+        chosen = sorted({tuple(row[name] for name in kinds) for row in rows}, key=place)[: self.most]
+        return [dict(zip(kinds, pair, strict=True)) for pair in chosen]
+
+    def printed(self, emitter: RelationEmitter, below: Printed) -> Printed:
+        """Return the same in SQL."""
+        from dither.data.engines.emit_graphs import first_pairs
+
+        return first_pairs(emitter, below, self)
+
+
+@of_kind
 @dataclass(frozen=True)
 @typed
-class EndDegrees(Over):
+class EndDegrees(OfKind):
     """The nodes that occur in pairs, each once, and in how many."""
 
     relation: Relation
+
+    called: ClassVar[str] = "the degrees of a graph"
 
     def __post_init__(self) -> None:
         """Refuse what is not a list of different pairs."""
@@ -58,6 +86,30 @@ class EndDegrees(Over):
         """A node and its degree."""
         first = next(iter(self.relation.columns.values()))
         return distinct_columns([(NODE, first), (DEGREE, Kind.INTEGER)])
+
+    @property
+    def held(self) -> tuple[tuple[str, ...], ...]:
+        """One end at a time."""
+        return ((next(iter(self.relation.columns)),),)
+
+    @property
+    def unchanged(self) -> Mapping[str, str]:
+        """The node."""
+        return {NODE: next(iter(self.relation.columns))}
+
+    def meaning(self, rows: list[dict[str, Value]]) -> list[dict[str, Value]]:
+        """Return every node that occurs, and in how many pairs."""
+        found: dict[Value, int] = {}
+        for row in rows:
+            for end in row.values():
+                found[end] = found.get(end, 0) + 1
+        return [{NODE: node, DEGREE: many} for node, many in found.items()]
+
+    def printed(self, emitter: RelationEmitter, below: Printed) -> Printed:
+        """Return the same in SQL."""
+        from dither.data.engines.emit_graphs import end_degrees
+
+        return end_degrees(emitter, below, self)
 
 
 def edge_rows(table: Table, since: Value = None, until: Value = None) -> FirstPairs:

@@ -121,11 +121,8 @@ def check_relation(relation: Relation, dataset: DataSet) -> None:
     Also a bound that leaves open which rows of a person stay. Every record that holds a data set and a relation calls
     this when it is made. An edge may stand in any number of rows, so rows of a graph are not counted as rows.
     """
-    if dataset.is_graph:
-        rule = (
-            "a release of the graph, such as session.graph(...).triangles: edges or nodes are protected, and not rows"
-        )
-        raise InvalidParameter("relation", f"rows of {dataset.name}", rule)
+    if dataset.own_kind is not None:
+        raise InvalidParameter("relation", f"rows of {dataset.name}", dataset.own_kind.asked_with)
     check_tables(relation, dataset)
     parts = list(parts_of(relation))
     for join in parts:

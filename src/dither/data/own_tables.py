@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Final
 
-from dither.data.graph_relations import EndDegrees, FirstPairs
+from dither.data.base_relations import is_of_kind
 from dither.data.public_rows import PublicScan
 from dither.data.relations import (
     Bounded,
@@ -34,9 +34,7 @@ _BELOW: Final[dict[type[Relation], tuple[str, ...]]] = {
     Scan: (),
     PublicScan: (),
     **dict.fromkeys((JoinPersons, UnionAll), ("left", "right")),
-    **dict.fromkeys(
-        (Filter, Project, JoinPublic, PerPerson, Window, Keep, Bounded, FirstPairs, EndDegrees), ("relation",)
-    ),
+    **dict.fromkeys((Filter, Project, JoinPublic, PerPerson, Window, Keep, Bounded), ("relation",)),
 }
 #: What a table declares, without where its rows are.
 _DECLARED: Final = tuple(field.name for field in fields(Table) if field.name != "source")
@@ -47,7 +45,7 @@ def parts_of(relation: Relation) -> Iterator[Relation]:
     stack = [relation]
     while stack:
         part = stack.pop()
-        below = _BELOW.get(type(part))
+        below = ("relation",) if is_of_kind(part) else _BELOW.get(type(part))
         if below is None:
             raise InvalidParameter("relation", type(part).__name__, "one of the closed tree")
         yield part

@@ -9,16 +9,18 @@ or clamped to its border.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from dither.data.expressions import Kind
+from dither.data.kinds import Declaration, declares
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
 
 if TYPE_CHECKING:
-    from dither.data.schema import Column
+    from dither.data.schema import DataSet, Table
 
 DEGREES: Final = "degrees"
 METRES: Final = "metres"
@@ -31,9 +33,10 @@ MOST_TRIPS: Final = 2**12
 MOST_POINTS: Final = 2**12
 
 
+@declares
 @dataclass(frozen=True)
 @typed
-class Places:
+class Places(Declaration):
     """Positions in a table.
 
     Args:
@@ -64,6 +67,16 @@ class Places:
     time: str | None = None
     trips: int | None = None
     points: int | None = None
+
+    kind: ClassVar[str] = "places"
+    called: ClassVar[str] = "places"
+    keys: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {key: key for key in ("at", "to", "zones", "box", "coordinates", "outside", "trip", "time")}
+        | {"trips per person": "trips", "points per trip": "points"}
+    )
+    hint: ClassVar[str] = (
+        "If rows say where people are: 'places: {at: [LATITUDE, LONGITUDE], box: [S, W, N, E]}' below."
+    )
 
     def __post_init__(self) -> None:
         """Refuse what is neither positions in a box nor zones, a box of no area, and half a journey."""
@@ -130,31 +143,44 @@ class Places:
         named = (self.trip, self.time)
         return (*self.at, *self.to, *self.zones, *(name for name in named if name is not None))
 
+    def check(self, table: Table) -> None:
+        """Refuse places of a public table, and columns that are no positions, zones or times."""
+        here, columns = f"places of {table.name}", {column.name: column for column in table.columns}
+        if table.is_public:
+            raise InvalidParameter(here, self.columns, "left out for a public table")
+        for name in self.columns:
+            if name not in columns:
+                raise InvalidParameter(here, name, f"one of its columns {', '.join(columns)}")
+        for name in (*self.at, *self.to):
+            if not columns[name].kind.is_number:
+                raise InvalidParameter(here, name, "a column of real numbers or integers")
+        for name in self.zones:
+            if columns[name].kind not in (Kind.TEXT, Kind.INTEGER) or columns[name].public_values is None:
+                rule = "a column of texts or integers with categories, or integers with bounds"
+                raise InvalidParameter(here, name, rule)
+        if self.trip is not None and columns[self.trip].kind not in (Kind.TEXT, Kind.INTEGER):
+            raise InvalidParameter(here, self.trip, "a column of texts or integers")
+        if self.time is not None and columns[self.time].kind in (Kind.TEXT, Kind.BOOLEAN):
+            raise InvalidParameter(here, self.time, "a column of numbers, dates or timestamps")
 
-def check_places(table: str, places: Places, columns: Mapping[str, Column], *, is_private: bool) -> None:
-    """Refuse places of a public table, columns that are not there, and kinds that are no positions, zones or times.
+    def first_command(self, dataset: DataSet, called: str) -> str:
+        """Return what is made of such rows first: journeys, flows or a map."""
+        return (
+            f"dither places {called} {'synthesize' if self.trip else 'flows' if self.zones or self.to else 'heatmap'}"
+        )
 
-    Args:
-        table: its name.
-        places: what is declared.
-        columns: those of the table, by name.
-        is_private: whether the table is.
+    @classmethod
+    def drafted(cls, names: Sequence[str]) -> Sequence[str]:
+        """Return places as a schema has them, where names are those of positions."""
+        from dither.data.hints import position_pairs
 
-    """
-    here = f"places of {table}"
-    if not is_private:
-        raise InvalidParameter(here, places.columns, "left out for a public table, and for one of edges")
-    for name in places.columns:
-        if name not in columns:
-            raise InvalidParameter(here, name, f"one of its columns {', '.join(columns)}")
-    for name in (*places.at, *places.to):
-        if not columns[name].kind.is_number:
-            raise InvalidParameter(here, name, "a column of real numbers or integers")
-    for name in places.zones:
-        values = columns[name].public_values
-        if columns[name].kind not in (Kind.TEXT, Kind.INTEGER) or values is None:
-            raise InvalidParameter(here, name, "a column of texts or integers with categories, or integers with bounds")
-    if places.trip is not None and columns[places.trip].kind not in (Kind.TEXT, Kind.INTEGER):
-        raise InvalidParameter(here, places.trip, "a column of texts or integers")
-    if places.time is not None and columns[places.time].kind in (Kind.TEXT, Kind.BOOLEAN):
-        raise InvalidParameter(here, places.time, "a column of numbers, dates or timestamps")
+        pairs = position_pairs(names)
+        if not pairs:
+            return ()
+        ends = f", to: [{', '.join(pairs[1][:2])}]" if len(pairs) > 1 and pairs[1][2] == pairs[0][2] else ""
+        metres = "" if pairs[0][2] else ", coordinates: metres"
+        return (
+            "decide, where rows say where somebody was: the public box in which positions count, in round",
+            "numbers that anybody could know; then 'dither places' draws maps.",
+            f"places: {{at: [{', '.join(pairs[0][:2])}]{ends}, box: [SOUTH, WEST, NORTH, EAST]{metres}}}",
+        )

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from dither.data.base_relations import is_of_kind
 from dither.data.engines.protocol import Engine
 from dither.data.evaluation import Value, cell, evaluate, evaluator, sort_key
 from dither.data.expressions import LARGEST_INTEGER, Expression, Kind, kind_of
-from dither.data.graph_relations import DEGREE, NODE, EndDegrees, FirstPairs
 from dither.data.portable_hash import group_hash, row_hash
 from dither.data.public_rows import PublicScan
 from dither.data.relations import (
@@ -138,7 +138,12 @@ class _Reading:
         if known is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            known = self._known[id(relation)] = relation, _READERS[type(relation)](relation, self)
+            found = (
+                relation.meaning(self.rows(relation.relation))
+                if is_of_kind(relation)
+                else _READERS[type(relation)](relation, self)
+            )
+            known = self._known[id(relation)] = relation, found
         return known[1]
 
 
@@ -505,27 +510,6 @@ def _meeting(key: tuple[Value, ...], wanted: Sequence[Kind | None]) -> tuple[Val
     )
 
 
-def _first_pairs(relation: FirstPairs, reading: _Reading) -> list[_Row]:
-    """Return the different pairs with the smallest hashes."""
-    kinds = relation.columns
-    pairs = {tuple(row[name] for name in kinds) for row in reading.rows(relation.relation)}
-
-    def place(pair: tuple[Value, ...]) -> Any:
-        return row_hash(zip(pair, kinds.values(), strict=True)), [sort_key(end) for end in pair]
-
-    chosen = sorted(pairs, key=place)[: relation.most]
-    return [dict(zip(kinds, pair, strict=True)) for pair in chosen]
-
-
-def _end_degrees(relation: EndDegrees, reading: _Reading) -> list[_Row]:
-    """Return every node that occurs, and in how many pairs."""
-    found: dict[Value, int] = {}
-    for row in reading.rows(relation.relation):
-        for end in row.values():
-            found[end] = found.get(end, 0) + 1
-    return [{NODE: node, DEGREE: many} for node, many in found.items()]
-
-
 _READERS: dict[type[Relation], Callable[[Any, _Reading], list[_Row]]] = {
     Scan: _scan,
     PublicScan: lambda relation, reading: _typed(relation.table, reading),
@@ -538,6 +522,4 @@ _READERS: dict[type[Relation], Callable[[Any, _Reading], list[_Row]]] = {
     Window: _window,
     Keep: _keep,
     Bounded: _bounded,
-    FirstPairs: _first_pairs,
-    EndDegrees: _end_degrees,
 }

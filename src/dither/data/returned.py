@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.data.columns import Values
+from dither.data.columns import ColumnRows, Values
 from dither.data.expressions import LARGEST_INTEGER, Kind, Value
 
 Group = tuple[Value, ...]
@@ -59,6 +59,14 @@ def first_number(numbers: Any) -> int:
 def padded(numbers: Any) -> Iterable[Any]:
     """Return these numbers, followed by endless zeros."""
     return itertools.chain(numbers if isinstance(numbers, tuple | list) else (), itertools.repeat(0))
+
+
+def key_columns(keys: Sequence[Any], width: int) -> tuple[list[Values], int]:
+    """Return the keys of an answer as columns; what is not a tuple of that width is left out."""
+    if isinstance(keys, ColumnRows) and len(keys.columns) == width:
+        return list(keys.columns), len(keys)
+    rows = [key for key in keys if isinstance(key, tuple | list) and len(key) == width]
+    return [[row[place] for row in rows] for place in range(width)], len(rows)
 
 
 #: What no text of an engine can hold; what no literal may be, no group may be either.

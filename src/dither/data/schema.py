@@ -16,19 +16,19 @@ from types import MappingProxyType
 from typing import Final
 
 from dither.data.expressions import Kind, Literal, Value, as_stored
-from dither.data.graphs import MOST_NODES, Graph
-from dither.data.place_tables import Places, check_places
+from dither.data.graphs import Graph
+from dither.data.kinds import KINDS, Declaration, gathered
+from dither.data.place_tables import Places
 from dither.data.ticks import Ticks
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
-from dither.privacy import EDGE, NODE, WEIGHT, Relation, Unit, person
+from dither.privacy import Relation, Unit, person
 
 #: How many characters of a text are read where its column does not say, and how many a column may ask for.
 USUAL_LENGTH: Final = 1024
 LONGEST_LENGTH: Final = 65_536
 #: How many rows of a person enter a join of private tables where the data set does not say, and how many at most.
 USUAL_ROWS_PER_JOIN: Final = 100
-_LARGEST_WEIGHT: Final = 2**30
 _MOST_ROWS_PER_JOIN: Final = 4096
 #: How many rows of a public table one row may meet, at most.
 _MOST_PUBLIC_ROWS: Final = 100_000
@@ -187,7 +187,7 @@ class Owner:
         return ", ".join(f"{mine} -> {self.table}.{key}" for mine, key in zip(self.columns, self.keys, strict=True))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 @typed
 class Table:
     """A table: its columns, the place of its rows, and the people they belong to.
@@ -208,25 +208,45 @@ class Table:
         rows_per_person: the most rows of this table that one person has in any request; further ones do not count,
             chosen by a hash of that person's own rows. 1 for a table of the people themselves. None means no limit
             beside those of the data set.
-        stream: for a private table whose rows arrive over time and are published tick by tick: how they arrive.
-        graph: for a private table whose rows are edges: what is public about the graph.
-        places: for a private table whose rows say where somebody was: what is public about the positions.
+        declared: for a private table whose rows are of a kind of data (see ``kinds``), what is public about them.
+        kinds: the same by the name of the kind: ``stream=Ticks(...)`` for rows that arrive over time,
+            ``graph=Graph(...)`` for edges, ``places=Places(...)`` for positions.
 
     """
 
     name: str
     columns: tuple[Column, ...]
     source: str
-    person: str | None = None
-    is_public: bool = False
-    key: tuple[str, ...] = ()
-    decimal: str | None = None
-    rows: int | None = None
-    owner: Owner | None = None
-    rows_per_person: int | None = None
-    stream: Ticks | None = None
-    graph: Graph | None = None
-    places: Places | None = None
+    person: str | None
+    is_public: bool
+    key: tuple[str, ...]
+    decimal: str | None
+    rows: int | None
+    owner: Owner | None
+    rows_per_person: int | None
+    declared: tuple[Declaration, ...]
+
+    def __init__(
+        self,
+        name: str,
+        columns: tuple[Column, ...],
+        source: str,
+        person: str | None = None,
+        is_public: bool = False,
+        key: tuple[str, ...] = (),
+        decimal: str | None = None,
+        rows: int | None = None,
+        owner: Owner | None = None,
+        rows_per_person: int | None = None,
+        *,
+        declared: tuple[Declaration, ...] = (),
+        **kinds: Declaration | None,
+    ) -> None:
+        limits = {"decimal": decimal, "rows": rows, "owner": owner, "rows_per_person": rows_per_person}
+        said = {"name": name, "columns": columns, "source": source, "person": person, "is_public": is_public}
+        # Set once, as a frozen record's own constructor does.
+        self.__dict__.update(said, key=key, **limits, declared=gathered(declared, kinds))
+        self.__post_init__()
 
     def __post_init__(self) -> None:
         """Refuse columns that are named twice, and ids or keys that are not columns."""
@@ -263,57 +283,28 @@ class Table:
                 rule = "left out for a table whose rows belong to nobody"
                 raise InvalidParameter(f"rows per person of {self.name}", self.rows_per_person, rule)
             whole(f"rows per person of {self.name}", self.rows_per_person, least=1, most=2**31)
-        if self.stream is not None:
-            self._check_stream(self.stream)
-        if self.graph is not None:
-            self._check_graph(self.graph)
-        if self.places is not None:
-            is_private = not self.is_public and self.graph is None
-            known = {column.name: column for column in self.columns}
-            check_places(self.name, self.places, known, is_private=is_private)
+        for one in self.declared:
+            one.check(self)
 
-    def _check_stream(self, stream: Ticks) -> None:
-        time = next((column for column in self.columns if column.name == stream.time), None)
-        if self.is_public or time is None or time.kind not in (Kind.DATE, Kind.TIMESTAMP):
-            rule = "a date or a timestamp of a private table"
-            raise InvalidParameter(f"stream of {self.name}", stream.time, rule)
-        if self.graph is not None:
-            raise InvalidParameter(f"stream of {self.name}", stream.time, "left out for a table of edges")
-        if self.rows_per_person is not None:
-            # Which rows of all are kept would depend on rows that are yet to come.
-            rule = "left out for a stream: rows per tick and ticks per person say it there"
-            raise InvalidParameter(f"rows per person of {self.name}", self.rows_per_person, rule)
+    @property
+    def stream(self) -> Ticks | None:
+        """How its rows arrive."""
+        return Ticks.of(self)
 
-    def _check_graph(self, graph: Graph) -> None:
-        """Refuse end columns that do not declare one and the same set of nodes."""
-        here = f"graph of {self.name}"
-        if self.is_public or self.person is not None or self.owner is not None:
-            raise InvalidParameter(here, graph.ends, "left out, unless the table is private and its rows are edges")
-        known = {column.name: column for column in self.columns}
-        for name in graph.ends:
-            if name not in known:
-                raise InvalidParameter(here, name, f"one of its columns {', '.join(known)}")
-            column, first = known[name], known[graph.ends[0]]
-            if column.kind not in (Kind.INTEGER, Kind.TEXT) or _node_count(column) is None:
-                rule = "an integer with bounds, or an integer or a text with categories: they are the public nodes"
-                raise InvalidParameter(here, name, rule)
-            if (column.kind, _node_facts(column)) != (first.kind, _node_facts(first)):
-                raise InvalidParameter(here, name, f"declared with the same nodes as {first.name}")
-        whole(f"nodes of {self.name}", self.nodes, least=2, most=MOST_NODES)
-        for extra, kinds in ((graph.weight, (Kind.INTEGER,)), (graph.time, (Kind.DATE, Kind.TIMESTAMP))):
-            if extra is not None and (extra not in known or known[extra].kind not in kinds):
-                rule = f"one of its columns, of the kind {' or '.join(kind.value for kind in kinds)}"
-                raise InvalidParameter(here, extra, rule)
-        if graph.weight is not None:
-            weight = known[graph.weight]
-            low, high = weight.lower, weight.upper
-            if type(low) is not int or type(high) is not int or not -_LARGEST_WEIGHT <= low < high <= _LARGEST_WEIGHT:
-                raise InvalidParameter(here, graph.weight, "an integer with bounds between -2^30 and 2^30")
+    @property
+    def graph(self) -> Graph | None:
+        """What is public about its edges."""
+        return Graph.of(self)
+
+    @property
+    def places(self) -> Places | None:
+        """What is public about its positions."""
+        return Places.of(self)
 
     @property
     def nodes(self) -> int:
         """The number of declared nodes of a table of edges; 0 for any other table."""
-        return 0 if self.graph is None else _node_count(self.column(self.graph.ends[0])) or 0
+        return 0 if self.graph is None else self.graph.size(self)
 
     def _check_owner(self, owner: Owner, names: Sequence[str]) -> None:
         if self.is_public:
@@ -338,7 +329,7 @@ class Table:
     @property
     def uncut(self) -> tuple[str, ...]:
         """The columns of which a text that is too long is NULL: cut, two people's, or two nodes', could become one."""
-        return self.identifying if self.graph is None else (*self.identifying, *self.graph.ends)
+        return (*self.identifying, *(name for one in self.declared for name in one.uncut))
 
     def column(self, name: str) -> Column:
         """Return the column of that name."""
@@ -403,19 +394,17 @@ class DataSet:
         if len({name.lower() for name in names}) != len(names) or not any(not table.is_public for table in self.tables):
             raise InvalidParameter("tables", names, "different names, at least one of them private")
         relations = (Relation.ADD_REMOVE, Relation.REPLACE)
-        if self.unit not in (EDGE, NODE, WEIGHT) and (
+        if self.own_kind is None and (
             self.unit.protects not in ("row", "person") or self.unit.relation not in relations
         ):
-            raise InvalidParameter("unit", self.unit, "rows, rows replaced, people, edges, nodes, or weights")
-        self._check_graphs()
+            others = [word for kind in KINDS.parts.values() for word in kind.units]
+            raise InvalidParameter("unit", self.unit, f"rows, rows replaced, people, or one of {', '.join(others)}")
+        self._check_kinds()
         for table in self.tables:
             if not table.is_public and bool(table.identifying) != self.protects_persons:
                 rule = "declared for every private table exactly when the unit is a person, unless it has an owner"
                 raise InvalidParameter(f"privacy id of {table.name}", table.person or str(table.owner), rule)
             self._check_owner(table)
-            if table.stream is not None and (table.stream.ticks is not None) != self.protects_persons:
-                rule = "with rows per tick and ticks per person exactly when the unit is a person"
-                raise InvalidParameter(f"stream of {table.name}", table.stream.time, rule)
         kinds = {table.column(table.person).kind for table in self.tables if table.person is not None}
         if len(kinds) > 1:
             raise InvalidParameter("privacy ids", sorted(kind.value for kind in kinds), "of one kind in all tables")
@@ -430,40 +419,17 @@ class DataSet:
         if self.protects_persons and self.rows is None and (self.groups is None or self.rows_per_group is None):
             raise InvalidParameter("rows", None, "given when a person is the unit, or groups and rows_per_group")
 
-    def _check_graphs(self) -> None:
-        """Refuse a graph without its unit, and a unit of edges or nodes without a graph; no other table is private."""
-        private = [table for table in self.tables if not table.is_public]
+    def _check_kinds(self) -> None:
+        """Refuse a private table without the kind whose unit is protected, and what a kind does not allow."""
+        private, own = [table for table in self.tables if not table.is_public], self.own_kind
         for table in private:
-            if self.is_graph and table.graph is None:
-                raise InvalidParameter(f"graph of {table.name}", None, f"declared: the unit is {self.unit.protects}")
-            if table.graph is not None and not self.is_graph:
-                rule = "left out, unless the unit of the data set is an edge or a node"
-                raise InvalidParameter(f"graph of {table.name}", table.graph.ends, rule)
-            if table.graph is not None and (table.graph.degree is None) == (self.unit == NODE):
-                rule = "declared with a degree exactly when nodes are protected: how many edges of one node count"
-                raise InvalidParameter(f"graph of {table.name}", table.graph.degree, rule)
-            if table.graph is not None and table.graph.degree is not None and table.graph.degree >= table.nodes:
-                rule = f"of a degree below the number of nodes, {table.nodes}"
-                raise InvalidParameter(f"graph of {table.name}", table.graph.degree, rule)
-            if table.graph is not None and self.unit == WEIGHT and (table.graph.weight is None or table.graph.directed):
-                rule = "declared with a weight, and without directions: the unit is weight"
-                raise InvalidParameter(f"graph of {table.name}", table.graph.weight, rule)
-            if table.graph is not None and table.graph.nodes is not None:
-                self._check_nodes(table, table.graph.nodes)
-        if self.is_graph and len(private) != 1:
-            names = [table.name for table in private]
-            raise InvalidParameter("tables", names, "one private table where edges or nodes are protected")
-
-    def _check_nodes(self, table: Table, name: str) -> None:
-        """Refuse a table of nodes that is not public, or whose key is not a node."""
-        found = next((other for other in self.tables if other.name == name and other.is_public), None)
-        if found is None or len(found.key) != 1:
-            raise InvalidParameter(
-                f"graph of {table.name}", name, "the name of a public table with a key of one column"
-            )
-        ends = table.graph.ends if table.graph is not None else ()
-        if found.column(found.key[0]).kind is not table.column(ends[0]).kind:
-            raise InvalidParameter(f"graph of {table.name}", name, f"a table whose key is of the kind of {ends[0]}")
+            if own is not None and own.of(table) is None:
+                raise InvalidParameter(
+                    f"{own.kind} of {table.name}", None, f"declared: the unit is {self.unit.protects}"
+                )
+        for table in private:
+            for one in table.declared:
+                one.check_in(table, self)
 
     def _check_owner(self, table: Table) -> None:
         """Refuse a reference that leads to no privacy id, or compares what is not a key."""
@@ -497,9 +463,14 @@ class DataSet:
         return tuple(chain)
 
     @property
+    def own_kind(self) -> type[Declaration] | None:
+        """The kind of data whose own unit is protected, such as an edge; None where rows or people are."""
+        return next((kind for kind in KINDS.parts.values() if self.unit in kind.units.values()), None)
+
+    @property
     def is_graph(self) -> bool:
         """Whether the unit is an edge of a graph, with all rows that say it, its weight, or a node with its edges."""
-        return self.unit in (EDGE, NODE, WEIGHT)
+        return self.own_kind is Graph
 
     @property
     def protects_persons(self) -> bool:
@@ -532,19 +503,6 @@ class DataSet:
             if table.name.lower() == name.lower():
                 return table
         raise InvalidParameter("table", name, f"one of {', '.join(table.name for table in self.tables)}")
-
-
-def _node_facts(column: Column) -> tuple[Value, Value, tuple[Value, ...] | None]:
-    return column.lower, column.upper, column.categories
-
-
-def _node_count(column: Column) -> int | None:
-    """Return how many nodes the facts about an end column declare; None where they declare none."""
-    if column.categories is not None:
-        return len(column.categories)
-    if isinstance(column.lower, int) and isinstance(column.upper, int):
-        return column.upper - column.lower + 1
-    return None
 
 
 def check_name(parameter: str, name: object) -> None:

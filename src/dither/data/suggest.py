@@ -17,10 +17,11 @@ from dither.data.addresses import expand, has_secret, redact
 from dither.data.engines.frames import kind_of_frame, labels
 from dither.data.expressions import Kind
 from dither.data.files import scalar
-from dither.data.hints import hint, id_candidates, plain_name, plain_names, position_pairs, role_of
+from dither.data.hints import hint, id_candidates, plain_name, plain_names, role_of
 from dither.data.importing.csv_reader import CsvReader
 from dither.data.importing.duckdb_tables import parquet_names
 from dither.data.importing.sources import CSV_ENDINGS, FRAMES, PARQUET_ENDINGS, is_csv, is_parquet
+from dither.data.kinds import KINDS
 from dither.data.schema import ROLES, Column
 from dither.data.yaml_tree import UNDECIDED
 from dither.errors import EngineUnavailable, InvalidParameter, MissingExtra
@@ -122,19 +123,19 @@ def _draft(table: str, location: str, engine: str, found: Sequence[Found]) -> Dr
         columns += _renamed(name, stored_name, kind) if is_renamed else [f"      {name}: {_column(name, kind)}"]
     if not drafted:
         raise EngineUnavailable(f"{redact(location)} has no column that a schema can name")
-    lines = _lines(table, location, engine, id_candidates(drafted), _places(drafted))
+    lines = _lines(table, location, engine, drafted)
     return Draft("\n".join([*lines, *columns, *_roles(drafted)]) + "\n", tuple(decisions), tuple(left_out))
 
 
-def _lines(table: str, location: str, engine: str, candidates: Sequence[str], places: str) -> Iterator[str]:
+def _lines(table: str, location: str, engine: str, names: Sequence[str]) -> Iterator[str]:
+    candidates = id_candidates(names)
     likely = f"; candidates by their names: {', '.join(candidates)}" if candidates else ""
     yield "# A draft from names and declared types: no value was read. Replace every ??? and read every 'decide'."
     yield f"dataset: {table}"
     yield f"unit: {UNDECIDED}"
     yield "  # decide: person (all rows of one person are protected together) or row (each row alone; only if no person"
-    yield "  # has several). 'person replaced' and 'row replaced' compare data sets of the same size. If rows say who"
-    yield "  # is joined to whom: edge or node, and 'graph: {ends: [COLUMN, COLUMN], nodes: [...]}' in the table."
-    yield "  # If rows say where people are: 'places: {at: [LATITUDE, LONGITUDE], box: [S, W, N, E]}' there."
+    yield "  # has several). 'person replaced' and 'row replaced' compare data sets of the same size."
+    yield from (f"  # {kind.hint}" for kind in KINDS.parts.values() if kind.hint)
     yield f"contribution: {UNDECIDED}"
     yield "  # decide, for people: how many rows of one person count in an answer, such as {rows: 10}, or"
     yield "  # {groups: 3, rows per group: 2}. More rows need more noise. For rows: remove this line."
@@ -152,22 +153,9 @@ def _lines(table: str, location: str, engine: str, candidates: Sequence[str], pl
     yield f"      # decide: the column that says whose a row is{likely}. For rows: remove this line."
     yield "      # Where only another table says it, declare both tables in one file, and in place of this line"
     yield "      # 'owner: {customer: customers.id}'. A table of public knowledge has 'public: true' and 'key: COLUMN'."
-    if places:
-        yield "    # decide, where rows say where somebody was: the public box in which positions count, in round"
-        yield "    # numbers that anybody could know; then 'dither places' draws maps."
-        yield f"    # places: {places}"
+    yield from (f"    # {line}" for kind in KINDS.parts.values() for line in kind.drafted(names))
     yield "    # decide: remove columns that nobody should ask about."
     yield "    columns:"
-
-
-def _places(names: Sequence[str]) -> str:
-    """Return places as a schema has them, where names are those of positions; empty where they are not."""
-    pairs = position_pairs(names)
-    if not pairs:
-        return ""
-    ends = f", to: [{', '.join(pairs[1][:2])}]" if len(pairs) > 1 and pairs[1][2] == pairs[0][2] else ""
-    metres = "" if pairs[0][2] else ", coordinates: metres"
-    return f"{{at: [{', '.join(pairs[0][:2])}]{ends}, box: [SOUTH, WEST, NORTH, EAST]{metres}}}"
 
 
 def _roles(names: Sequence[str]) -> Iterator[str]:

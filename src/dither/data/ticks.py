@@ -9,29 +9,46 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.data.expressions import Value
+from dither.data.expressions import Kind, Value
+from dither.data.kinds import Declaration, Key, declares
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
+
+if TYPE_CHECKING:
+    from dither.data.schema import DataSet, Table
+    from dither.data.yaml_tree import Node
 
 #: How many ticks a stream may have, and how long one may be: a leap year of seconds, and ten thousand days.
 MOST_TICKS: Final = 2**25
 _LONGEST: Final = 10_000 * 86_400
 _LENGTHS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 _WORDS: Final = re.compile(r"(\d{1,9})? ?(second|minute|hour|day|week)s?")
+_LENGTH: Final = "a fixed length of time, such as 1 hour, 15 minutes or 7 days"
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 #: What becomes of a row whose tick was released before it came.
 LATE: Final = ("drop", "next")
 
 
+def _seconds(node: Node, _: object) -> int:
+    words = node.text(_LENGTH)
+    found = seconds_of(words)
+    if found is None:
+        raise node.refuse(words, _LENGTH)
+    return found
+
+
+@declares
 @dataclass(frozen=True)
 @typed
-class Ticks:
+class Ticks(Declaration):
     """How the rows of a table arrive.
 
     Args:
@@ -63,6 +80,19 @@ class Ticks:
     ticks: int | None = None
     gap: int = 1
 
+    kind: ClassVar[str] = "stream"
+    called: ClassVar[str] = "how rows arrive"
+    keys: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"time": "time", "tick": "seconds", "start": "start", "horizon": "horizon", "watermark": "watermark"}
+        | {"late": "late", "rows per tick": "rows", "ticks per person": "ticks", "ticks between": "gap"}
+    )
+    written: ClassVar[Mapping[str, Key]] = MappingProxyType(
+        {
+            **dict.fromkeys(("seconds", "watermark"), Key(_seconds, lambda length, _: words_of(length))),
+            "start": Key(lambda node, read: read(node, Kind.TIMESTAMP), lambda start, _: f'"{start}"'),
+        }
+    )
+
     def __post_init__(self) -> None:
         """Refuse what is not a stream."""
         whole("tick", self.seconds, least=1, most=_LONGEST)
@@ -83,6 +113,31 @@ class Ticks:
             given = {"rows per tick": self.rows, "ticks per person": self.ticks, "ticks between": self.gap}
             rule = "both rows per tick and ticks per person, for people; none of them where rows are protected"
             raise InvalidParameter("limits of the stream", given, rule)
+
+    def check(self, table: Table) -> None:
+        """Refuse a stream without a time of its rows, and limits that depend on rows which are yet to come."""
+        time = next((column for column in table.columns if column.name == self.time), None)
+        if table.is_public or time is None or time.kind not in (Kind.DATE, Kind.TIMESTAMP):
+            rule = "a date or a timestamp of a private table"
+            raise InvalidParameter(f"stream of {table.name}", self.time, rule)
+        if table.rows_per_person is not None:
+            rule = "left out for a stream: rows per tick and ticks per person say it there"
+            raise InvalidParameter(f"rows per person of {table.name}", table.rows_per_person, rule)
+
+    def check_in(self, table: Table, dataset: DataSet) -> None:
+        """Refuse limits of people where rows are protected, and people without limits."""
+        if (self.ticks is not None) != dataset.protects_persons:
+            rule = "with rows per tick and ticks per person exactly when the unit is a person"
+            raise InvalidParameter(f"stream of {table.name}", self.time, rule)
+
+    def limits(self, table: Table) -> dict[str, Any]:
+        """Return how much of one person counts."""
+        limits = {"rows_per_tick": self.rows, "ticks_per_person": self.ticks, "ticks_between": self.gap}
+        return {f"ticks_of_{table.name}": {**limits, "tick_seconds": self.seconds, "ticks": self.horizon}}
+
+    def first_command(self, dataset: DataSet, called: str) -> str:
+        """Return how a query is opened."""
+        return f"dither stream open {called} NAME QUERY"
 
     @property
     def length(self) -> datetime.timedelta:

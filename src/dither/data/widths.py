@@ -22,8 +22,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from dither.data.base_relations import is_of_kind
 from dither.data.expressions import Expression, Kind, Name
-from dither.data.graph_relations import EndDegrees, FirstPairs
 from dither.data.lengths import LONGEST_TEXT, bytes_of, extent
 from dither.data.public_rows import PublicScan
 from dither.data.relations import (
@@ -331,15 +331,15 @@ def _over(relation: Relation, below: _Rows, place: _Sum, request: _Request) -> t
         place.hold(chosen)  # sorted by, where hashes are equal
         place.hold(below.columns.values())
         return "the choice of a person's rows", below
-    if isinstance(relation, FirstPairs):
-        place.hold(below.columns.values())  # hashed
-        place.hold(below.columns.values())
-        return "the edges of a graph", below
-    if isinstance(relation, EndDegrees):
-        node, degree = relation.columns
-        first = next(iter(below.columns.values()))
-        place.hold([first])
-        return "the degrees of a graph", replace(below, columns={node: first, degree: _Column(Kind.INTEGER, 0)})
+    if is_of_kind(relation):
+        for together in relation.held:
+            place.hold(below.columns[name] for name in together)
+        same = relation.unchanged
+        columns = {
+            name: below.columns[same[name]] if name in same else _Column(kind, 0)
+            for name, kind in relation.columns.items()
+        }
+        return relation.called, replace(below, columns=columns)
     raise InvalidParameter("relation", type(relation).__name__, "one of the closed tree")
 
 

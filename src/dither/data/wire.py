@@ -32,9 +32,10 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, Final, NoReturn
 
-from dither.data import expressions, graphs, place_tables, public_rows, relations, schema, ticks
+from dither.data import expressions, public_rows, relations, schema
 from dither.data.addresses import redact
 from dither.data.expressions import LARGEST_INTEGER
+from dither.data.kinds import KINDS, Declaration
 from dither.data.places import Box, CellGrid, Extent, Region, RegionMap, Regions
 from dither.errors import DitherError, InvalidParameter, NotSerialisable
 from dither.privacy import Relation as Neighbours
@@ -53,7 +54,7 @@ _LATER: Final[Mapping[str, tuple[str, ...]]] = types.MappingProxyType(
         "JoinPublic": ("on", "most", "where", "condition"),
         "Rows": ("categories", "as_codes"),
         "Scan": ("owners",),
-        "Table": ("decimal", "rows", "owner", "rows_per_person", "stream", "graph", "places"),
+        "Table": ("decimal", "rows", "owner", "rows_per_person"),
         "Window": ("running", "offset", "frame"),
     }
 )
@@ -144,7 +145,7 @@ def _encode(value: Any, depth: int) -> Any:
             # Of many integers the least and the largest decide for all.
             return list(value)
         return [_encode(part, depth + 1) for part in value]
-    known = _registry.get(type(value).__name__) is type(value)
+    known = _is_known(type(value))
     if known and isinstance(value, Enum):
         return {"is": type(value).__name__, "value": value.value}
     if known:
@@ -152,6 +153,9 @@ def _encode(value: Any, depth: int) -> Any:
         for name in _LATER.get(type(value).__name__, ()):
             if fields[name] is None:
                 del fields[name]
+        if isinstance(value, schema.Table):
+            # What it declares of a kind of data stands under the name of the kind.
+            fields |= {one.kind: one for one in fields.pop("declared")}
         if isinstance(value, schema.DataSet):
             fields["engine"] = redact(value.engine)
         return {"is": type(value).__name__, **{name: _encode(part, depth + 1) for name, part in fields.items()}}
@@ -159,6 +163,16 @@ def _encode(value: Any, depth: int) -> Any:
         if type(value) is kind:
             return {name: write(value)} if _allowed(value) else _refuse(value)
     return _refuse(value)
+
+
+def _called(name: str) -> type | None:
+    """Return the class of that name; a kind of data is in the dictionary by being one."""
+    return _registry.get(name) or next((kind for kind in KINDS.parts.values() if kind.__name__ == name), None)
+
+
+def _is_known(record: type) -> bool:
+    known = _registry.get(record.__name__)
+    return (_called(record.__name__) if known is None and issubclass(record, Declaration) else known) is record
 
 
 def _refuse(value: Any) -> NoReturn:
@@ -190,17 +204,20 @@ def _decode(value: Any, place: str, depth: int) -> Any:
         raise InvalidParameter(place, type(value).__name__, "a plain value of this encoding")
     if "is" not in value:
         return _scalar(value, place)
-    record = _registry.get(value["is"]) if isinstance(value["is"], str) else None
+    record = _called(value["is"]) if isinstance(value["is"], str) else None
     if record is None:
         raise InvalidParameter(f"{place}.is", value["is"], f"one of {', '.join(sorted(_registry))}")
     wanted = ("value",) if issubclass(record, Enum) else tuple(_fields(record))
+    later = _LATER.get(record.__name__, ())
+    if record is schema.Table:
+        wanted, later = (*(name for name in wanted if name != "declared"), *KINDS.names), (*later, *KINDS.names)
     given = set(value) - {"is"}
-    unsaid = [name for name in _LATER.get(record.__name__, ()) if name not in given]
+    unsaid = [name for name in later if name not in given]
     if given != set(wanted) - set(unsaid):
         raise InvalidParameter(
             f"{place}", sorted(map(str, given)), f"a {record.__name__} of {', '.join(wanted) or 'nothing'}"
         )
-    for name in set(_LATER.get(record.__name__, ())) & given:
+    for name in set(later) & given:
         if value[name] is None:
             raise InvalidParameter(f"{place}.{name}", None, "left out where nothing is said")
     parts = {name: _decode(value[name], f"{place}.{name}", depth + 1) for name in wanted if name in given}
@@ -217,7 +234,7 @@ def _made(record: type, parts: dict[str, Any], place: str) -> Any:
         choices = ", ".join(str(member.value) for member in record)
         raise InvalidParameter(f"{place}.value", parts["value"], f"one of {choices}")
     for name, fits in _fields(record).items():
-        if not fits(parts[name]):
+        if name in parts and not fits(parts[name]):
             raise InvalidParameter(f"{place}.{name}", parts[name], f"what a {record.__name__} has there")
     try:
         return record(**parts)
@@ -308,6 +325,6 @@ register_records(
     *(relations.JoinPublic, relations.JoinPersons),
     *(relations.PerPerson, relations.Window, relations.Keep, relations.Limits, relations.Bounded),
     *(relations.CountRows, relations.CountOf, relations.Persons, relations.Sum, relations.Smallest, relations.Largest),
-    *(relations.Aggregation, schema.Column, schema.Owner, ticks.Ticks, graphs.Graph, place_tables.Places),
+    *(relations.Aggregation, schema.Column, schema.Owner, *KINDS.parts.values()),
     *(schema.Table, schema.DataSet, Unit, Neighbours, Box, CellGrid, Extent, Region, RegionMap, Regions),
 )

@@ -7,7 +7,6 @@ nodes here. Where degrees are enough they are counted in the engine, and no edge
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,13 +17,14 @@ from numpy.typing import NDArray
 
 from dither.data import Aggregated, Aggregation, CountRows, DataSet, Name
 from dither.data.cell_values import NO_CLASS, codes_of
-from dither.data.columns import ColumnRows, Values
+from dither.data.columns import Values
 from dither.data.engines.protocol import Engine
 from dither.data.expressions import Value
 from dither.data.graph_relations import DEGREE, ONE, OTHER, EndDegrees, edge_rows, weight_rows
 from dither.data.graph_relations import NODE as NODE_COLUMN
 from dither.data.graph_relations import WEIGHT as WEIGHT_COLUMN
 from dither.data.graphs import MOST_EDGES, Graph
+from dither.data.returned import key_columns
 from dither.data.schema import Table
 from dither.data.wire import register_records
 from dither.errors import InvalidParameter
@@ -46,7 +46,7 @@ class GraphSource(Source[NDArray[np.int64]]):
 
     def _check_table(self) -> None:
         """Reject a table that is not a graph."""
-        if not self.dataset.is_graph or self._table.graph is None:
+        if self._table.graph is None:
             raise InvalidParameter("table", self.table, "a table with a graph, whose unit is an edge or a node")
 
     @property
@@ -112,14 +112,6 @@ class GraphSource(Source[NDArray[np.int64]]):
 
 def _listed(cells: NDArray[Any] | list[Any]) -> list[Any]:
     return cells if isinstance(cells, list) else cells.tolist()
-
-
-def key_columns(keys: Sequence[Any], width: int) -> tuple[list[Values], int]:
-    """Return the keys of an answer as columns; what is not a tuple of that width is left out."""
-    if isinstance(keys, ColumnRows) and len(keys.columns) == width:
-        return list(keys.columns), len(keys)
-    rows = [key for key in keys if isinstance(key, tuple | list) and len(key) == width]
-    return [[row[place] for row in rows] for place in range(width)], len(rows)
 
 
 @dataclass(frozen=True)

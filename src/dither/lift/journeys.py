@@ -34,11 +34,11 @@ from dither.data.columns import Values
 from dither.data.engines.protocol import Engine
 from dither.data.place_tables import Places
 from dither.data.places.trips import Trips
+from dither.data.returned import key_columns
 from dither.data.schema import Table
 from dither.data.wire import register_records
 from dither.errors import InvalidParameter
 from dither.exact import typed
-from dither.lift.edges import key_columns
 from dither.lift.places import axes_of, declared, known_rows, one_axis
 from dither.lift.source import Source
 from dither.lift.start_times import StartTimes

@@ -39,9 +39,9 @@ def clinic_of(who: Any, horizon: int, sites: tuple[str, ...] = _SITES) -> DataSe
     people = clinic_stream(persons=True, sites=sites, horizon=horizon)
     visits = people.tables[0]
     rows, ticks, gap, *replaced = who
-    arriving = replace(visits.stream, rows=rows, ticks=ticks, gap=gap)  # type: ignore[type-var]
+    arriving: Any = replace(visits.stream, rows=rows, ticks=ticks, gap=gap)  # type: ignore[type-var]
     unit = person_unit("person", replaced=bool(replaced))
-    return replace(people, tables=(replace(visits, stream=arriving),), unit=unit, rows=rows)
+    return replace(people, tables=(replace(visits, declared=(arriving,)),), unit=unit, rows=rows)
 
 
 def stream_space(name: str, plan: Callable[..., Any], asked: tuple[Any, ...] = _ASKED, **own: tuple[Any, ...]) -> Space:

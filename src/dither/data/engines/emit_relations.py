@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import ClassVar, Final
 
+from dither.data.base_relations import is_of_kind
 from dither.data.engines.bounding import effective_limits
 from dither.data.engines.emit_crowded import where_many
 from dither.data.engines.emit_expressions import ExpressionEmitter, Scope
-from dither.data.engines.emit_graphs import end_degrees, first_pairs
 from dither.data.engines.emit_owned import owned_rows, where_crowded
 from dither.data.expressions import Kind, Literal, Name, Value, as_stored, kind_of
-from dither.data.graph_relations import EndDegrees, FirstPairs
 from dither.data.portable_hash import LARGEST_REAL, REAL_STEPS
 from dither.data.public_rows import PublicScan
 from dither.data.relations import (
@@ -193,10 +192,8 @@ class RelationEmitter(ExpressionEmitter):
             return self._keep(relation)
         if isinstance(relation, Bounded):
             return self._bounded(relation)
-        if isinstance(relation, FirstPairs):
-            return first_pairs(self, self.relation(relation.relation), relation)
-        if isinstance(relation, EndDegrees):
-            return end_degrees(self, self.relation(relation.relation), relation)
+        if is_of_kind(relation):
+            return relation.printed(self, self.relation(relation.relation))
         raise InvalidParameter("relation", type(relation).__name__, "one of the closed tree")
 
     def fresh(self, letter: str) -> str:

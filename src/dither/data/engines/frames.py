@@ -26,12 +26,10 @@ from numbers import Number
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither.data.engines.arrow_columns import clean, clean_table, owned, owned_table
 from dither.data.evaluation import cell
 from dither.data.expressions import Kind, Value
-from dither.data.graph_objects import foreign_edges
 from dither.data.importing.sources import absent_column
 from dither.data.schema import Column, Table
 from dither.errors import DitherError, EngineUnavailable
@@ -80,28 +78,12 @@ def _prepared(table: Table, frame: Any) -> Any:
         names = frame.schema.names
         found = {column.name: frame.column(place_of(table, column, names)) for column in table.columns}
         return owned_table(clean_table(pyarrow.table(list(found.values()), names=list(found))))
-    edges = None if table.graph is None else foreign_edges(frame)
-    if table.graph is not None and edges is not None:
-        return _edges(table, table.graph.ends, edges)
+    for one in table.declared:
+        found = one.rows_in(table, frame)
+        if found is not None:
+            return found
     wanted = "a pandas or Polars frame or an Arrow table"
     raise EngineUnavailable(f"table {table.name}: a {type(frame).__name__} cannot be read; give {wanted}")
-
-
-def _edges(table: Table, ends: Sequence[str], edges: NDArray[np.int64] | list[tuple[Any, Any]]) -> Any:
-    """Return the edges of a sparse matrix or a NetworkX graph as an Arrow table of two columns, cell by cell."""
-    if {column.name for column in table.columns} != set(ends):
-        raise EngineUnavailable(f"table {table.name}: a graph has two ends of each edge, and no other declared column")
-    if importlib.util.find_spec("pyarrow") is None:
-        raise EngineUnavailable(f"table {table.name}: a graph needs pyarrow: pip install 'dither[frames]'")
-    import pyarrow
-
-    kind = table.column(ends[0]).kind
-    if isinstance(edges, np.ndarray) and kind is Kind.INTEGER:
-        return pyarrow.table([edges[:, 0], edges[:, 1]], names=list(ends))
-    made = pyarrow.int64() if kind is Kind.INTEGER else pyarrow.string()
-    pairs = edges.tolist() if isinstance(edges, np.ndarray) else edges
-    columns = [pyarrow.array([cell(pair[place], kind) for pair in pairs], type=made) for place in range(2)]
-    return clean_table(pyarrow.table(columns, names=list(ends)))
 
 
 def kind_of_frame(frame: Any) -> str:
