@@ -14,7 +14,6 @@ from dither.service.shapes import shape
 
 _WIDTH: Final = 100
 _NUMBERS: Final = frozenset({"int", "float", "str", "Decimal", "Fraction"})
-_DOORS: Final = {"": "session", "graph": "session.graph()", "places": "session.places()"}
 
 
 def ordered() -> list[Verb[..., Any]]:
@@ -105,7 +104,8 @@ def reference_page() -> list[str]:
 
 
 def _door(verb: Verb[..., Any]) -> str:
-    return "session.offer" if verb.name in (*OPENED, "method") else _DOORS[verb.group.kind]
+    door = "session.offer" if verb.name in (*OPENED, "method") else "session"
+    return f"{door}.{verb.group.kind}()" if verb.group.kind else door
 
 
 def _prose(verb: Verb[..., Any]) -> list[str]:
