@@ -132,6 +132,7 @@ def wire_lines() -> Iterator[str]:
     yield "Arguments that a verb does not have, and values of another type, are refused before anything is planned. A"
     yield '`number` is a JSON number, which means its shortest decimal, a text such as `"1/3"`, or'
     yield '`{"number": "1/3"}`. The name of a request, its key, is sent in the header `Idempotency-Key`.'
+    yield "The names of version 0.1, such as `graph_answer` with `what`, are read until version 0.3."
     yield ""
     yield from ("Arguments that releases share:", "", "| argument | what it may be | what |", "| --- | --- | --- |")
     schemas = {name: one for verb in ordered() for name, one in arguments_schema(verb)["properties"].items()}
