@@ -60,12 +60,14 @@ lint: $(VENV)/.installed
 	$(BIN)/python tools/catalogue.py --check
 	$(BIN)/python -m tools.reference --check
 	$(BIN)/python -m tools.api --check
+	$(BIN)/python tools/changelog.py --check
 
 tables: $(VENV)/.installed  ## write everything that follows from code and fragments: exports, tables, navigation, reference
 	$(BIN)/python tools/catalogue.py
 	$(BIN)/python -m tools.surface
 	$(BIN)/python -m tools.reference
 	$(BIN)/python -m tools.api
+	$(BIN)/python tools/changelog.py
 
 types: $(VENV)/.installed
 	$(BIN)/mypy
