@@ -69,7 +69,16 @@ def open_stream(
     as_json: Json = False,
 ) -> None:
     """Pay for a query on a stream, for all of its ticks; nothing is released yet."""
-    charged = Charged(epsilon, delta, rho, None, analyst, f"stream {name}", home, as_json, is_quoted)
+    charged = Charged(
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        analyst=analyst,
+        key=f"stream {name}",
+        home=home,
+        json=as_json,
+        is_quoted=is_quoted,
+    )
     words: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "released": released, "horizon": horizon}
     words |= {"decay": decay, "top": top, "changes": changes, "kept": kept}
     words["ranks"] = None if ranks is None else [one.strip() for one in ranks.split(",")]

@@ -84,6 +84,7 @@ class Arg:
         opens: makes the value that travels of what a caller in Python passes, such as a path. It runs where the caller
             is, and never where a service is.
         default: of an argument that a set of terms has.
+        option: how it is typed, where that is not ``--`` and its name.
 
     """
 
@@ -95,6 +96,7 @@ class Arg:
     schema: Mapping[str, Any] | None = None
     opens: Callable[[Any], Any] | None = None
     default: Any = None
+    option: str | None = None
 
 
 Epsilon = Annotated[
@@ -184,6 +186,11 @@ class Argument:
     def is_term(self) -> bool:
         """Whether releases share it."""
         return self.name in TERMS
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether it may be several of something."""
+        return Sequence in (get_origin(part) for part in (self.kind, *get_args(self.kind)))
 
     @property
     def choices(self) -> tuple[str, ...]:
