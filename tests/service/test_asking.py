@@ -27,13 +27,16 @@ from dither.errors import (
     Unanswerable,
 )
 from dither.lift import cells_of
+from dither.lift.verb import REGISTRY, verbs_of
 from dither.mechanisms import Geometric
 from dither.privacy import ZCDP, ApproxDP, PureDP
 from dither.publish.queries.builder import col
 from dither.publish.workloads import Workload
 from dither.service.client import RemoteSession
 from dither.service.desk import Desk, Wanted
+from dither.verbs.graphs import Graph
 from dither.verbs.offers import Offers
+from dither.verbs.places import Places
 from tests.service.conftest import Running
 
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
@@ -251,10 +254,12 @@ def test_the_list_of_people_says_what_one_release_may_lose(running: Running, mon
 
 
 def test_every_verb_of_a_session_is_on_the_wire_or_named_as_not(session: RemoteSession) -> None:
-    from dither.curator.delivering import VERBS
+    from dither.curator.delivering import quoted_verbs, released_verbs
 
-    verbs = {name for name in vars(Offers) if not name.startswith("_")} - {"has_made"}
-    assert verbs - set(VERBS) == {"stream", "conversation", "parts"}
+    verbs = {one.name for one in verbs_of(Offers)}
+    groups = {one.name for kind in (Graph, Places) for one in verbs_of(kind)}
+    assert verbs | groups == set(quoted_verbs()) == set(REGISTRY)
+    assert set(quoted_verbs()) - set(released_verbs()) == {"stream", "conversation", "parts"}
     assert all(inspect.isfunction(getattr(Session, verb)) for verb in verbs - {"method"})
 
 

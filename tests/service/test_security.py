@@ -16,16 +16,18 @@ from starlette.responses import Response
 
 from dither.curator.ledger.people import PeopleBooks
 from dither.curator.people import Role, Scope
+from dither.lift.verb import REGISTRY
 from dither.service.app import Service
 from dither.service.body import DEEPEST, MOST, read_object
 from dither.service.logs import Log
 from dither.service.routes import ROUTES
 from dither.service.settings import Settings
+from dither.verbs.offers import Offers
 from tests.one_importer import one_importer
 from tests.service.conftest import Running
 from tests.service.test_door import path_of
 from tools.security import bodies as bodies_of
-from tools.security import fuzz, neighbours
+from tools.security import fuzz, neighbours, verb_bodies
 from tools.security.payloads import injections, paths
 from tools.security.timing import Found, told_apart
 from tools.security.without_network import asked
@@ -53,9 +55,20 @@ def test_bodies_that_nobody_foresaw_are_refused_and_touch_nothing(fuzzed: fuzz.F
 
 def test_every_route_that_takes_a_body_is_given_bodies() -> None:
     """All but one: who signs in at an issuer shows a token of it, which ``test_oidc`` changes in every way."""
-    assert {route.name for route in ROUTES if route.body is not None} - {name for name, _ in bodies_of.GOOD} == {
-        "login"
-    }
+    given = {name.partition(":")[0] for name, _ in bodies_of.GOOD}
+    assert {route.name for route in ROUTES if route.body is not None} - given == {"login"}
+
+
+def test_every_verb_of_the_registry_is_given_bodies_that_can_be_planned() -> None:
+    assert verb_bodies.unsampled() == set()
+    given = {body["verb"] for _, body in bodies_of.GOOD if "verb" in body}
+    assert given == set(REGISTRY)
+    for verb in verb_bodies.SAMPLES:
+        dataset, arguments = verb_bodies.called(verb)
+        assert Offers(dataset).named(verb, arguments).loss is not None
+        declared = verb_bodies.declared(verb)
+        assert {*arguments} <= {*declared}
+        assert any(declared.values())
 
 
 def test_the_eye_sees(fuzzed: fuzz.Fuzz, tmp_path: Path) -> None:

@@ -34,7 +34,8 @@ from dither.errors import DitherError
 from dither.privacy import PureDP
 from dither.service.body import read_object
 from dither.service.desk import Desk, wanted_of
-from tools.security.bodies import GOOD, LOADING, OTHERS, PARTS, SCHEMA, changed, texts
+from tools.security.bodies import GOOD, LOADING, PARTS, changed, texts
+from tools.security.verb_bodies import OTHERS, SCHEMA
 
 SECONDS: Final = 0.05
 MEGABYTES: Final = 64
@@ -245,7 +246,9 @@ def _asked(desk: Desk, bearers: Mapping[str, Bearer], route: str, content: bytes
     match name:
         case "release":
             desk.looked_up(asking, wanted_of(dataset or "clinic", body, None))
-        case "quote" | "loss_for_error" | "room" | "open_conversation" | "open_stream" | "open_parts":
+        case "quote":
+            desk.quote(asking, dataset or "clinic", body)
+        case "loss_for_error" | "room" | "open_conversation" | "open_stream" | "open_parts":
             getattr(desk, route)(asking, "clinic", body)
         case "converse":
             desk.converse(asking, "clinic", "talk", body)

@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from dither.curator.access import receipt_in_turn, receipt_of, request_of
+from dither.curator.argument_checks import check_arguments
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Account, Ledger, Receipt, Standing
 from dither.curator.ledger.amounts import Amount
@@ -26,6 +27,7 @@ from dither.curator.price import Price, saying_what_is_left
 from dither.curator.request import Request, written_loss
 from dither.curator.session import Session
 from dither.curator.words import read_words
+from dither.data.schema import DataSet
 from dither.errors import DitherError, InvalidParameter
 from dither.lift.offer import Offer
 from dither.lift.verb import REGISTRY
@@ -36,12 +38,8 @@ from dither.publish.queries.sql import agreed_loss, parse_statement
 from dither.verbs import answers
 from dither.verbs.offers import Offers
 
-#: What is opened, and answers one by one after it was paid for.
+#: What is opened, and answers one by one after it was paid for; it is priced as any verb is.
 OPENED: Final = ("stream", "conversation", "parts")
-#: What can be asked over HTTP: every declared verb whose answer comes at once.
-VERBS: Final = tuple(name for name in REGISTRY if name not in OPENED)
-#: What can be priced over HTTP.
-QUOTED: Final = (*VERBS, *OPENED)
 #: How a key begins that nobody has chosen; none that is chosen may.
 USUAL: Final = "same-"
 _AUTO: Final = ("auto_share",)
@@ -63,6 +61,17 @@ _MOST_LOOKED_AT: Final = 256
 _USUAL_DELTAS: Final = tuple(Fraction(1, 10**power) for power in (5, 6, 9))
 #: No figure that somebody states has a longer denominator.
 _SHORT: Final = 10**9
+
+
+def released_verbs() -> tuple[str, ...]:
+    """Return what can be released over HTTP: every declared verb whose answer comes at once."""
+    # In an order that does not follow from which module was imported first: those of groups at the end.
+    return tuple(sorted(set(REGISTRY).difference(OPENED), key=lambda name: ("." in name, name)))
+
+
+def quoted_verbs() -> tuple[str, ...]:
+    """Return what can be priced over HTTP: every declared verb."""
+    return (*released_verbs(), *OPENED)
 
 
 @dataclass(frozen=True)
@@ -88,7 +97,7 @@ def asked_of(session: Session, verb: str, written: Any) -> Asked:
 
     Args:
         session: whose data set and account.
-        verb: one of ``VERBS``.
+        verb: one of ``released_verbs``.
         written: its words, as ``write_words`` writes them, without a key.
 
     """
@@ -96,7 +105,7 @@ def asked_of(session: Session, verb: str, written: Any) -> Asked:
     known = _known_plan(session, mark)
     if known is not None:
         return _asked(session, *known)
-    words = _checked(session, verb, written)
+    words = _checked(session, verb, written, released_verbs())
     with _naming_words(verb):
         if verb == "sql":
             in_turn = _in_turn(session, words)
@@ -147,11 +156,11 @@ def quoted(session: Session, verb: str, written: Any) -> Quoted:
 
     Args:
         session: whose data set and account.
-        verb: one of ``QUOTED``.
+        verb: one of ``quoted_verbs``.
         written: its words, as ``write_words`` writes them, without a key.
 
     """
-    words = _checked(session, verb, written, QUOTED)
+    words = _checked(session, verb, written, quoted_verbs())
     with _naming_words(verb):
         if verb in ("sql", "ask"):
             for name in _NOT_QUOTED:
@@ -160,7 +169,7 @@ def quoted(session: Session, verb: str, written: Any) -> Quoted:
             return Quoted(session.quote(what, **words))
         with saying_what_is_left(session.balance):
             offer = session.offer.named(verb, words)
-        return Quoted(session.quote(offer), "" if verb in VERBS else request_of(session, offer).digest)
+        return Quoted(session.quote(offer), request_of(session, offer).digest if verb in OPENED else "")
 
 
 def loss_for_error(session: Session, written: Any) -> Loss:
@@ -181,7 +190,7 @@ def states_loss(verb: str, written: Mapping[str, Any]) -> bool:
     """Whether words say what a release may lose, as words or in the text of a query; a mechanism always does.
 
     Args:
-        verb: one of ``QUOTED``.
+        verb: one of ``quoted_verbs``.
         written: its words, as ``write_words`` writes them.
 
     """
@@ -199,7 +208,7 @@ def with_loss(verb: str, written: Mapping[str, Any], loss: Loss) -> Mapping[str,
     """Return words that state no loss with one that they state: an estimator's stands among its parameters.
 
     Args:
-        verb: one of ``QUOTED``, other than "method".
+        verb: one of ``quoted_verbs``, other than "method".
         written: its words, as ``write_words`` writes them.
         loss: what the release may lose.
 
@@ -312,13 +321,28 @@ def is_usual(key: str) -> bool:
     return key.startswith(USUAL)
 
 
-def _checked(session: Session, verb: str, written: Any, verbs: tuple[str, ...] = VERBS) -> dict[str, Any]:
+def _checked(session: Session, verb: str, written: Any, verbs: tuple[str, ...]) -> dict[str, Any]:
     if verb not in verbs:
         raise InvalidParameter("verb", verb, f"one of {', '.join(verbs)}")
-    words = read_words(written, session.dataset)
-    if "key" in words:
-        raise InvalidParameter("words.key", words["key"], "left out: the name of a request is given beside its words")
-    return words
+    return read_arguments(verb, written, session.dataset)
+
+
+def read_arguments(verb: str, written: Any, dataset: DataSet) -> dict[str, Any]:
+    """Return the arguments of a verb that ``write_words`` wrote; those that it does not declare are refused.
+
+    Args:
+        verb: one of ``quoted_verbs``.
+        written: as JSON has them, without a key.
+        dataset: as it is declared, places included.
+
+    """
+    if isinstance(written, dict):
+        if "key" in written:
+            raise InvalidParameter(
+                "words.key", written["key"], "left out: the name of a request is given beside its words"
+            )
+        check_arguments(REGISTRY[verb], written)
+    return read_words(written, dataset)
 
 
 def _writable(request: Request) -> Request:

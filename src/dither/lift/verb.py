@@ -10,10 +10,11 @@ A declaration costs nothing to import. What plans a release is imported when the
 from __future__ import annotations
 
 import builtins
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import (
@@ -36,6 +37,7 @@ from typing import (
 from dither.data.schema import DataSet
 from dither.errors import InvalidParameter
 from dither.exact import Number, probability
+from dither.lift.argument_schemas import schema_of
 from dither.lift.offer import Offer
 from dither.privacy import Loss, stated_loss
 
@@ -203,7 +205,14 @@ class Argument:
     @property
     def schema(self) -> dict[str, Any]:
         """Its form over HTTP as JSON Schema, as ``curator.words`` writes it."""
-        found = dict(_schema(self.kind) if self.about.schema is None else self.about.schema)
+        found = dict(schema_of(self.kind) if self.about.schema is None else self.about.schema)
+        if "title" in found:
+            # What has a name of its own is described there.
+            found = {"anyOf": [found]}
+        if self.choices and found.get("type") in ("string", ["null", "string"]):
+            found["enum"] = [*self.choices, *([None] if found["type"] != "string" else [])]
+        if isinstance(self.default, bool | int | str):
+            found["default"] = self.default
         return {**found, "description": self.about.text} if self.about.text else found
 
 
@@ -435,7 +444,8 @@ def verbs_of(group: type[Group[Any]]) -> list[Verb[..., Any]]:
     return [one for one in REGISTRY.values() if issubclass(group, one.group)]
 
 
-def arguments_schema(verb: Verb[..., Any]) -> dict[str, Any]:
+@functools.cache
+def arguments_schema(verb: Verb[..., Any]) -> Mapping[str, Any]:
     """Return the arguments of a verb over HTTP as JSON Schema. The key is sent beside them."""
     found = {one.name: one.schema for one in verb.arguments if one.name != "key"}
     if verb.is_about_part:
@@ -443,58 +453,6 @@ def arguments_schema(verb: Verb[..., Any]) -> dict[str, Any]:
     needed = [one.name for one in verb.arguments if one.is_required]
     plain = {"type": "object", "description": verb.summary, "properties": found, "additionalProperties": False}
     return {**plain, "required": needed} if needed else plain
-
-
-@dataclass(frozen=True)
-class Field:
-    """A field of a form: what a page asks for.
-
-    Args:
-        name: of the argument.
-        kind: "choice", "flag" or "text".
-        help: its sentence.
-        choices: of a choice.
-        default: what it has where nothing is entered.
-        is_required: whether it has no default.
-        is_shared: whether every release has it: the loss, the key, the confidence.
-
-    """
-
-    name: str
-    kind: str
-    help: str
-    choices: tuple[str, ...] = ()
-    default: Any = None
-    is_required: bool = False
-    is_shared: bool = False
-
-
-@dataclass(frozen=True)
-class Form:
-    """What a page needs to know of a verb."""
-
-    verb: str
-    title: str
-    gives: str
-    fields: tuple[Field, ...] = field(default=())
-
-
-def form_of(verb: Verb[..., Any]) -> Form:
-    """Return the form of a verb: its title, and a field for each argument that can be typed."""
-    fields = tuple(
-        Field(
-            one.name,
-            "choice" if one.choices else "flag" if one.kind is bool else "text",
-            one.about.text,
-            one.choices,
-            None if one.is_required else one.default,
-            one.is_required,
-            one.is_term,
-        )
-        for one in verb.arguments
-        if one.name != "loss"
-    )
-    return Form(verb.name, verb.summary, verb.gives, fields)
 
 
 def spelled_out(function: Callable[P, T]) -> Callable[P, T]:
@@ -551,23 +509,3 @@ def _argument(name: str, annotation: Any, default: Any, is_positional: bool) -> 
         annotation, *extra = get_args(annotation)
         about = next((one for one in extra if isinstance(one, Arg)), about)
     return Argument(name, annotation, about.default if default is _OF_TERMS else default, about, is_positional)
-
-
-_PLAIN: Final[Mapping[Any, str]] = {str: "string", int: "integer", bool: "boolean", type(None): "null"}
-
-
-def _schema(kind: Any) -> dict[str, Any]:
-    """Return a type as JSON Schema; {} where anything that a request can say may be meant."""
-    if get_origin(kind) is Literal:
-        return {"enum": list(get_args(kind))}
-    if kind in _PLAIN:
-        return {"type": _PLAIN[kind]}
-    if str(get_origin(kind)) not in ("<class 'types.UnionType'>", "typing.Union"):
-        return {}
-    found = [_schema(part) for part in get_args(kind)]
-    if all(set(one) == {"type"} for one in found):
-        return {"type": sorted({str(one["type"]) for one in found})}
-    if all(one and set(one) <= {"type", "enum"} for one in found):
-        listed = [value for one in found for value in one.get("enum", ())]
-        return {"enum": [*listed, *([None] if {"type": "null"} in found else [])]}
-    return {}

@@ -35,11 +35,14 @@ from dither.errors import (
     ReleaseFailed,
     RequestCancelled,
 )
+from dither.exact import Number
 from dither.lift.offer import Offer
 from dither.privacy import Loss
 from dither.publish.queries import QueryResult
 from dither.publish.queries.adaptive_parts import OpenPartition
+from dither.publish.queries.found_clamps import USUAL_SHARE, found_clamps
 from dither.publish.queries.parts import Partition
+from dither.publish.queries.sql import parse_statement
 from dither.service.deciding_elsewhere import DecidingElsewhere, pages, read_balance
 from dither.service.kept import first_key, kept_token, keys_file
 from dither.service.problems import error_of
@@ -203,18 +206,16 @@ class RemoteSession(Session):
         """Release the ranges, then the query with them, of which the loss is debited before a range is found."""
         raise InvalidParameter("text", turns.words, _ELSEWHERE)
 
-    def sql(self, text: str, **options: Any) -> QueryResult:
-        """Release the private answer to a query; see ``Session.sql``."""
-        from dither.publish.queries.found_clamps import found_clamps
-        from dither.publish.queries.sql import parse_statement
-
+    def _sql(self, text: str, *, auto_share: Number = USUAL_SHARE, **how: Any) -> Any:
+        """Release the answer to a query; one whose ranges are found first is asked where the rows are."""
         statement = parse_statement(text)
         if statement.is_explained or found_clamps(statement.sql, self.dataset) is None:
-            return super().sql(text, **options)
+            return super()._sql(text, auto_share=auto_share, **how)
         # As ever without a key of one's own: the same again is the same answer, and free.
-        key = options.pop("key", None)
-        price = self.quote(text, **{name: value for name, value in options.items() if name != "confidence"})
-        receipt = self._released("sql", {"text": text, **options}, key, price.loss)
+        key = how.pop("key", None)
+        priced = {name: value for name, value in how.items() if name != "confidence"}
+        price = self.quote(text, auto_share=auto_share, **priced)
+        receipt = self._released("sql", {"text": text, "auto_share": auto_share, **how}, key, price.loss)
         return QueryResult.stored(receipt.answer, place_in_books(self, receipt))
 
     def _released(self, verb: str, words: Mapping[str, Any], key: str | None, loss: Loss) -> Receipt:

@@ -22,8 +22,7 @@ from dither.curator.access import room_of
 from dither.curator.admissions import Admissions
 from dither.curator.card import release_card
 from dither.curator.delivering import (
-    QUOTED,
-    VERBS,
+    OPENED,
     Asked,
     asked_of,
     former_key,
@@ -31,11 +30,14 @@ from dither.curator.delivering import (
     known_answers,
     loss_for_error,
     quoted,
+    quoted_verbs,
+    released_verbs,
     states_loss,
     usual_key,
     with_loss,
 )
 from dither.curator.folder import Curator
+from dither.curator.former_verbs import present_call
 from dither.curator.history import history_of
 from dither.curator.ledger import Account, Balance, Receipt, Standing
 from dither.curator.ledger.books import Books
@@ -210,7 +212,7 @@ class Desk(Deciding, GoingOn):
         facts = {} if facts is None else facts
         session, grant = self._session(bearer, name), self._grant(bearer, name)
         check_fields(body, ("verb", "words", "losses"))
-        verb, words = _verb(body, QUOTED), _words(body)
+        verb, words = _call(body, quoted_verbs())
         facts["verb"], losses = verb, body.get("losses")
         if losses is None:
             with self._planned():
@@ -255,7 +257,7 @@ class Desk(Deciding, GoingOn):
         self, bearer: Bearer, session: Session, verb: str, words: Mapping[str, Any], facts: dict[str, Any]
     ) -> list[dict[str, Any]]:
         """Return the stored answers to the same question that this person may have, at any loss, the dearest last."""
-        if verb not in VERBS:
+        if verb in OPENED:
             return []
         request, person = self._asked(session, verb, words).request, bearer.person.name
         facts["digest"] = request.digest
@@ -319,7 +321,8 @@ class Desk(Deciding, GoingOn):
     def wanted(self, ticket: Ticket, name: str) -> Wanted:
         """Return what a request asks for, as it came."""
         asked = json.loads(ticket.asked)
-        return Wanted(name, asked["verb"], asked["words"], None if is_usual(ticket.key) else ticket.key)
+        verb, words = present_call(asked["verb"], asked["words"])
+        return Wanted(name, verb, words, None if is_usual(ticket.key) else ticket.key)
 
     def entry_of(self, ticket: Ticket) -> int:
         """Return the number of the entry of a request's answer."""
@@ -562,11 +565,13 @@ def balance_record(balance: Balance) -> dict[str, Any]:
     return {**{name: getattr(balance, name) for name in plain}, **losses, "most": most}
 
 
-def _verb(body: Mapping[str, Any], verbs: tuple[str, ...] = VERBS) -> str:
-    verb = body.get("verb")
+def _call(body: Mapping[str, Any], verbs: tuple[str, ...]) -> tuple[str, Mapping[str, Any]]:
+    """Return the verb that a body names, as it is called today, and its arguments."""
+    said = body.get("verb")
+    verb, words = present_call(said, _words(body)) if isinstance(said, str) else ("", {})
     if verb not in verbs:
-        raise InvalidParameter("verb", verb, f"one of {', '.join(verbs)}")
-    return str(verb)
+        raise InvalidParameter("verb", said, f"one of {', '.join(verbs)}")
+    return verb, words
 
 
 def _words(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -584,4 +589,4 @@ def _with_usual(verb: str, words: Mapping[str, Any], grant: Grant) -> Mapping[st
 def wanted_of(dataset: str, body: Mapping[str, Any], key: str | None) -> Wanted:
     """Return a release as a body asks for it."""
     check_fields(body, ("verb", "words"))
-    return Wanted(dataset, _verb(body), _words(body), key)
+    return Wanted(dataset, *_call(body, released_verbs()), key)

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from dither.curator.argument_checks import check_arguments
 from dither.curator.conversations import Talk
 from dither.curator.delivering import usual_key
 from dither.curator.folder import Curator
@@ -25,6 +26,7 @@ from dither.curator.streams.stream import Stream
 from dither.curator.words import public_record, read_words, write_words
 from dither.errors import DitherError, InvalidParameter
 from dither.lift.planned_size import planned_within
+from dither.lift.verb import REGISTRY
 from dither.privacy import stated_loss
 from dither.service.deciding import NotYours, check_fields, check_most, paged_by_name
 from dither.service.pace import Pace, Strict
@@ -67,7 +69,7 @@ class GoingOn:
         self, bearer: Bearer, name: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
     ) -> dict[str, Any]:
         """Pay for a conversation, or find it open."""
-        called, words = self._named(bearer, name, body)
+        called, words = self._named(bearer, name, "conversation", body)
         alone = self._alone(bearer, name, "conversation", called)
         limits = planned_within(self._largest)
         net = _naming_words("conversation", _NOT_PLANNED)
@@ -106,7 +108,7 @@ class GoingOn:
         self, bearer: Bearer, name: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
     ) -> dict[str, Any]:
         """Pay for questions about parts, or find them paid for."""
-        called, words = self._named(bearer, name, body)
+        called, words = self._named(bearer, name, "parts", body)
         alone = self._alone(bearer, name, "account", called)
         with alone as session, _naming_words("account", _NOT_PLANNED), planned_within(self._largest), held(pace):
             self._check_most(bearer, name, words, session.offer.parts)
@@ -164,7 +166,7 @@ class GoingOn:
         self, bearer: Bearer, name: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
     ) -> dict[str, Any]:
         """Pay for a query on a stream, or find it open."""
-        called, words = self._named(bearer, name, body)
+        called, words = self._named(bearer, name, "stream", body)
         alone = self._alone(bearer, name, "stream", called)
         net = _naming_words("stream", _NOT_PLANNED)
         with alone as session, net, held(pace):
@@ -201,15 +203,18 @@ class GoingOn:
         if grant.most is not None and words:
             check_most(self.curator.ledger, grant, offer(**words).loss)
 
-    def _named(self, bearer: Bearer, name: str, body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    def _named(self, bearer: Bearer, name: str, verb: str, body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         dataset = self._session(bearer, name).dataset
         check_fields(body, ("name", "words"))
         called = body.get("name")
         if not isinstance(called, str):
             raise InvalidParameter("name", type(called).__name__, "a text: your name for it")
-        words = read_words(body.get("words"), dataset)
-        if unsaid := [word for word in _NOT_SAID if word in words]:
-            raise InvalidParameter(f"words.{unsaid[0]}", words[unsaid[0]], "left out")
+        written = body.get("words")
+        if isinstance(written, dict):
+            if unsaid := [word for word in _NOT_SAID if word in written]:
+                raise InvalidParameter(f"words.{unsaid[0]}", written[unsaid[0]], "left out")
+            check_arguments(REGISTRY[verb], written, needs_all=False)
+        words = read_words(written, dataset)
         usual = self._grant(bearer, name).usual
         # Without words nothing is paid for: what was opened before is found.
         if words and usual is not None and all(words.get(word) is None for word in _LOSS_WORDS):

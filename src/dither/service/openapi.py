@@ -11,6 +11,7 @@ from dither.service.forms import JSON
 from dither.service.problems import MEDIA_TYPE, status_of
 from dither.service.records import TEXT, Schema
 from dither.service.routes import ROUTES, Route
+from dither.service.verb_schemas import body_of
 
 #: What a release says beside its body.
 _OF_RELEASES: Final = {
@@ -42,7 +43,7 @@ def openapi(version: str) -> dict[str, Any]:
             operation["requestBody"] = {
                 "description": f"At most {route.largest} bytes.",
                 "required": True,
-                "content": {JSON.kind: {"schema": route.body}},
+                "content": {JSON.kind: {"schema": body_of(route.name, route.body)}},
             }
         paths.setdefault(route.path, {})[route.method.lower()] = operation
     security = {"token": {"type": "http", "scheme": "bearer"}}

@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from dither.curator.delivering import QUOTED
+from dither.curator.delivering import quoted_verbs
+from dither.curator.former_verbs import present_names
 from dither.curator.held_back import Step
 from dither.errors import InvalidParameter, ReleaseFailed
 
@@ -35,7 +36,7 @@ _RULE: Final = (
     "'off', 'buckets', or 'strict' with the time of an answer, such as 'strict 2s', and of verbs that need another: "
     "'strict 2s, fit 60s'"
 )
-_TERM: Final = re.compile(r"([a-z_]+) ([0-9]{1,7})(ms|s)")
+_TERM: Final = re.compile(r"([a-z_.]+) ([0-9]{1,7})(ms|s)")
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,14 @@ class Timing:
             found[term[1]] = int(term[2]) / (1000 if term[3] == "ms" else 1)
         if next(iter(found)) != "strict":
             raise InvalidParameter("timing", text, _RULE)
-        unknown = [verb for verb in found if verb not in ("strict", *QUOTED)]
+        usual = found.pop("strict")
+        by_verb = {name: seconds for verb, seconds in found.items() for name in present_names(verb)}
+        unknown = [verb for verb in by_verb if verb not in quoted_verbs()]
         if unknown:
-            raise InvalidParameter("timing", unknown[0], f"about verbs: {', '.join(QUOTED)}")
-        if not all(SHORTEST <= seconds <= LONGEST for seconds in found.values()):
+            raise InvalidParameter("timing", unknown[0], f"about verbs: {', '.join(quoted_verbs())}")
+        if not all(SHORTEST <= seconds <= LONGEST for seconds in (usual, *by_verb.values())):
             raise InvalidParameter("timing", text, f"made of times from {SHORTEST * 1000:.0f}ms to {LONGEST:.0f}s")
-        return cls("strict", found.pop("strict"), MappingProxyType(found))
+        return cls("strict", usual, MappingProxyType(by_verb))
 
     def seconds(self, verb: str) -> float:
         """Return after how many seconds the answer to a verb is sent, under ``strict``."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dither.curator.delivering import QUOTED, VERBS
 from dither.curator.people import Role, Scope
+from dither.lift.argument_schemas import FIGURE, STATED, loss_schema
 from dither.service.jobs import ENDED, WAITING
 
 Schema = Mapping[str, Any]
@@ -51,24 +51,7 @@ def _page(name: str, line: Schema, after: Schema = NUMBER) -> dict[str, Any]:
     return record_of(**{name: array_of(line), "after": or_null(after)})
 
 
-#: A number in a request: exact as a text, such as "1/3"; a JSON number means its shortest decimal.
-FIGURE: Final = {"type": ["string", "number"]}
-
-
-def _loss(title: str, figure: Schema) -> dict[str, Any]:
-    kinds = _one_of("pure", "zcdp", "gaussian", "approx")
-    return {
-        "title": title,
-        "type": "object",
-        "description": 'What may be lost, in exact figures: {"kind": "pure", "epsilon": "1/10"}.',
-        "properties": {"kind": kinds, "epsilon": figure, "delta": figure, "rho": figure},
-        "required": ["kind"],
-    }
-
-
-LOSS: Final = _loss("Loss", TEXT)
-#: In a request, where figures may be JSON numbers.
-STATED: Final = _loss("StatedLoss", FIGURE)
+LOSS: Final = loss_schema("Loss", TEXT)
 _WORDS: Final = {
     "type": "object",
     "description": 'The arguments of the verb, by name: {"text": "SELECT ...", "epsilon": 0.1}. A JSON number means '
@@ -78,10 +61,11 @@ _STAGES: Final = ("open", "paused", "closed", "retired")
 
 # Bodies.
 
-RELEASE: Final = _body(("verb", "words"), verb=_one_of(*VERBS), words=_WORDS)
-QUOTE: Final = _body(
-    ("verb", "words"), verb=_one_of(*QUOTED), words=_WORDS, losses={"type": "array", "items": STATED, "maxItems": 64}
-)
+_VERB: Final = {**TEXT, "description": 'The name of a verb, such as "sql" or "graph.triangles".'}
+LOSSES: Final = {"type": "array", "items": STATED, "maxItems": 64}
+#: What the bodies of all verbs share; ``verb_schemas`` has one for each.
+RELEASE: Final = _body(("verb", "words"), verb=_VERB, words=_WORDS)
+QUOTE: Final = _body(("verb", "words"), verb=_VERB, words=_WORDS, losses=LOSSES)
 LOGIN: Final = record_of(id_token=TEXT)
 ERROR: Final = record_of(words=_WORDS)
 ROOM: Final = _body(("loss",), loss=STATED, counted=TRUTH)

@@ -112,10 +112,10 @@ class Releasing:
         return response
 
     async def _release(self, request: Request, bearer: Bearer, body: Any) -> Response:
-        came = self._timing.pace(str(body.get("verb")), self._stopping)
         # Before anything is paid for: what cannot be told in any form is not asked for.
         check_form(request.headers.get("accept", ""))
         wanted = wanted_of(str(request.path_params["dataset"]), body, key_of(request))
+        came = self._timing.pace(wanted.verb, self._stopping)
         person, patience, facts = bearer.person.name, _patience(request), request.state.facts
         facts["verb"] = wanted.verb
         found: LookedUp = await self._plan(request, person, lambda: self.desk.looked_up(bearer, wanted))

@@ -10,7 +10,7 @@ from dither.errors import InvalidParameter
 from dither.exact import Number
 from dither.lift.verb import Arg, Typed
 
-#: Schemas of what has no plain form over HTTP.
+#: The schema of what may be of many kinds over HTTP.
 _ANY: Final[Mapping[str, Any]] = {}
 _NAMES: Final[Mapping[str, Any]] = {"type": ["array", "null"], "items": {"type": "string"}}
 
@@ -94,7 +94,6 @@ Labels: TypeAlias = Annotated[
         read=labels,
         metavar="COLUMN=LABEL",
         is_repeated=True,
-        schema=_ANY,
     ),
 ]
 Outside: TypeAlias = Annotated[
@@ -116,7 +115,7 @@ Noise: TypeAlias = Annotated[
 ]
 Shares: TypeAlias = Annotated[
     Mapping[str, Number] | None,
-    Arg("how the loss is divided among the aggregates, by output name", schema=_ANY),
+    Arg("how the loss is divided among the aggregates, by output name"),
 ]
 Description: TypeAlias = Annotated[str, Arg("one line for people, shown in the history")]
 Grid: TypeAlias = Annotated[
@@ -125,7 +124,6 @@ Grid: TypeAlias = Annotated[
         "cells along each side of the declared box, or two numbers: 64 or 64x48; public",
         read=cells_along,
         metavar="N|NxM",
-        schema=_ANY,
     ),
 ]
 Moment: TypeAlias = str | datetime.date | None

@@ -32,8 +32,8 @@ _SYNTHESIS: Final = (
     "hierarchy",
 )
 
-Since = Annotated[Moment, Arg("count only edges of this date or time or a later one, in ISO 8601", schema={})]
-Until = Annotated[Moment, Arg("count only edges of an earlier date or time, in ISO 8601", schema={})]
+Since = Annotated[Moment, Arg("count only edges of this date or time or a later one, in ISO 8601")]
+Until = Annotated[Moment, Arg("count only edges of an earlier date or time, in ISO 8601")]
 CountMethod = Annotated[
     str,
     Arg(

@@ -94,7 +94,6 @@ JourneyGrid = Annotated[
         "cells along each side of the declared box, or two numbers, at most 48; public; by default 20",
         read=cells_along,
         metavar="N|NxM",
-        schema={},
     ),
 ]
 Length = Annotated[

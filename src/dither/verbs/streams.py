@@ -28,7 +28,10 @@ _COMPARED: Final = 37
 
 StreamQuery = Annotated[
     str | Query | Groups,
-    Arg("counts, sums and means over public groups of a table for which the schema declares a stream", schema={}),
+    Arg(
+        "counts, sums and means over public groups of a table for which the schema declares a stream",
+        schema={"anyOf": [{"type": "string"}, {"type": "object", "required": ["spec"]}]},
+    ),
 ]
 
 
@@ -56,10 +59,7 @@ class Ticking(Lossy, total=False):
     decay: Annotated[Number | None, Arg("for decayed sums: how much of a tick is left after one more")]
     ranks: Annotated[
         Sequence[Number] | None,
-        Arg(
-            "for quantiles: the shares of rows at or below each; 1 is the maximum; by default the quartiles and 1",
-            schema={},
-        ),
+        Arg("for quantiles: the shares of rows at or below each; 1 is the maximum; by default the quartiles and 1"),
     ]
     top: Annotated[int | None, Arg("for top: how many of the largest groups are listed")]
     changes: Annotated[
