@@ -89,7 +89,7 @@ def session(
             keep_sources(outputs, here)
             keep_files(outputs, force=force)
             opened = held.enter_context(here.session(dataset, analyst=analyst))
-            opened.on_repeat = lambda stored: _say_free(stored, key)
+            opened._on_repeat = lambda stored: _say_free(stored, key)
         else:
             # The token says who asks.
             held.callback(asked.close)

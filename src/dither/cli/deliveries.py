@@ -330,7 +330,7 @@ class SyntheticRows(Rows["SyntheticTable"]):
     def check(self, session: Session) -> None:
         """Refuse a comparison that is not the curator's."""
         if self.compare:
-            check_owner(session.account.analyst, "a comparison with real rows")
+            check_owner(session._account.analyst, "a comparison with real rows")
 
     def deliver(self, result: SyntheticTable, released: Released) -> None:
         """Draw rows, write the files and say what they are."""
@@ -400,7 +400,7 @@ class SyntheticFamilyRows(SyntheticRows):
 
         views, qualities = result.views(), []
         if self.report is not None:
-            compared = released.session.compare_families(result) if self.compare else map(quality_of, views)
+            compared = released.session.compare_synthetic(result) if self.compare else map(quality_of, views)
             qualities = list(compared)
         drawn = result.sample(self.rows)
         written = {name: str(write_whole(beside(self.out, name), rows.write)) for name, rows in drawn.items()}

@@ -180,7 +180,7 @@ def show(
     """Show what a stream has released, and what kind it is; nothing is released by this."""
     if name is None:
         with ask.session(home, dataset, analyst, key="") as session:
-            names = session.streams()
+            names = session.long_lived().streams
         if as_json:
             print_json({"streams": list(names)})
         else:

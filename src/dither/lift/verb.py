@@ -219,8 +219,6 @@ class Argument:
 class Group(Generic[M]):
     """Attributes that are verbs. Its marks say whether calling one prices or releases."""
 
-    #: The word before the point of a verb's name; "" for verbs of a session itself.
-    kind: ClassVar[str] = ""
     dataset: DataSet
 
     def _do(self, verb: Verb[..., Any], arguments: dict[str, Any]) -> Any:
@@ -236,6 +234,9 @@ class About(Group[M]):
         table: its name; may be omitted where there is one.
 
     """
+
+    #: The word before the point of a verb's name, such as "graph".
+    kind: ClassVar[str]
 
     def __init__(self, door: Group[M], table: str | None = None) -> None:
         self._door: Group[M] = door
@@ -285,7 +286,7 @@ class Verb(Generic[P, T]):
 
     def __set_name__(self, owner: type[Group[Any]], attribute: str) -> None:
         self.attribute, self.group = attribute, owner
-        self.name = f"{owner.kind}.{attribute}" if owner.kind else attribute
+        self.name = f"{owner.kind}.{attribute}" if issubclass(owner, About) else attribute
         if self.name in REGISTRY:
             raise InvalidParameter("verb", self.name, "declared once")
         REGISTRY[self.name] = self
