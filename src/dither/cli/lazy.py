@@ -112,7 +112,8 @@ class _Command(TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the words of the usage; an argument that says itself what is optional or repeated is as it says."""
         pieces = super().collect_usage_pieces(ctx)[:1]
-        for one in self.get_params(ctx):
+        parameters: list[Any] = self.get_params(ctx)
+        for one in parameters:
             said = str(getattr(one, "metavar", None) or "")
             is_told = one.param_type_name == "argument" and (one.hidden or " " in said or said.endswith("..."))
             pieces += [said] if is_told else one.get_usage_pieces(ctx)
@@ -126,7 +127,8 @@ class _Command(TyperCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, and examples below it."""
         super().format_help(ctx, formatter)
-        words = [one.metavar for one in self.params if one.name == _WHAT and one.hidden]
+        parameters: list[Any] = self.params
+        words = [str(one.metavar) for one in parameters if one.name == _WHAT and one.hidden]
         _write_examples(ctx, formatter, *words)
 
 
@@ -138,7 +140,7 @@ class _Chooser(_Command):
     def choose_among(self, commands: Mapping[str, _Command]) -> None:
         """Take the commands by their words; what they have in common with the list of them is not repeated."""
         self.commands = commands
-        options = {one.name: one for command in commands.values() for one in command.params}
+        options: dict[str | None, Any] = {one.name: one for command in commands.values() for one in command.params}
         for one in (copy.copy(options[name]) for name in options.keys() - {one.name for one in self.params}):
             one.hidden, one.required, one.callback = True, False, None
             self.params.append(one)
@@ -147,7 +149,7 @@ class _Chooser(_Command):
         """Return the context of the command that is meant; of the list where none is."""
         trial = self.context_class(self, info_name=info_name, parent=parent, **extra, **self.context_settings)
         typed, _, _ = self.make_parser(trial).parse_args(args=list(args))
-        what = typed.get(_WHAT)
+        what: Any = typed.get(_WHAT)
         meant = self.commands.get(what)
         if meant is None and (what is None or trial.resilient_parsing):
             return super().make_context(info_name, args, parent, **extra)
