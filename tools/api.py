@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from dither.curator.delivering import VERBS
 from dither.service.problems import status_of
 from dither.service.records import JOB
 from dither.service.routes import ANYWHERE, LARGEST_BODY, OF_A_SET, PROTECTED, ROUTES, WITH_BODY, Rate, Route
 from dither.service.shapes import shape
+from tools.verb_pages import wire_lines
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "api.md"
 
@@ -36,13 +36,7 @@ def page() -> str:
         lines.append(f"| {_named(route)} | {roles}{scope} | {route.summary}{takes} |")
     lines += [
         "",
-        "## Verbs",
-        "",
-        "A release or a quote names one of these, with its arguments by name: "
-        + ", ".join(f"`{verb}`" for verb in VERBS)
-        + ".",
-        "They are those of a [session](reference/dither.md).",
-        "",
+        *wire_lines(),
         *_parameters(),
         *_bodies(),
         *_answers(),

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from dither.learn import ESTIMATORS
+from dither.lift.verb import Group, verbs_of
+from tools import verb_pages
 from tools.surface import public_names
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -45,7 +47,17 @@ def pages() -> dict[str, str]:
         rooms.setdefault(room, []).append(short)
     rooms["dither.learn"] += ESTIMATORS
     found = {f"{_file(room)}.md": _page(room, names) for room, names in rooms.items()}
-    return {"index.md": _index(rooms), "results.md": _results(), **found}
+    return {"index.md": _index(rooms), "results.md": _results(), "verbs.md": _verbs(), **found}
+
+
+def _verbs() -> str:
+    """Return the page of the declared verbs, which are no functions: code is left as it is."""
+    lines, is_code = [], False
+    for line in verb_pages.reference_page():
+        is_code ^= line.startswith("```")
+        is_table = line.startswith("| ")
+        lines.append(line if is_code or is_table or line.startswith("```") else _plain(line))
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in lines)) + "\n"
 
 
 def _results() -> str:
@@ -63,7 +75,8 @@ def _index(rooms: dict[str, list[str]]) -> str:
         "# Python names",
         "",
         "The names that the package promises, room by room. `python -m tools.reference` writes them from docstrings.",
-        "Most people need a [session](dither.md#Session); what it returns is under [what comes back](results.md).",
+        "Most people need a [session](dither.md#Session) and its [verbs](verbs.md); what these return is under",
+        "[what comes back](results.md).",
         "",
         "| room | what is in it | names |",
         "| --- | --- | --- |",
@@ -200,6 +213,10 @@ def _members(owner: str, thing: type) -> Iterator[str]:
         yield from _words(words)
     if inherited:
         yield from ("", f"Inherited: {', '.join(inherited)}.")
+    if issubclass(thing, Group):
+        verbs = sorted(verbs_of(thing), key=lambda one: one.name)
+        linked = (f"[`{one.name}`](verbs.md#{verb_pages.anchor(one)})" for one in verbs)
+        yield from ("", f"Declared verbs: {', '.join(linked)}.")
 
 
 def _named(thing: type) -> Iterator[tuple[str, Any]]:
