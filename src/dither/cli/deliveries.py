@@ -269,11 +269,11 @@ class HeatMap(ContourLines):
             self.areas = RegionFile.read(self.regions, about, name=self.named)
         return Map.files(self, typed) if self.levels is None else self.with_heights(self.levels, typed)
 
-    def deliver(self, result: PlaceMap, released: Released) -> None:
+    def deliver(self, result: PlaceMap | RegionCounts, released: Released) -> None:
         """Write and show the map, or the counts of areas."""
         from dither.publish.places.by_region import RegionCounts
 
-        if self.areas is None:
+        if self.areas is None or isinstance(result, RegionCounts):
             super().deliver(result, released)
         else:
             Map(self.out).deliver(RegionCounts(self.areas.counts(result), self.areas, result.places), released)

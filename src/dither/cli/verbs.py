@@ -312,7 +312,7 @@ def _choice(text: str, commands: Mapping[str, Command]) -> Choice:
 
 def _parts(kind: str) -> dict[str, Command]:
     """Return the commands of a declared part, by the words that are typed."""
-    verbs = {verb.attribute.replace("_", "-"): verb for verb in REGISTRY.values() if verb.group.kind == kind}
+    verbs = {verb.attribute.replace("_", "-"): verb for verb in REGISTRY.values() if verb.part == kind}
     found = {name: Command(verb, delivery_of(verb), what=name) for name, verb in verbs.items()}
     if kind == "places":
         lines = replace(found["heatmap"], what="contour", delivery=ContourLines, text=_CONTOUR)

@@ -346,6 +346,11 @@ class Verb(Generic[P, T]):
         return issubclass(self.group, About)
 
     @property
+    def part(self) -> str:
+        """The word for the part that the verb is about, such as "graph"; "" for verbs about tables."""
+        return self.group.kind if issubclass(self.group, About) else ""
+
+    @property
     def gives(self) -> str:
         """The name of what is released."""
         return str(self._function.__annotations__.get("return", "")).removeprefix("Offer[").removesuffix("]")
