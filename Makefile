@@ -60,6 +60,7 @@ lint: $(VENV)/.installed
 	$(BIN)/python tools/catalogue.py --check
 	$(BIN)/python -m tools.reference --check
 	$(BIN)/python -m tools.api --check
+	$(BIN)/python -m tools.commands --check
 	$(BIN)/python tools/changelog.py --check
 
 tables: $(VENV)/.installed  ## write everything that follows from code and fragments: exports, tables, navigation, reference

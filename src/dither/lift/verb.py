@@ -348,7 +348,8 @@ class Verb(Generic[P, T]):
     @property
     def part(self) -> str:
         """The word for the part that the verb is about, such as "graph"; "" for verbs about tables."""
-        return self.group.kind if issubclass(self.group, About) else ""
+        group: Any = self.group
+        return str(group.kind) if issubclass(group, About) else ""
 
     @property
     def gives(self) -> str:
