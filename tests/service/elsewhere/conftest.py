@@ -125,7 +125,7 @@ class Served:
             patch.setattr(self._desk, "_session", beside)
             return here._open()
 
-        found.curator, found._open = Behind(found.curator, self.curator), tables
+        found._curator, found._open = Behind(found._curator, self.curator), tables
         return found
 
     def stop(self) -> None:
