@@ -345,6 +345,9 @@ def test_no_public_attribute_of_an_open_session_is_a_window(session: Session) ->
     ):
         for name, thing in {"session": session, "conversation": talk, "parts": account}.items():
             assert list(_live(thing, name)) == []
+        # What answers is given rows: it cannot be replaced.
+        with pytest.raises(AttributeError):
+            talk.planned = types.SimpleNamespace()  # type: ignore[misc, assignment]
 
 
 class Wide:

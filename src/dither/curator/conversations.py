@@ -98,7 +98,7 @@ class Talk(Closing):
     def __init__(self, name: str, session: Session, planned: AnyPlanned, book: PlainBook, place: str) -> None:
         self.name = name
         self.receipt = place
-        self.planned = planned
+        self._planned = planned
         self._session = session
         self._book = book
         self._conversation: Any = None
@@ -107,6 +107,11 @@ class Talk(Closing):
         # How many records of the book the conversation knows: its noise is that of the next one.
         self._read = 0
         self._is_open = True
+
+    @property
+    def planned(self) -> AnyPlanned:
+        """What answers, and what its cells mean; it reads the rows, and is nobody's to replace."""
+        return self._planned
 
     @cached_property
     def _frozen(self) -> FrozenRecords:
