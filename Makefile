@@ -60,6 +60,7 @@ lint: $(VENV)/.installed
 	$(BIN)/python tools/catalogue.py --check
 	$(BIN)/python -m tools.reference --check
 	$(BIN)/python -m tools.api --check
+	$(BIN)/python -m tools.commands --check
 
 types: $(VENV)/.installed
 	$(BIN)/mypy

@@ -125,7 +125,7 @@ def test_a_town_is_mapped_and_walked(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["heatmap", "--regions", "town.yaml"], "GeoJSON"),
         (["regions"], "required for regions (public areas: a GeoJSON file, or its content)"),
         (["regions", "--regions", "halves.geojson", "--named", "title"], "property 'title'"),
-        (["regions", "--regions", "halves.geojson", "--within", "title"], "not allowed for regions: an option of flows"),
+        (["regions", "--regions", "halves.geojson", "--within", "title"], "not allowed for regions: an option of "),
         (["heatmap", "--within", "title"], "not allowed for heatmap: an option of flows"),
         (["flows", "--within", "title"], "but for flows between polygons"),
         (["heatmap", "--regions", "halves.geojson", "--levels", "3"], "where regions are given"),

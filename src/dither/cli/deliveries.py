@@ -269,7 +269,7 @@ class HeatMap(ContourLines):
             self.areas = RegionFile.read(self.regions, about, name=self.named)
         return Map.files(self, typed) if self.levels is None else self.with_heights(self.levels, typed)
 
-    def deliver(self, result: PlaceMap, released: Released) -> None:
+    def deliver(self, result: Any, released: Released) -> None:
         """Write and show the map, or the counts of areas."""
         from dither.publish.places.by_region import RegionCounts
 
