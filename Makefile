@@ -68,6 +68,7 @@ tables: $(VENV)/.installed  ## write everything that follows from code and fragm
 	$(BIN)/python -m tools.surface
 	$(BIN)/python -m tools.reference
 	$(BIN)/python -m tools.api
+	$(BIN)/python -m tools.commands
 	$(BIN)/python tools/changelog.py
 
 types: $(VENV)/.installed

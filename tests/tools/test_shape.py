@@ -17,6 +17,7 @@ def test_a_spelled_loss_is_counted_but_in_an_estimator(load_tool: Callable[[str]
     shape = load_tool("shape")
     for name in ("learn/model.py", "curator/door.py"):
         (tmp_path / name).parent.mkdir()
-        (tmp_path / name).write_text("def ask(text, *, epsilon=None, delta=None, rho=None): ...\ndef other(epsilon): ...\n")
+        text = "def ask(text, *, epsilon=None, delta=None, rho=None): ...\ndef other(epsilon): ...\n"
+        (tmp_path / name).write_text(text)
     assert list(shape.spelled_losses(tmp_path)) == ["curator/door.py:ask"]
     assert shape.lines(tmp_path) == 4

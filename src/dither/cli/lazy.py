@@ -8,9 +8,9 @@ examples.
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import importlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -23,8 +23,6 @@ from dither.errors import InvalidParameter
 
 #: Both words for help, everywhere.
 HELP = {"help_option_names": ["-h", "--help"]}
-#: The parameter of the second word, of commands that it tells apart.
-_WHAT: Final = "what"
 
 
 class Verb(NamedTuple):
@@ -80,7 +78,7 @@ class Choice:
     """Commands of one word that the second word behind the data set tells apart; each has options of its own.
 
     Args:
-        listed: has the help of the word alone.
+        listed: has the help of the word alone, and can be typed with the options of all.
         commands: by the second word.
 
     """
@@ -109,11 +107,14 @@ def function_of(place: str) -> Any:
 class _Command(TyperCommand):
     """A verb whose help ends with examples, and whose refusals name what was typed."""
 
+    #: Those of its examples that are shown have these.
+    words: tuple[str, ...] = ()
+
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the words of the usage; an argument that says itself what is optional or repeated is as it says."""
         pieces = super().collect_usage_pieces(ctx)[:1]
-        parameters: list[Any] = self.get_params(ctx)
-        for one in parameters:
+        one: Any
+        for one in self.get_params(ctx):
             said = str(getattr(one, "metavar", None) or "")
             is_told = one.param_type_name == "argument" and (one.hidden or " " in said or said.endswith("..."))
             pieces += [said] if is_told else one.get_usage_pieces(ctx)
@@ -127,46 +128,50 @@ class _Command(TyperCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, and examples below it."""
         super().format_help(ctx, formatter)
-        parameters: list[Any] = self.params
-        words = [str(one.metavar) for one in parameters if one.name == _WHAT and one.hidden]
-        _write_examples(ctx, formatter, *words)
+        _write_examples(ctx, formatter, *self.words)
 
 
 class _Chooser(_Command):
     """A command whose second word behind the data set chooses one of several."""
 
-    commands: Mapping[str, _Command] = MappingProxyType({})
+    commands: Mapping[str, Callable[..., None]] = MappingProxyType({})
 
-    def choose_among(self, commands: Mapping[str, _Command]) -> None:
-        """Take the commands by their words; what they have in common with the list of them is not repeated."""
+    def choose_among(self, commands: Mapping[str, Callable[..., None]]) -> None:
+        """Take the commands by their words; the options of all are known before the word is, and shown with it."""
         self.commands = commands
-        options: dict[str | None, Any] = {one.name: one for command in commands.values() for one in command.params}
-        for one in (copy.copy(options[name]) for name in options.keys() - {one.name for one in self.params}):
-            one.hidden, one.required, one.callback = True, False, None
-            self.params.append(one)
+        one: Any
+        for one in self.params:
+            if one.param_type_name == "option":
+                one.hidden, one.callback = True, None
 
     def make_context(self, info_name: Any, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Return the context of the command that is meant; of the list where none is."""
         trial = self.context_class(self, info_name=info_name, parent=parent, **extra, **self.context_settings)
         typed, _, _ = self.make_parser(trial).parse_args(args=list(args))
-        what: Any = typed.get(_WHAT)
-        meant = self.commands.get(what)
-        if meant is None and (what is None or trial.resilient_parsing):
+        what = str(typed.get("what") or "")
+        if what not in self.commands and (not what or trial.resilient_parsing):
             return super().make_context(info_name, args, parent, **extra)
         with _as_typed(self.params):
-            if meant is None:
+            if what not in self.commands:
                 raise InvalidParameter("what", what, f"one of {', '.join(self.commands)}")
-            known = {name: {one.name for one in command.params} for name, command in self.commands.items()}
-            for name in typed.keys() - known[what] - {"help"}:
+            known = {name: {"help", *inspect.signature(one).parameters} for name, one in self.commands.items()}
+            for name in (name for name in typed if name not in known[what]):
                 others = ", ".join(other for other in known if name in known[other])
                 raise InvalidParameter(name, typed[name], f"not allowed for {what}: an option of {others}")
-        return meant.make_context(info_name, args, parent, **extra)
+        return self.chosen(what).make_context(info_name, args, parent, **extra)
+
+    @functools.cache  # noqa: B019 - each is made once in a process
+    def chosen(self, what: str) -> _Command:
+        """Return the command of a word."""
+        found = _made(str(self.name), self.commands[what], _Command)
+        found.words = (what,)
+        return found
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, the words with what each does, and examples."""
         TyperCommand.format_help(self, ctx, formatter)
         with formatter.section("WHAT is one of"):
-            formatter.write_dl([(name, command.help or "") for name, command in self.commands.items()])
+            formatter.write_dl([(name, one.__doc__ or "") for name, one in self.commands.items()])
         formatter.write("\n")
         _write_examples(ctx, formatter)
 
@@ -219,7 +224,7 @@ def _loaded(name: str, place: str) -> Any:
     if not isinstance(function, Choice):
         return _made(name, function, _Command)
     found = _made(name, function.listed, _Chooser)
-    found.choose_among({what: _made(name, one, _Command) for what, one in function.commands.items()})
+    found.choose_among(function.commands)
     return found
 
 

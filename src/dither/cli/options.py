@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, get_type_hints
@@ -157,12 +157,11 @@ class Option(NamedTuple):
     default: Any
 
 
-def options_of(record: type[Any]) -> Iterator[Option]:
+@functools.cache
+def options_of(record: type[Any]) -> tuple[Option, ...]:
     """Return the options that the fields of a record are."""
     hints = get_type_hints(record, include_extras=True)
-    for one in fields(record):
-        if one.init:
-            yield Option(one.name, hints[one.name], one.default)
+    return tuple(Option(one.name, hints[one.name], one.default) for one in fields(record))
 
 
 @dataclass(frozen=True, kw_only=True)

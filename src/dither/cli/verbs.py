@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Annotated, Any, Final, NamedTuple, get_args
@@ -261,7 +261,7 @@ def _option(argument: Argument, when: When | None) -> Option:
     return Option(name, Annotated[kind, typer.Option(typed, help=f"{text}.", metavar=metavar)], default)
 
 
-def _typed(run: Callable[..., None], options: Iterable[Option], text: str) -> Callable[..., None]:
+def _with_options(run: Callable[..., None], options: Collection[Option], text: str) -> Callable[..., None]:
     """Return a function with a signature and a text, as Typer reads them."""
     run.__doc__, run.__annotations__ = text, {one.name: one.annotation for one in options}
     keyword = inspect.Parameter.KEYWORD_ONLY
@@ -273,10 +273,7 @@ def _typed(run: Callable[..., None], options: Iterable[Option], text: str) -> Ca
 
 def _function(*commands: Command) -> Callable[..., None]:
     """Return the function of what one word stands for: one command, or several that an option tells apart."""
-    found: dict[str, Option] = {}
-    for group in zip(*(one.options() for one in commands), strict=True):
-        for option in itertools.chain(*group):
-            found.setdefault(option.name, option)
+    found = _all_options(commands)
 
     def run(**given: Any) -> None:
         meant = next((one for one in commands if one.when is not None and one.when.is_met(given)), commands[0])
@@ -284,7 +281,16 @@ def _function(*commands: Command) -> Callable[..., None]:
             _refuse_others(meant, one, given)
         meant.run(given)
 
-    return _typed(run, found.values(), commands[0].summary)
+    return _with_options(run, found.values(), commands[0].summary)
+
+
+def _all_options(commands: Iterable[Command], first: Iterable[Option] = ()) -> dict[str, Option]:
+    """Return the options of commands by name: first words, then arguments, files, and what every release has."""
+    found = {one.name: one for one in first}
+    for group in zip(*(one.options() for one in commands), strict=True):
+        for option in itertools.chain(*group):
+            found.setdefault(option.name, option)
+    return found
 
 
 def _refuse_others(meant: Command, other: Command, given: Mapping[str, Any]) -> None:
@@ -306,8 +312,9 @@ def _choice(text: str, commands: Mapping[str, Command]) -> Choice:
     what = typer.Argument(metavar="WHAT", help="Type --help behind it for its options.", autocompletion=lambda: known)
     known = list(commands)
     needed = inspect.Parameter.empty
-    options = [Option("dataset", DataSetName, needed), Option("what", Annotated[str, what], needed)]
-    return Choice(_typed(listed, options, text), {name: _function(one) for name, one in commands.items()})
+    words = [Option("dataset", DataSetName, needed), Option("what", Annotated[str, what], needed)]
+    options = _all_options(commands.values(), words).values()
+    return Choice(_with_options(listed, options, text), {name: _function(one) for name, one in commands.items()})
 
 
 def _parts(kind: str) -> dict[str, Command]:
