@@ -11,7 +11,7 @@ CONSTRAINTS ?= --constraint constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lowest coverage check lint types units audit faults security bench docs freeze clean
+.PHONY: help demo test quick lowest coverage check lint tables types units audit faults security bench docs freeze clean
 
 help:  ## list the verbs
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -60,6 +60,16 @@ lint: $(VENV)/.installed
 	$(BIN)/python tools/catalogue.py --check
 	$(BIN)/python -m tools.reference --check
 	$(BIN)/python -m tools.api --check
+	$(BIN)/python -m tools.commands --check
+	$(BIN)/python tools/changelog.py --check
+
+tables: $(VENV)/.installed  ## write everything that follows from code and fragments: exports, tables, navigation, reference
+	$(BIN)/python tools/catalogue.py
+	$(BIN)/python -m tools.surface
+	$(BIN)/python -m tools.reference
+	$(BIN)/python -m tools.api
+	$(BIN)/python -m tools.commands
+	$(BIN)/python tools/changelog.py
 
 types: $(VENV)/.installed
 	$(BIN)/mypy

@@ -1,25 +1,32 @@
-"""Write the tables of algorithms, by task (``docs/algorithms/index.md``), by name and by source, and mark literature.
+"""Write everything that follows from what is registered, so that a mechanism is a module, a page and a test.
 
-``python tools/catalogue.py`` writes them; with ``--check`` it writes nothing and exits 1 when a committed page is
-stale.
+That is: the exports of its room (``tools/exports.py``), the tables of algorithms by task, name and source, the mark
+of literature on pages, and the pages in the navigation of ``mkdocs.yml``.
+``python tools/catalogue.py`` writes them; with ``--check`` it writes nothing and exits 1 when a file is stale.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+# Also where this file is run as a script.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from dither.cli.sources import STATES, WORKS, Item, elsewhere, items
 from dither.mechanisms import Entry, registered
-from dither.mechanisms.core.tasks import TASKS
+from dither.mechanisms.core.tasks import all_tasks
 from dither.privacy import Distance, Metric
+from tools.exports import completed
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "algorithms" / "index.md"
 ALPHABET = PAGE.parents[1] / "alphabet.md"
 SOURCES = PAGE.parents[1] / "sources.md"
+NAVIGATION = PAGE.parents[2] / "mkdocs.yml"
 
 _HEADER = """---
 hide:
@@ -99,6 +106,12 @@ MARK = "**Reference.** Here as literature: released by its name alone, left out 
 _MARKED = re.compile(rf"{re.escape(MARK)}\n\n")
 _BELOW = re.compile(r"^Rests on: [^\n]*\n\n", re.MULTILINE)
 
+_PAGES = re.compile(
+    r"((^ *)# A line for every page of docs/algorithms, by title: written by tools/catalogue.py\n)"
+    r"(?:^\2- .*\n)*?(^\2# Up to here\n)",
+    re.MULTILINE,
+)
+_NEEDS_QUOTES = re.compile(r"[:#\"'\[\]{}&*!|>%@`]|^[-?,]")
 _LEGEND = """
 - **Loss**: a loss of kind *pure* has an epsilon, one of kind *zcdp* a rho ([losses]({above}theory/losses.md)).
 - **Distance**: what `d_in` counts. {distances}
@@ -110,10 +123,10 @@ def by_task() -> str:
     """Return the page of all tasks."""
     known = registered()
     parts = [_HEADER]
-    for name, task in TASKS.items():
+    for name, task in all_tasks().items():
         first = ", ".join(f"[{method}]({method}.md)" for method in list(task.methods)[:3])
         parts.append(f"| [{_cell(task.wish)}](#{name}) | {first} |\n")
-    for name, task in TASKS.items():
+    for name, task in all_tasks().items():
         parts.append(f"\n## {name.capitalize()}\n\nI want to release {task.wish}.")
         parts.append(f" By: {_code(task.door)}.\n\n" if task.door else "\n\n")
         rows = ([*row(known[method])[:1], said, *row(known[method])[2:5]] for method, said in task.methods.items())
@@ -186,10 +199,29 @@ def marked(text: str, *, is_reference: bool) -> str:
 def pages() -> dict[Path, str]:
     """Return the tables, and the pages of mechanisms as they should be."""
     found = {PAGE: by_task(), ALPHABET: alphabet(), SOURCES: by_source()}
+    found[NAVIGATION] = navigation(NAVIGATION.read_text(encoding="utf-8"))
     for name, entry in registered().items():
         path = PAGE.with_name(f"{name}.md")
         if path.is_file():
             found[path] = marked(path.read_text(encoding="utf-8"), is_reference=entry.is_reference)
+    return found
+
+
+def navigation(text: str) -> str:
+    """Return the settings of the site with a line for every page of a mechanism, by title, between two comments."""
+    titles = {
+        path.name: path.read_text(encoding="utf-8").split("\n", 1)[0].removeprefix("# ")
+        for path in PAGE.parent.glob("*.md")
+        if path != PAGE
+    }
+    ordered = sorted(titles, key=lambda name: (titles[name].casefold(), name))
+    shown = (f'"{titles[name]}"' if _NEEDS_QUOTES.search(titles[name]) else titles[name] for name in ordered)
+    lines = [f"{title}: algorithms/{name}\n" for title, name in zip(shown, ordered, strict=True)]
+    found, count = _PAGES.subn(
+        lambda match: match[1] + "".join(f"{match[2]}- {line}" for line in lines) + match[3], text
+    )
+    if count != 1:
+        raise SystemExit("mkdocs.yml: the two comments around the pages of docs/algorithms are gone")
     return found
 
 
@@ -222,21 +254,32 @@ def _cell(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the page, or check it."""
-    parser = argparse.ArgumentParser(description="Write the table of algorithms from the registry.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a committed page is stale")
+    """Write what is stale, or check that nothing is."""
+    parser = argparse.ArgumentParser(description="Write everything that follows from what is registered.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a committed file is stale")
     is_check: bool = parser.parse_args(arguments).check
-    stale = {
+    # Rooms first: what no room imports is not registered.
+    stale = completed()
+    if stale and not is_check:
+        _write(stale)
+        # In a new interpreter, which imports the rooms as they are now.
+        return subprocess.run([sys.executable, __file__], check=False).returncode
+    stale |= {
         path: fresh
         for path, fresh in pages().items()
         if not path.is_file() or path.read_text(encoding="utf-8") != fresh
     }
-    for path, fresh in stale.items():
-        if is_check:
+    if is_check:
+        for path in stale:
             print(f"stale: {path.relative_to(PAGE.parents[2])}; run python tools/catalogue.py")
-        else:
-            path.write_text(fresh, encoding="utf-8")
-    return int(is_check and bool(stale))
+        return int(bool(stale))
+    _write(stale)
+    return 0
+
+
+def _write(texts: Mapping[Path, str]) -> None:
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

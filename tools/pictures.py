@@ -40,7 +40,7 @@ def tutorial() -> Iterator[tuple[str, Chart]]:
     yield "quote", names["quote"].picture("visits")
     yield "answer", answer.picture("waited", title=title, unit="minutes")
     yield "histogram", ages.picture(title="Patients' visits by age, with 95 % intervals")
-    yield "spending", names["session"].spending()
+    yield "spending", names["session"].card().spending()
     shown = picture(answer, "waited", title=title, truth=[true[ward] for ward in answer.column("ward")], unit="minutes")
     facts = f"{len(names['visits']):,} generated visits; {answer.loss}; {answer.unit}"
     yield "result", shown.captioned(f"{facts}. The dots are the truth, known because the table is generated.")

@@ -18,8 +18,9 @@ repository, in which these pages were in order, by nothing but these names and b
 tool compares the syntax trees, so such a change needs no reading either. ``--reworded REVISION`` does so where modules
 differ by nothing but the texts of refusals and of the reasons why there is no error bar.
 
-A hash is that of the module's syntax tree without comments, docstrings and layout, and without the mark ``reference``
-of a registration, which decides where a mechanism is listed and not what it does.
+A hash is that of the module's syntax tree without comments, docstrings and layout, and without what a registration says
+of where a mechanism is listed and how it is tried (``reference``, ``tasks``, ``wide``, ``made_for``, ``takes``), which
+does not decide what the mechanism does.
 """
 
 from __future__ import annotations
@@ -87,6 +88,8 @@ PLUMBING: Mapping[str, str] = MappingProxyType(
 _DRAWS = frozenset({"Runner", "Handle", "Noise", "system_noise"})
 #: Calls whose texts are read by people and decide nothing.
 _REFUSALS = frozenset({"InvalidParameter", "Unanswerable", "NoGuarantee", "HandleMisuse", "refuse", "refusal"})
+#: What a registration says for lists and tests.
+_FOR_LISTS = frozenset({"reference", "tasks", "wide", "made_for", "takes"})
 _DIGITS = 16
 
 _PROVES = re.compile(r"<!-- proves: (?P<module>[\w.]+) code: (?P<hash>[0-9a-f]+) -->")
@@ -365,11 +368,11 @@ def _recorded(text: str) -> list[tuple[str, str]]:
 
 @cache
 def _tree(text: str) -> ast.Module:
-    """Return the syntax tree of a module without its docstrings, and without the mark of a registration."""
+    """Return the syntax tree of a module without docstrings, and without what registrations say for lists and tests."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "register":
-            node.keywords = [one for one in node.keywords if one.arg != "reference"]
+            node.keywords = [one for one in node.keywords if one.arg not in _FOR_LISTS]
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             if (

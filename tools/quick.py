@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ALWAYS = ("tests/test_architecture.py", "tests/test_proofs.py")
 _READ = (".py", ".md")
 #: Modules whose texts name rooms above them.
-_ABOVE = ("dither", "dither.mechanisms.core.registry")
+_ABOVE = ("dither", "dither.mechanisms.core.registry", "dither.mechanisms.core.tasks")
 #: Rooms that hold mechanisms; their tests, and the folders of tests that go through all mechanisms there are.
 _ROOMS = tuple(f"dither.{room}" for room in ("learn", "lift", "mechanisms", "publish"))
 _THROUGH_ALL = ("tests/audit/", "tests/checks/")
@@ -137,7 +137,8 @@ def selected(changed: list[str]) -> list[str] | None:
     touched = {module_of(path) for path in changed if path.startswith(("src/", "tools/")) and path.endswith(".py")}
     hit = reached(touched, graph)
     is_of_rooms = any(module.startswith(_ROOMS) for module in hit)
-    paths = {path for path in changed if path.endswith(".md") and (ROOT / path).exists() and path != "CHANGELOG.md"}
+    pages = (path for path in changed if path.endswith(".md") and not path.startswith(("CHANGELOG", "changelog.d/")))
+    paths = {path for path in pages if (ROOT / path).exists()}
     paths.update(f"src/{module.replace('.', '/')}.py" for module in touched if module.startswith("dither"))
     for path in sorted((ROOT / "tests").rglob("*.py")):
         place = str(path.relative_to(ROOT))

@@ -18,7 +18,7 @@ _NUMBERS: Final = frozenset({"int", "float", "str", "Decimal", "Fraction"})
 
 def ordered() -> list[Verb[..., Any]]:
     """Return all verbs, those of a session first, by their names."""
-    return sorted(REGISTRY.values(), key=lambda one: (one.group.kind, one.name))
+    return sorted(REGISTRY.values(), key=lambda one: (one.part, one.name))
 
 
 def anchor(verb: Verb[..., Any]) -> str:
@@ -105,7 +105,7 @@ def reference_page() -> list[str]:
 
 def _door(verb: Verb[..., Any]) -> str:
     door = "session.offer" if verb.name in (*OPENED, "method") else "session"
-    return f"{door}.{verb.group.kind}()" if verb.group.kind else door
+    return f"{door}.{verb.part}()" if verb.part else door
 
 
 def _prose(verb: Verb[..., Any]) -> list[str]:

@@ -9,8 +9,10 @@ import pytest
 import dither.publish.queries.partitioned as partitioned
 from dither.audit import designs
 from dither.audit.everything import Extent, Run, tasks_of
+from dither.checks import contract
 from dither.checks.designs import Designed, run_design
-from dither.mechanisms import registered
+from dither.checks.violation import require
+from dither.mechanisms import Example, find, registered
 
 
 def test_every_class_is_in_one_block() -> None:
@@ -29,6 +31,37 @@ def test_a_sound_block_is_noted_and_not_complained_of() -> None:
     run = Run(designs=[block])
     assert run.complaints == []
     assert f"{found.instances} instances of 1 classes" in run.notes[0]
+    examples = len(list(find("identity-histogram").examples()))
+    assert f"contract: {examples} examples, in full" in run.notes
+
+
+def test_the_contract_is_kept_on_all_examples_and_a_fault_of_one_is_complained_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also of one in the middle of the list, which the test of the contract leaves out."""
+    examples = list(find("query").examples())
+    middle = examples[len(examples) // 2]
+
+    def broken(example: Example) -> None:
+        require(example is not middle, "this example is broken")
+
+    monkeypatch.setattr(contract, "MECHANISM_CHECKS", (broken,))
+    monkeypatch.setattr(contract, "CLASS_CHECKS", ())
+    monkeypatch.setattr(designs, "run_design", lambda name, **_: designed())
+    block = designs.block_of(0, ["query"])
+    assert block.examples == len(examples) > 2
+    assert Run(designs=[block]).complaints == [f"query-{len(examples) // 2}-broken: this example is broken"]
+    for _, check in contract.checks("query", most=2):
+        check()
+
+
+def test_the_contract_in_full_has_the_longer_checks() -> None:
+    few, whole = (dict(contract.checks("laplace", most=most)) for most in (2, None))
+    assert few.keys() <= whole.keys()
+    for short, long in contract._IN_FULL.items():
+        (title,) = (title for title in few if title.endswith(f"-{short.__name__}"))
+        assert few[title].func is short  # type: ignore[attr-defined]
+        assert whole[title].func is long  # type: ignore[attr-defined]
 
 
 def test_a_planted_fault_is_complained_of(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from dither.audit import minima
 from dither.audit.goodness import noise_test
 from dither.audit.minima import minima_test
 
-DRAWS = 1500
+DRAWS = 1100
 ALARM = 1e-9
 
 
@@ -34,7 +34,7 @@ def test_weights_follow_their_law(terms: dict[Any, Any], monkeypatch: pytest.Mon
 
 @pytest.mark.statistical(n=DRAWS, miss=1e-9, catches="a linear term that is half as long as it should be")
 def test_a_shorter_term_is_rejected(terms: dict[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The twin: lengths half of what they should be lie 0.3 away, three times what 1,500 draws need."""
+    """The twin: lengths half of what they should be lie 0.3 away, more than twice what 1,100 draws need."""
     monkeypatch.setattr(minima, "linear_terms", lambda part, draws: terms[part.part] / 2)
     assert sum(fit.is_refuted for fit, _ in minima_test(DRAWS, false_alarm=ALARM).values()) == 2
 

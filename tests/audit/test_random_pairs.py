@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -139,14 +140,16 @@ def test_streams_hold_people_with_several_visits(name: str) -> None:
         )
 
 
-def leaks(chosen: Example, pairs: int) -> list[str]:
-    return [leak for number, case in enumerate(islice(cases_of(chosen), pairs)) for leak in told_apart(case, number)]
+def leaks(chosen: Example, pairs: int) -> Iterator[str]:
+    """Yield what is found on a number of pairs, each as soon as it is."""
+    for number, case in enumerate(islice(cases_of(chosen), pairs)):
+        yield from told_apart(case, number)
 
 
 def test_a_bound_that_counts_too_little_at_high_degrees_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """From degree 7 on, which no graph of the examples has."""
     chosen = Example(LadderCount(nodes=7, pattern="stars", k=3, scale=2), [(0, 1)])
-    assert leaks(chosen, 30) == []
+    assert list(leaks(chosen, 30)) == []
     before = local.star_ladder
 
     def short(graph: Any, rungs: int, k: int) -> Any:
@@ -163,7 +166,7 @@ def test_a_flipped_label_that_moves_a_hinge_by_twice_what_is_said_is_found(monke
     learner = GradientDescent.calibrated(
         PureDP(1), lower=[0, 0], upper=[3, 3], classes=2, loss_name="hinge", steps=2, unit=ROW_REPLACED
     )
-    assert leaks(Example(learner, rows), 30) == []
+    assert list(leaks(Example(learner, rows), 30)) == []
     whole = GradientDescent.stability.fget  # type: ignore[attr-defined]
 
     def half(self: Any) -> Any:
@@ -175,7 +178,7 @@ def test_a_flipped_label_that_moves_a_hinge_by_twice_what_is_said_is_found(monke
 
 def test_a_person_who_counts_at_every_tick_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = example("ticked-answer", 2)
-    assert leaks(chosen, 40) == []
+    assert list(leaks(chosen, 40)) == []
     monkeypatch.setattr(tally.Standing, "may_count", lambda self, tick, ticks: True)
     assert any("moved too far" in leak for leak in leaks(chosen, 300))
 

@@ -180,7 +180,7 @@ REFUSED = [
     ("clients --columns client,job", "privacy id"),
     ("clients --ask job=cook", "kept-table"),
     ("clients --method kept-table", "kept-table"),
-    ("clients --method kept-table --ask job=cook --steps 3", "alone"),
+    ("clients --method kept-table --ask job=cook --steps 3", "not allowed with --method kept-table"),
     ("clients --method kept-table --ask job=king", "values of job"),
     ("clients --method kept-table --ask age=3", "values of age"),
     ("clients -o rows.xls", "out"),

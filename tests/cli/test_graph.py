@@ -57,11 +57,14 @@ def test_a_graph_is_quoted_asked_and_drawn(tmp_path: Path, monkeypatch: pytest.M
     assert len(Path("synthetic.csv").read_text().splitlines()) == 61
     assert "Synthetic graph" in Path("synthetic.html").read_text()
     refusals = (
-        (["stars"], "k must be given for stars, such as 2, got None"),
-        (["synthesize", "--k", "2"], "k must be left out"),
-        (["degree-sum", "--worth", "1,x"], "worth must be whole numbers, separated by commas"),
+        (["stars"], "required for stars (the neighbours of a star: 2 or more)"),
+        (["synthesize", "--k", "2"], "not allowed for synthesize: an option of stars, k-triangles, cliques"),
+        (["triangles", "--worth", "1"], "not allowed for triangles: an option of degree-sum"),
+        (["edges", "--method", "magic"], "method must be"),
+        (["edges-between"], "required for edges-between (a column of the table of nodes)"),
+        (["degree-sum", "--worth", "1,x"], "worth must be integers, separated by commas"),
         (["degree-sum", "--worth", "1,2"], "what must be left out where edges are protected"),
-        (["loops"], "edges-between, or synthesize; with the unit weight, spanning-tree or path, got 'loops'"),
+        (["loops"], "edges-between, spanning-tree, path, synthesize, got 'loops'"),
     )
     rows = [f"{node},{(node + step) % 30}" for node in range(30) for step in (1, 3)]
     Path("people.csv").write_text("\n".join(["one,other", *rows]))

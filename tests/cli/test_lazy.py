@@ -40,6 +40,7 @@ def test_help_imports_no_verb() -> None:
         "dither.cli.examples",
         "dither.cli.lazy",
         "dither.cli.leaving",
+        "dither.cli.summaries",
     }
     assert not loaded & {
         "scipy",

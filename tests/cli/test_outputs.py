@@ -191,7 +191,7 @@ def test_a_disk_that_is_full_loses_nothing(place: Path, verb: str, monkeypatch: 
     words = (*VERBS[verb], "--epsilon", "1", "-o", out)
     before = releases()
     with monkeypatch.context() as patch:
-        for module in ("ask", "synthesize", "anonymize", "fit"):
+        for module in ("ask", "deliveries"):
             patch.setattr(f"dither.cli.{module}.write_whole", full)
         with pytest.raises(
             NotDelivered, match=r"No space left on device .*; the same command with --key [0-9a-f]{32}"

@@ -98,7 +98,7 @@ def test_a_quote_says_how_far_counts_may_be_off(home: Path) -> None:
     """Three rows a person at epsilon 1: either cell is off by more than b with probability 2 a^(b + 1) / (1 + a)."""
     words = ("publish", "histogram", "shop", "sales", "city", "--method", "identity", "--epsilon", "1")
     said = record(*words, "--quote")["error"]
-    assert said.startswith("the largest absolute error of any entry before negative counts are evened out")
+    assert said.startswith("the largest absolute error of any entry before negative counts are raised to 0")
     assert "limits on one person" in said
     falls = math.exp(-1 / 3)
     wanted = next(b for b in range(100) if 2 * falls ** (b + 1) / (1 + falls) <= 0.05 / 2)

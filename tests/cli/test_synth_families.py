@@ -92,9 +92,9 @@ def test_a_session_charges_once_and_only_its_owner_sees_rows(town: Path, monkeyp
     assert made == again
     assert ana.balance().spent.pure == made.loss.pure == 2
     with pytest.raises(InvalidParameter, match="analyst must be 'curator'"):
-        ana.compare_families(made)
+        ana.compare_synthetic(made)
     owner = curator.session("town")
-    above, below = owner.compare_families(made)
+    above, below = owner.compare_synthetic(made)
     assert above.compares_real
     assert below.real is not None
     # 200 houses of two and 200 of one, of whom none has too many.

@@ -121,7 +121,7 @@ def test_all_questions_are_paid_for_once(session: Session) -> None:
     with opened(session, epsilon=3) as again:
         assert again.asked == 30
     assert session.balance().spent == spent
-    assert session.conversations() == ("talk",)
+    assert session.long_lived().conversations == ("talk",)
 
 
 def test_one_that_is_opened_again_goes_on_with_the_same_counts_and_answers(session: Session, tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ def test_an_account_outlives_its_process(tmp_path: Path) -> None:
         with pytest.raises(HandleMisuse, match="let go of"):
             talk.left("first")
     with Curator.open(tmp_path / "home", anchors=tmp_path / "anchors") as curator, curator.session("visits") as session:
-        assert session.partitions() == ("sites",)
+        assert session.long_lived().parts == ("sites",)
         with session.parts("sites") as again:
             assert again.receipt == talk.receipt
             assert [again.left(label).pure for label in again.labels] == [Fraction(3, 4), 1]
@@ -394,7 +394,7 @@ def test_without_a_folder_nothing_is_left_behind(tmp_path: Path, monkeypatch: py
     with dither.private(frame, budget=1, unit="row", categories={"site": ["a", "b", "c"]}) as session:
         with session.parts("sites", session.table("data").partition("site", PARTS), epsilon=1) as talk:
             talk.ask("first", _count, epsilon="1/4")
-        assert session.partitions() == ("sites",)
+        assert session.long_lived().parts == ("sites",)
     assert not list(tmp_path.rglob("*.key"))
 
 

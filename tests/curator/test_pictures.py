@@ -45,7 +45,7 @@ def test_answers_quotes_and_budgets_are_drawn_with_axes_and_captions(session: di
         (answer.picture("minutes", unit="min"), ("ward", "minutes (min)"), str(answer.loss)),
         (quote.picture(), ("query", "error of visits (rows)"), "from the budget of data"),
         (balance.picture(), ("part of the budget", f"loss ({figure})"), "people added or removed"),
-        (session.spending(), ("release", f"loss ({figure})"), str(balance.spent)),
+        (session.card().spending(), ("release", f"loss ({figure})"), str(balance.spent)),
     ):
         written = texts(chart)
         assert set(axes) <= set(written), written
@@ -66,10 +66,10 @@ def test_a_quote_draws_each_advice(session: dither.Session) -> None:
 
 
 def test_spending_adds_up(session: dither.Session) -> None:
-    assert "Nothing is shown" in session.spending().description
+    assert "Nothing is shown" in session.card().spending().description
     for key in ("first", "second"):
         session.sql(SQL, **asked(session), key=key)
-    assert ("1: 0.02; 2: 0.04" if "rho" in asked(session) else "1: 0.5; 2: 1") in session.spending().description
+    assert ("1: 0.02; 2: 0.04" if "rho" in asked(session) else "1: 0.5; 2: 1") in session.card().spending().description
 
 
 def test_many_releases_are_a_line() -> None:
@@ -77,7 +77,7 @@ def test_many_releases_are_a_line() -> None:
     with dither.private(frame, budget=2, unit="row") as session:
         for _ in range(25):
             session.sql("SELECT COUNT(*) AS n FROM data", epsilon="0.01")
-        assert "from 0.01 to 0.25" in session.spending().description
+        assert "from 0.01 to 0.25" in session.card().spending().description
 
 
 def test_a_release_of_several_numbers_is_drawn() -> None:

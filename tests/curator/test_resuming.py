@@ -226,7 +226,7 @@ def test_bytes_that_were_changed_under_their_name_are_read_again(
     again = curator_of(session).session("clinic", analyst="ana")
     run = Run(request_of(again, asked), asked.loss, asked.mechanism, bytes)
     noise = resuming.ResumableNoise(curator_of(again), again.dataset, run)
-    held = curator_of(again).ledger.reserve(again.account, "k", run.request.digest, asked.loss, resumes=True)
+    held = curator_of(again).ledger.reserve(again._account, "k", run.request.digest, asked.loss, resumes=True)
     assert held.proof
     assert noise.again(held) is None
 

@@ -59,7 +59,7 @@ def _by_charging(session: Any) -> Any:
 
 def _by_the_ledger(session: Any) -> Any:
     ledger = session.curator.ledger
-    held = ledger.reserve(session.account, "true", "digest", SMALL)
+    held = ledger.reserve(session._account, "true", "digest", SMALL)
     return ledger.complete(held, b"199 rows")
 
 
@@ -106,7 +106,7 @@ def test_an_offer_of_another_session_is_not_released(session: Session, curator: 
 def test_a_plan_is_carried_out_for_all_who_share_the_offers(session: Session, curator: Curator) -> None:
     """A service has one set of open tables for many people: what was planned for one is a plan of the other's too."""
     beside = copy.copy(session)
-    beside.account = Account("clinic", "bob")
+    beside._account = Account("clinic", "bob")
     words = {"text": COUNT, "epsilon": {"number": "1/2"}}
     first, second = asked_of(session, "sql", words), asked_of(beside, "sql", words)
     assert first.request is second.request
@@ -345,6 +345,9 @@ def test_no_public_attribute_of_an_open_session_is_a_window(session: Session) ->
     ):
         for name, thing in {"session": session, "conversation": talk, "parts": account}.items():
             assert list(_live(thing, name)) == []
+        # What answers is given rows: it cannot be replaced.
+        with pytest.raises(AttributeError):
+            talk.planned = types.SimpleNamespace()  # type: ignore[misc, assignment]
 
 
 class Wide:

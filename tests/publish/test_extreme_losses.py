@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from fractions import Fraction
 from typing import Any
 
@@ -14,46 +13,19 @@ from dither.learn.linear import MomentClassifier
 from dither.learn.linear.minibatch import MinibatchDescent
 from dither.learn.selection.disjoint import DisjointTuning
 from dither.learn.selection.repeated import RepeatedTuning
-from dither.mechanisms import find, registered
+from dither.mechanisms import find
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 from dither.publish.histograms import PrivTree
 from dither.publish.workloads import Privelet
-from tests.publish.test_calibrated import METHODS
+from dither.testing.calibrations import calibrated_names, calibrated_with
 
 LOSSES: tuple[Loss, ...] = (
     *(PureDP(epsilon) for epsilon in ("1e-12", 1000, 2**60)),
     *(ApproxDP(epsilon, "1e-9") for epsilon in ("1e-12", 2**60)),
     *(ZCDP(rho) for rho in ("1e-12", 2**60)),
 )
-#: What else is needed by those whose public parameters are not all fields.
-BESIDES: dict[str, dict[str, Any]] = {
-    "binary-estimation": {"threshold": 1},
-    "compressed-classifier": {"classes": 2},
-    "drift-publisher": {"drift": 1, "republications": 2},
-    "grouped-exponential": {"multiplicities": (1, 2)},
-    "kernel-machine": {"classes": 2},
-    "noise-reduction": {"levels": 2},
-    "planar-laplace": {"radius": 1},
-    "planar-noise": {"radius": 1},
-    "stability-selection": {"fresh": True},
-}
-#: What is made of a method that is built for the rest of a loss: the method is tried by itself.
-BUILDING = ("found-bins", "guarded-classifier", "lifted")
-MADE = sorted(name for name in registered() if hasattr(find(name).mechanism, "calibrated") and name not in BUILDING)
-
-
-def parameters_of(name: str) -> dict[str, Any]:
-    """Return public parameters for a mechanism: those of its first example."""
-    mechanism: Any = find(name).mechanism
-    if mechanism in METHODS:
-        return METHODS[mechanism]
-    example = next(iter(find(name).examples())).mechanism
-    asked = inspect.signature(mechanism.calibrated).parameters
-    is_open = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in asked.values())
-    wanted = [word for word, one in asked.items() if one.default is inspect.Parameter.empty]
-    wanted += ["candidates", "chosen", "classes"] if is_open else []
-    found = {word: getattr(example, word) for word in wanted if hasattr(example, word)}
-    return found | ({"sensitivity": 1} if "sensitivity" in asked else {}) | BESIDES.get(name, {})
+#: What is made of a method that is built for the rest of a loss says so: the method is tried by itself.
+MADE = calibrated_names()
 
 
 @pytest.mark.parametrize("room", sorted({find(name).mechanism.__module__.rpartition(".")[0] for name in MADE}))
@@ -63,7 +35,7 @@ def test_what_is_made_for_an_extreme_loss_is_within_it(room: str) -> None:
         mechanism: Any = find(name).mechanism
         if mechanism.__module__.rpartition(".")[0] != room:
             continue
-        given = parameters_of(name)
+        given = calibrated_with(name)
         for loss in LOSSES:
             try:
                 lost = mechanism.calibrated(loss, **given).loss(1)

@@ -46,7 +46,7 @@ def test_a_conversation_is_paid_for_once_and_its_answers_stay(session: Session) 
     assert talk.ask("ward = 'heart'").count == 133
     assert (talk.asked, talk.loss.pure) == (2, HUGE)
     talk.close()
-    assert session.conversations() == ("wards",)
+    assert session.long_lived().conversations == ("wards",)
     again = session.conversation("wards")
     assert [one.count for one in again.answers()] == [133, 67]
     assert "2 asked so far" in str(again)
@@ -196,7 +196,7 @@ def test_a_stream_is_fed_where_it_is_and_released_elsewhere(streaming: Running) 
         stream.feed([])
     found = stream.release(2)
     assert list(found.column("n", raw=True)) == [1, 1]
-    assert (stream.released, stream.is_closed, session.streams()) == (2, False, ("hourly",))
+    assert (stream.released, stream.is_closed, session.long_lived().streams) == (2, False, ("hourly",))
     assert stream.answers(1).to_json() == session.stream("hourly").answers(1).to_json()
     assert "2 of" in str(stream)
     stream.end()

@@ -338,7 +338,7 @@ def test_lists_are_told_page_by_page_and_stay_right_while_they_grow(
         session.conversation(name, "visits", ["ward"], epsilon="1/10")
         session.parts(name, wards, epsilon="1/10")
         running.token(name)
-    assert session.conversations() == session.partitions() == tuple(names)
+    assert session.long_lived().conversations == session.long_lived().parts == tuple(names)
     granted = [one.grant.person for one in connection.grants("clinic")]
     assert granted == sorted(granted)
     assert {*names} < {*granted}

@@ -187,12 +187,12 @@ def _drawn_first(before: Any, self: Any, run: Any, key: str | None) -> Any:
 def _stored(session: Any, run: Any, answer: bytes, key: str | None) -> Any:
     """Debit and store an answer that is there already, or return the one that was stored before."""
     ledger = session._curator.ledger
-    held = ledger.reserve(session.account, key or uuid.uuid4().hex, run.request.digest, run.loss)
+    held = ledger.reserve(session._account, key or uuid.uuid4().hex, run.request.digest, run.loss)
     return held.receipt if hasattr(held, "receipt") else ledger.complete(held, answer)
 
 
 def _charged_when_it_worked(before: Any, self: Any, run: Any, key: str | None) -> Any:
-    if not self._curator.ledger.would_admit(self.account, run.loss):
+    if not self._curator.ledger.would_admit(self._account, run.loss):
         raise BudgetExceeded(run.loss, PureDP(0), PureDP(0))
     try:
         answer = run.carry_out(self._open(), None)

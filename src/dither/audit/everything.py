@@ -312,6 +312,7 @@ def run_all(
             run.correlated = result
         elif isinstance(result, designs.DesignBlock):
             run.designs.append(result)
+            run.false_alarm += result.examples * designs.FALSE_ALARM
         elif task.kind == "specimens":
             run.specimens = result
         elif task.kind == "mutants":

@@ -9,7 +9,7 @@ outcome of chance e^-100 counts as much as any other.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from fractions import Fraction
@@ -32,8 +32,9 @@ from dither.testing.sameness import digest
 
 #: The most entries of a value, places that are filled and positive answers that are followed.
 _ENTRIES: Final = 6
-_CANDIDATES: Final = 5
-_MOST_CHOSEN: Final = 4
+#: By the number of candidates, how many of them are chosen: all sizes; and one, all, and from the third place on.
+_ALL_CHOICES: Final = {2: (1, 2), 3: (1, 2, 3), 5: (1, 2, 3, 4)}
+_SOME_CHOICES: Final = {2: (1, 2), 5: (1, 3)}
 _POSITIVES: Final = (1, 2, 3)
 _LENGTH: Final = 3
 #: How far one entry is ahead of the others, in scales; the first is enough to use the whole price to nine digits.
@@ -51,24 +52,23 @@ _RUNS_OF_SCRIPTS: Final = 100_000
 
 
 def check_attained(example: Example) -> None:
-    """Check exact laws of choices and of a few conversations on inputs that use the whole price."""
-    mechanism: Any = example.mechanism
-    if isinstance(mechanism, InteractivePrimitive):
-        for one in _conversations(mechanism):
-            follow_scripts(one, False)
-    elif isinstance(mechanism, Primitive) and isinstance(mechanism.domain, IntegerArray | RealArray):
-        for one in _choices(mechanism):
-            _follow_values(one)
+    """Check exact laws of a few choices and conversations on inputs that use the whole price."""
+    _check(example, is_full=False)
 
 
 def check_all_attained(example: Example) -> None:
-    """Check exact laws of choices, and of conversations over all short sequences of values."""
+    """Check exact laws of choices of any size, and of conversations over all short sequences of values."""
+    _check(example, is_full=True)
+
+
+def _check(example: Example, *, is_full: bool) -> None:
     mechanism: Any = example.mechanism
-    if not isinstance(mechanism, InteractivePrimitive):
-        check_attained(example)
-        return
-    for one in _conversations(mechanism):
-        follow_scripts(one, True)
+    if isinstance(mechanism, InteractivePrimitive):
+        for one in _conversations(mechanism):
+            follow_scripts(one, is_full)
+    elif isinstance(mechanism, Primitive) and isinstance(mechanism.domain, IntegerArray | RealArray):
+        for one in _choices(mechanism, _ALL_CHOICES if is_full else _SOME_CHOICES):
+            _follow_values(one)
 
 
 def keeps(here: DrawLaw, there: DrawLaw, price: Loss) -> None:
@@ -133,7 +133,7 @@ def _made(mechanism: Any, **changes: Any) -> Any:
         return None
 
 
-def _choices(mechanism: Any) -> Iterator[Any]:
+def _choices(mechanism: Any, sizes: Mapping[int, Sequence[int]]) -> Iterator[Any]:
     """Yield small instances of a primitive: of few candidates, of which one to four are chosen, and sharp ones."""
     step = getattr(mechanism, "grid", None) or 1
     sharp = {"scale": step} if isinstance(getattr(mechanism, "scale", None), Fraction) else {}
@@ -148,8 +148,8 @@ def _choices(mechanism: Any) -> Iterator[Any]:
                 if plane is not None:
                     yield plane
         return
-    for candidates in (2, 3, _CANDIDATES):
-        for chosen in range(1, min(candidates, _MOST_CHOSEN) + 1) if "chosen" in names else (1,):
+    for candidates, several in sizes.items():
+        for chosen in several if "chosen" in names else (1,):
             one = _made(mechanism, candidates=candidates, chosen=chosen, **sharp)
             if one is not None:
                 yield one

@@ -9,16 +9,16 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from dither.checks.attained import check_attained
+from dither.checks.attained import check_all_attained, check_attained
 from dither.checks.draws import (
     check_candidates,
     check_large_values,
@@ -27,7 +27,7 @@ from dither.checks.draws import (
     check_own_noise,
     check_scales,
 )
-from dither.checks.foreign import check_foreign_rows
+from dither.checks.foreign import check_every_foreign_row, check_foreign_rows
 from dither.checks.independence import (
     check_noise_of_every_tick,
     check_own_words,
@@ -65,6 +65,7 @@ from dither.privacy import NOTHING, ROW, Loss, Metric, Unit
 from dither.testing import hostile
 from dither.testing.replay import record
 
+T = TypeVar("T")
 Check = Callable[[Example], None]
 
 _DISTANCES = (Fraction(1), Fraction(2), Fraction(3), Fraction(10))
@@ -284,14 +285,39 @@ CLASS_CHECKS: tuple[Check, ...] = (
     check_words_once,
     check_attained,
 )
+#: In place of which a longer one is run where all examples are tried.
+_IN_FULL: Mapping[Check, Check] = {check_attained: check_all_attained, check_foreign_rows: check_every_foreign_row}
 
 
-def checks(mechanism: type[Mechanism[Any, Any]] | str) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Return every check on every example of a registered class, with a name for each."""
+def checks(
+    mechanism: type[Mechanism[Any, Any]] | str, *, most: int | None = None
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Return every check on the examples of a registered class, with a name for each.
+
+    Args:
+        mechanism: the class, or its name.
+        most: how many examples are tried, the first and the last one among them, and with shorter forms of the two
+            longest checks; where it is None, all examples in full.
+
+    """
     name = mechanism if isinstance(mechanism, str) else mechanism.name
-    for number, example in enumerate(find(name).examples()):
+    numbered = list(enumerate(find(name).examples()))
+    for number, example in numbered if most is None else _from_first_to_last(numbered, most):
         for check in (*MECHANISM_CHECKS, *(CLASS_CHECKS if number == 0 else ())):
-            yield f"{name}-{number}-{check.__name__}", partial(check, example)
+            whole = check if most is not None else _IN_FULL.get(check, check)
+            yield f"{name}-{number}-{check.__name__}", partial(whole, example)
+
+
+def _from_first_to_last(listed: list[T], most: int) -> list[T]:
+    """Return a number of entries from all over a list, the first and the last one included.
+
+    >>> _from_first_to_last([0, 1, 2, 3, 4, 5, 6], 3)
+    [0, 3, 6]
+
+    """
+    if len(listed) <= most:
+        return listed
+    return [listed[place * (len(listed) - 1) // max(1, most - 1)] for place in range(most)]
 
 
 def check_mechanism(mechanism: type[Mechanism[Any, Any]] | str) -> None:

@@ -16,7 +16,7 @@ import typer
 
 import dither
 from dither.cli.elsewhere import use
-from dither.cli.lazy import Verb, group
+from dither.cli.lazy import Verb, derived, group
 from dither.cli.leaving import look_seldom_for_garbage
 from dither.errors import DitherError, EarlierEdition, InvalidParameter
 
@@ -61,44 +61,22 @@ VERBS: Final = MappingProxyType(
         ),
         "shell": Verb("shell:shell", "Ask many queries at a prompt: each is priced, and asked if you say yes."),
         "quote": Verb("ask:quote", "Say what a query would cost and how far it would err; the data stays closed."),
-        "bounds": Verb(
-            "find:bounds",
-            "Find a range that holds nearly all values of a column, to declare or to clamp to, and charge the ledger.",
-        ),
-        "limits": Verb(
-            "find:limits",
-            "Find a limit of rows a person that leaves most people all their rows, and charge the ledger.",
-        ),
-        "synthesize": Verb(
-            "synthesize:synthesize",
-            "Make a synthetic table that can be shared: its rows are drawn from a private model of the real ones.",
-        ),
-        "anonymize": Verb(
-            "anonymize:anonymize",
-            "Anonymize a table with noise: generalised values, merged groups of columns, sets of items, or rows at "
-            "random.",
-        ),
+        "bounds": derived("bounds"),
+        "limits": derived("limits"),
+        "synthesize": derived("synthesize"),
+        "anonymize": derived("anonymize"),
         "risk": Verb(
             "disguise:risk",
             "Say what any table gives away: who can be found again, and what is learned of them. NO formal guarantee.",
         ),
-        "fit": Verb(
-            "fit:fit",
-            "Learn a private model of a table: linear, logistic, naive Bayes, and what else dither.learn has.",
-        ),
+        "fit": derived("fit"),
         "predict": Verb(
             "predict:predict",
             "Predict with a released model, for the rows of a file of your own. Nothing is charged: the model is "
             "public.",
         ),
-        "graph": Verb(
-            "graph:graph",
-            "Release a count of a graph, its degrees, clustering or assortativity, or a synthetic graph.",
-        ),
-        "places": Verb(
-            "places:places",
-            "Release a heat map, contour lines, counts by region, flows, stops or journeys of declared places.",
-        ),
+        "graph": derived("graph"),
+        "places": derived("places"),
         "report-location": Verb(
             "report_location:report",
             "Tell roughly where this device is, with noise, and count what all its reports cost together.",
@@ -111,16 +89,10 @@ VERBS: Final = MappingProxyType(
 )
 PUBLISH: Final = MappingProxyType(
     {
-        "histogram": Verb(
-            "publish:histogram",
-            "Publish how many rows fall into each cell of one column or more, each count with its interval.",
-        ),
-        "count": Verb("publish:count", "Count rows to a relative accuracy, for the least epsilon that shows it."),
-        "workload": Verb(
-            "publish:workload",
-            "Publish the answers to many queries on the cells of one column or more, for one price.",
-        ),
-        "marginals": Verb("publish:marginals", "Publish several marginals of one table, which agree with each other."),
+        "histogram": derived("histogram"),
+        "count": derived("count"),
+        "workload": derived("workload"),
+        "marginals": derived("marginals"),
     }
 )
 DISGUISE: Final = MappingProxyType(

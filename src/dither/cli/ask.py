@@ -89,7 +89,7 @@ def session(
             keep_sources(outputs, here)
             keep_files(outputs, force=force)
             opened = held.enter_context(here.session(dataset, analyst=analyst))
-            opened.on_repeat = lambda stored: _say_free(stored, key)
+            opened._on_repeat = lambda stored: _say_free(stored, key)
         else:
             # The token says who asks.
             held.callback(asked.close)
@@ -185,7 +185,17 @@ def sql(
         shell(dataset, epsilon, delta, rho, analyst, noise, yes, home)
         return
     outputs = () if out is None else (table_output("out", out, _SUFFIXES),)
-    charged = Charged(epsilon, delta, rho, None, analyst, key, home, as_json, is_quoted, force)
+    charged = Charged(
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        analyst=analyst,
+        key=key,
+        home=home,
+        json=as_json,
+        is_quoted=is_quoted,
+        force=force,
+    )
     how: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "noise": noise}
     how |= {"threshold_share": threshold_share, "quantiles": quantiles, "auto_share": auto_share}
     with charged_session(charged, dataset, outputs) as asked:

@@ -14,7 +14,7 @@ from dither.cli.options import Json
 from dither.cli.tables import new_table, print_table
 from dither.errors import InvalidParameter, NotFound
 from dither.mechanisms import Entry, registered
-from dither.mechanisms.core.tasks import TASKS, tasks_of
+from dither.mechanisms.core.tasks import TASKS, all_tasks, tasks_of
 
 
 def row(entry: Entry) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def row(entry: Entry) -> dict[str, Any]:
         "name": entry.name,
         "version": entry.mechanism.version,
         "summary": entry.summary,
-        "tasks": {task: TASKS[task].methods[entry.name] for task in tasks_of(entry.name)},
+        "tasks": {task: all_tasks()[task].methods[entry.name] for task in tasks_of(entry.name)},
         "loss": example.loss(1).kind,
         "distance": str(example.distance),
         "numerics": entry.mechanism.numerics.value,
@@ -105,13 +105,13 @@ def _print_card(name: str | None, *, as_json: bool) -> None:
 def _found(text: str | None, task: str | None) -> Mapping[str, Entry]:
     """Return the mechanisms of a task, in its order, or all by name; of these, those that say a text."""
     known = registered()
-    entries = known if task is None else {name: known[name] for name in TASKS[task].methods}
+    entries = known if task is None else {name: known[name] for name in all_tasks()[task].methods}
     if text is None:
         return entries
-    word = text.casefold()
+    word, tasks = text.casefold(), all_tasks().values()
 
     def says(entry: Entry) -> bool:
-        purposes = [f"{TASKS[each].wish} {TASKS[each].methods[entry.name]}" for each in tasks_of(entry.name)]
+        purposes = [f"{task.wish} {task.methods[entry.name]}" for task in tasks if entry.name in task.methods]
         return any(word in said.casefold() for said in (entry.name, entry.summary, entry.source, *purposes))
 
     return {name: entry for name, entry in entries.items() if says(entry)}
@@ -119,7 +119,7 @@ def _found(text: str | None, task: str | None) -> Mapping[str, Entry]:
 
 def _print_tasks() -> None:
     table = new_table("task", "I want to release ...", "take first")
-    for name, task in TASKS.items():
+    for name, task in all_tasks().items():
         table.add_row(name, task.wish, ", ".join(list(task.methods)[:2]))
     print_table(table)
     total = len(registered())

@@ -65,7 +65,16 @@ def converse(
     asked = [*(questions or ()), *_lines(file)]
     if is_read and (asked or columns is not None):
         raise InvalidParameter("--answers", True, "left out beside questions and columns")
-    charged = Charged(epsilon, delta, rho, None, analyst, f"conversation {name}", home, as_json, is_quoted)
+    charged = Charged(
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        analyst=analyst,
+        key=f"conversation {name}",
+        home=home,
+        json=as_json,
+        is_quoted=is_quoted,
+    )
     further = {"metric": metric, "degree": degree, "candidates": candidates, "top": top}
     if columns is None and kind != CUTS:
         said = (epsilon, delta, rho, table, bins, kind, *further.values())

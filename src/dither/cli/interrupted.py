@@ -61,7 +61,7 @@ def what_became(session: Session, key: str | None, *, has_files: bool = False) -
     from dither.curator.access import curator_of
 
     try:
-        dataset, analyst = session.account.dataset, session.account.analyst
+        dataset, analyst = session._account.dataset, session._account.analyst
         known = [
             entry
             for entry in curator_of(session).ledger.entries(dataset)

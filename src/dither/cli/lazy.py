@@ -7,14 +7,18 @@ examples.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from dither.cli.summaries import SUMMARIES
 from dither.errors import InvalidParameter
 
 #: Both words for help, everywhere.
@@ -70,37 +74,105 @@ def group(
     return made
 
 
+class Choice:
+    """Commands of one word that the second word behind the data set tells apart; each has options of its own.
+
+    Args:
+        listed: has the help of the word alone, and can be typed with the options of all.
+        commands: by the second word.
+
+    """
+
+    def __init__(self, listed: Callable[..., None], commands: Mapping[str, Callable[..., None]]) -> None:
+        self.listed, self.commands = listed, commands
+        self.__doc__ = listed.__doc__
+
+
+#: The module whose commands are made of declarations.
+DERIVED: Final = "verbs"
+
+
+def derived(name: str) -> Verb:
+    """Return where the command of a declared verb is made; the tool that writes its line starts without one."""
+    return Verb(f"{DERIVED}:{name}", SUMMARIES.get(name, ""))
+
+
 def function_of(place: str) -> Any:
-    """Return the function of a verb."""
+    """Return the function of a verb, or a choice among several."""
     module, _, name = place.partition(":")
-    return getattr(importlib.import_module(f"dither.cli.{module}"), name)
+    found = importlib.import_module(f"dither.cli.{module}")
+    return found.command(name) if module == DERIVED else getattr(found, name)
 
 
 class _Command(TyperCommand):
     """A verb whose help ends with examples, and whose refusals name what was typed."""
 
+    #: Those of its examples that are shown have these.
+    words: tuple[str, ...] = ()
+
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the words of the usage; an argument that says itself what is optional or repeated is as it says."""
         pieces = super().collect_usage_pieces(ctx)[:1]
+        one: Any
         for one in self.get_params(ctx):
             said = str(getattr(one, "metavar", None) or "")
-            is_told = one.param_type_name == "argument" and (" " in said or said.endswith("..."))
+            is_told = one.param_type_name == "argument" and (one.hidden or " " in said or said.endswith("..."))
             pieces += [said] if is_told else one.get_usage_pieces(ctx)
         return pieces
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb; a failure that it raises remembers how its parameter is typed."""
-        try:
+        with _as_typed(self.params):
             return super().invoke(ctx)
-        except InvalidParameter as failure:
-            from dither.cli.as_typed import remember_typed
-
-            remember_typed(failure, self.params)
-            raise
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, and examples below it."""
         super().format_help(ctx, formatter)
+        _write_examples(ctx, formatter, *self.words)
+
+
+class _Chooser(_Command):
+    """A command whose second word behind the data set chooses one of several."""
+
+    commands: Mapping[str, Callable[..., None]] = MappingProxyType({})
+
+    def choose_among(self, commands: Mapping[str, Callable[..., None]]) -> None:
+        """Take the commands by their words; the options of all are known before the word is, and shown with it."""
+        self.commands = commands
+        one: Any
+        for one in self.params:
+            if one.param_type_name == "option":
+                one.hidden, one.callback = True, None
+
+    def make_context(self, info_name: Any, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Return the context of the command that is meant; of the list where none is."""
+        trial = self.context_class(self, info_name=info_name, parent=parent, **extra, **self.context_settings)
+        typed, _, _ = self.make_parser(trial).parse_args(args=list(args))
+        what = str(typed.get("what") or "")
+        if what not in self.commands and (not what or trial.resilient_parsing):
+            return super().make_context(info_name, args, parent, **extra)
+        with _as_typed(self.params):
+            if what not in self.commands:
+                raise InvalidParameter("what", what, f"one of {', '.join(self.commands)}")
+            known = {name: {"help", *inspect.signature(one).parameters} for name, one in self.commands.items()}
+            for name in (name for name in typed if name not in known[what]):
+                others = ", ".join(other for other in known if name in known[other])
+                raise InvalidParameter(name, typed[name], f"not allowed for {what}: an option of {others}")
+        return self.chosen(what).make_context(info_name, args, parent, **extra)
+
+    @functools.cache  # noqa: B019 - each is made once in a process
+    def chosen(self, what: str) -> _Command:
+        """Return the command of a word."""
+        found = _made(str(self.name), self.commands[what], _Command)
+        found.words = (what,)
+        return found
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, the words with what each does, and examples."""
+        TyperCommand.format_help(self, ctx, formatter)
+        with formatter.section("WHAT is one of"):
+            formatter.write_dl([(name, one.__doc__ or "") for name, one in self.commands.items()])
+        formatter.write("\n")
         _write_examples(ctx, formatter)
 
 
@@ -113,15 +185,34 @@ class _Group(TyperGroup):
         _write_examples(ctx, formatter)
 
 
-def _write_examples(ctx: Any, formatter: Any) -> None:
-    """Write examples of what was typed, as they are typed: no line is broken, and no bracket is markup."""
+@contextlib.contextmanager
+def _as_typed(params: Sequence[Any]) -> Iterator[None]:
+    """Let a failure remember how its parameter is typed."""
+    try:
+        yield
+    except InvalidParameter as failure:
+        from dither.cli.as_typed import remember_typed
+
+        remember_typed(failure, params)
+        raise
+
+
+def _write_examples(ctx: Any, formatter: Any, *shown: str) -> None:
+    """Write examples of what was typed, as they are typed: no line is broken, and no bracket is markup.
+
+    Args:
+        ctx: of the command.
+        formatter: that writes.
+        shown: words that an example has, so that it is shown.
+
+    """
     from dither.cli.examples import EXAMPLES
 
     words: list[str] = []
     while ctx.parent is not None:
         words.insert(0, ctx.info_name)
         ctx = ctx.parent
-    lines = EXAMPLES.get(" ".join(words), ())
+    lines = [line for line in EXAMPLES.get(" ".join(words), ()) if {*shown} <= {*line.split()}]
     if lines:
         formatter.write("Examples:\n" + "".join(f"  {line}\n" for line in lines))
 
@@ -129,10 +220,19 @@ def _write_examples(ctx: Any, formatter: Any) -> None:
 @functools.cache
 def _loaded(name: str, place: str) -> Any:
     """Return a verb as a command."""
-    made = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     function = function_of(place)
+    if not isinstance(function, Choice):
+        return _made(name, function, _Command)
+    found = _made(name, function.listed, _Chooser)
+    found.choose_among(function.commands)
+    return found
+
+
+def _made(name: str, function: Any, kind: type[_Command]) -> Any:
+    """Return a function as a command."""
+    made = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     settings = {**HELP, **getattr(function, "context_settings", {})}
-    made.command(name, cls=_Command, context_settings=settings)(function)
+    made.command(name, cls=kind, context_settings=settings)(function)
     return typer.main.get_command(made)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple, get_type_hints
 
 import typer
 
@@ -134,34 +135,12 @@ AutoShare = Annotated[
     ),
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file.")]
-Columns = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="[TABLE] COLUMN...",
-        help="A private table, which may be left out if it is the only one; and its columns, one axis each.",
-    ),
-]
-Bins = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--bins",
-        help="COLUMN=10 for bins of equal width, COLUMN=0,18,65 for edges, COLUMN=a,b for values; else all declared.",
-    ),
-]
-Outside = Annotated[
-    str | None, typer.Option(help="Values beyond the bins: 'ends' counts them in the end bins, 'drop' does not.")
-]
 Force = Annotated[bool, typer.Option("--force", help="Write over files that are there.")]
-Where = Annotated[str | None, typer.Option(help="A condition in SQL on the rows.")]
 Key = Annotated[str | None, typer.Option(help="Your name for this request: a retry with it returns the stored answer.")]
 TableOut = Annotated[Path | None, typer.Option("--out", "-o", help="Also write .csv, .parquet or .json.")]
 Plot = Annotated[bool, typer.Option("--plot", help="With --out, also write a plot beside it, as HTML.")]
 OnlyTable = Annotated[
-    str | None, typer.Argument(metavar="TABLE", help="A private table; may be left out if it is the only one.")
-]
-SomeColumns = Annotated[str | None, typer.Option(help="Names, separated by commas; else all but the privacy id.")]
-Other = Annotated[
-    list[str] | None, typer.Option("--other", help="COLUMN=LABEL for rows whose value is no declared category.")
+    str | None, typer.Argument(metavar="TABLE", help="A private table; may be omitted if it is the only one.")
 ]
 Model = Annotated[Path | None, typer.Option(help="Also write what was released, as JSON.")]
 Quoted = Annotated[
@@ -170,29 +149,34 @@ Quoted = Annotated[
 Report = Annotated[Path | None, typer.Option(help="Also write a report on the quality, .html or .json.")]
 
 
-@dataclass(frozen=True)
-class Stated:
-    """The loss as it was typed."""
+class Option(NamedTuple):
+    """An option of a command: the name of its parameter, its annotation as Typer reads it, its default."""
 
-    epsilon: str | None
-    delta: str | None
-    rho: str | None
+    name: str
+    annotation: Any
+    default: Any
 
 
-@dataclass(frozen=True)
+@functools.cache
+def options_of(record: type[Any]) -> tuple[Option, ...]:
+    """Return the options that the fields of a record are."""
+    hints = get_type_hints(record, include_extras=True)
+    return tuple(Option(one.name, hints[one.name], one.default) for one in fields(record))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Charged:
-    """What every verb that makes a release is told: the loss, which rows, on whose quota, where and how to answer."""
+    """The options of every command that makes a release: its loss, whose quota is charged, where and how it answers."""
 
-    epsilon: str | None
-    delta: str | None
-    rho: str | None
-    where: str | None
-    analyst: str
-    key: str | None
-    home: Path | None
-    json: bool
-    is_quoted: bool = False
-    force: bool = False
+    epsilon: Epsilon = None
+    delta: Delta = None
+    rho: Rho = None
+    analyst: Analyst = "curator"
+    key: Key = None
+    force: Force = False
+    is_quoted: Quoted = False
+    home: Home = None
+    json: Json = False
 
     def __post_init__(self) -> None:
         check_figures(epsilon=self.epsilon, rho=self.rho)
@@ -205,12 +189,6 @@ class Charged:
     def name(self) -> str:
         """The key; one was made where none was given."""
         return self.key or ""
-
-    @property
-    def asked(self) -> dict[str, Any]:
-        """The loss, which rows and the key, as a session takes them."""
-        loss = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
-        return {**loss, "where": self.where, "key": self.key}
 
 
 def check_figures(*, epsilon: str | None, rho: str | None) -> None:

@@ -36,7 +36,7 @@ def release(
 ) -> None:
     """Release what any registered method makes of any declared source, as a file describes them."""
     lifted = read_description(description)
-    charged = Charged(None, None, None, None, analyst, key, home, as_json, is_quoted, force)
+    charged = Charged(analyst=analyst, key=key, home=home, json=as_json, is_quoted=is_quoted, force=force)
     name = charged.name
     outputs = [] if out is None else [Output("out", out, (".json",))]
     with ask.charged_session(charged, dataset, outputs) as session:

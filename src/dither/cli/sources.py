@@ -1,7 +1,7 @@
 """``dither catalog --sources``: what the literature describes, where it is here, and what differs from print.
 
 One row for each item of five works, written by hand in ``sources.yaml``. A test holds every name in it against what
-there is, and every registered mechanism against the rows: nothing is there, or left out, in silence.
+there is. A registered mechanism that is in no row is from later works, a baseline or a part: it is listed at the end.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from rich.markup import escape
 
 from dither.cli.console import print_json, say
 from dither.cli.tables import new_table, print_table
+from dither.mechanisms import registered
 
 State = Literal["there", "partly", "not yet"]
 STATES: Final[tuple[State, ...]] = get_args(State)
@@ -28,7 +29,6 @@ WORKS: Final = {
     "Saskatchewan": "A study on privacy preserving data publishing with differential privacy "
     "(Kar, master's thesis, University of Saskatchewan 2017)",
 }
-_ELSEWHERE: Final = "elsewhere"
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,6 @@ def items() -> tuple[Item, ...]:
     lists = ("mechanisms", "code", "specimens", "attacks", "tools")
     found = []
     for subject, rows in _file().items():
-        if subject == _ELSEWHERE:
-            continue
         for row in rows:
             found.append(Item(subject=subject, **row | {key: tuple(row.get(key, ())) for key in lists}))
     return tuple(found)
@@ -107,7 +105,9 @@ def items() -> tuple[Item, ...]:
 @cache
 def elsewhere() -> tuple[str, ...]:
     """Return the names of mechanisms that none of the works describes; the registry has their sources."""
-    return tuple(_file()[_ELSEWHERE])
+    in_rows = {name for item in items() for name in item.mechanisms}
+    own = (name for name, entry in registered().items() if entry.mechanism.__module__.startswith("dither."))
+    return tuple(name for name in own if name not in in_rows)
 
 
 def found(text: str | None) -> list[Item]:

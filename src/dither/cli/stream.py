@@ -69,7 +69,16 @@ def open_stream(
     as_json: Json = False,
 ) -> None:
     """Pay for a query on a stream, for all of its ticks; nothing is released yet."""
-    charged = Charged(epsilon, delta, rho, None, analyst, f"stream {name}", home, as_json, is_quoted)
+    charged = Charged(
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        analyst=analyst,
+        key=f"stream {name}",
+        home=home,
+        json=as_json,
+        is_quoted=is_quoted,
+    )
     words: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "released": released, "horizon": horizon}
     words |= {"decay": decay, "top": top, "changes": changes, "kept": kept}
     words["ranks"] = None if ranks is None else [one.strip() for one in ranks.split(",")]
@@ -171,7 +180,7 @@ def show(
     """Show what a stream has released, and what kind it is; nothing is released by this."""
     if name is None:
         with ask.session(home, dataset, analyst, key="") as session:
-            names = session.streams()
+            names = session.long_lived().streams
         if as_json:
             print_json({"streams": list(names)})
         else:

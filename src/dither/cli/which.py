@@ -6,12 +6,11 @@ A word that a table is called by is the table. It may be left out where the data
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from dither.cli.console import complain
-from dither.cli.elsewhere import declared
 from dither.data.schema import DataSet, Table
 from dither.errors import InvalidParameter
+from dither.lift.verb import Argument
 
 
 def only_table(dataset: DataSet) -> str:
@@ -38,43 +37,36 @@ def say_what_counts(table: Table, names: Sequence[str]) -> None:
         )
 
 
-def table_and_words(home: Path | None, dataset: str, words: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+def table_and_words(dataset: DataSet, words: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """Return the table that is meant, and the words that are about its columns.
 
     Args:
-        home: the curator's folder.
         dataset: whose table it is.
         words: what was typed behind the data set.
 
     """
-    found = declared(home, dataset)
-    names = {table.name.lower(): table.name for table in found.tables}
+    names = {table.name.lower(): table.name for table in dataset.tables}
     if words and words[0].lower() in names:
         return names[words[0].lower()], tuple(words[1:])
-    private = [table for table in found.tables if not table.is_public]
+    private = [table for table in dataset.tables if not table.is_public]
     if words and (len(private) != 1 or words[0].split(",")[0].strip() not in private[0].kinds):
         alone = len(private) == 1
         left_out = f", or left out before one of its columns: {', '.join(private[0].kinds)}" if alone else ""
         raise InvalidParameter("table", words[0], f"one of {', '.join(table.name for table in private)}{left_out}")
-    return only_table(found), tuple(words)
+    return only_table(dataset), tuple(words)
 
 
-def table_and_column(
-    home: Path | None, dataset: str, words: Sequence[str], called: str, *, is_optional: bool = False
-) -> tuple[str, str | None]:
-    """Return the table that is meant, and the one column of it.
+def check_words(words: Sequence[str], table: str, argument: Argument) -> None:
+    """Refuse more or fewer words behind a table than an argument takes.
 
     Args:
-        home: the curator's folder.
-        dataset: whose table it is.
-        words: what was typed behind the data set.
-        called: what the column is called in messages.
-        is_optional: whether the column may be left out.
+        words: about its columns.
+        table: its name.
+        argument: a column, or several of anything.
 
     """
-    table, rest = table_and_words(home, dataset, words)
-    if len(rest) > 1:
-        raise InvalidParameter(called, " ".join(rest), f"one column of {table}")
-    if not rest and not is_optional:
-        raise InvalidParameter(called, None, f"a column of {table}")
-    return table, rest[0] if rest else None
+    if len(words) > 1 and not argument.is_sequence:
+        raise InvalidParameter(argument.name, " ".join(words), f"one column of {table}")
+    if not words and argument.is_required:
+        rule = f"at least one of {table}" if argument.is_sequence else f"a column of {table}"
+        raise InvalidParameter("column", None, rule)

@@ -131,7 +131,7 @@ def commit(session: Session, request: Request, loss: Loss, key: str, stored: byt
 
     """
     ledger = session._curator.ledger
-    held = ledger.reserve(session.account, key, request.digest, loss, description=request.summary)
+    held = ledger.reserve(session._account, key, request.digest, loss, description=request.summary)
     if isinstance(held, Stored):
         return held.receipt
     try:
@@ -152,7 +152,7 @@ def claim(session: Session, digest: str, key: str, words: str) -> None:
     """
     ledger = session._curator.ledger
     try:
-        held = ledger.reserve(session.account, key, digest, PureDP(0), description=words)
+        held = ledger.reserve(session._account, key, digest, PureDP(0), description=words)
     except RequestSealed:
         return
     if isinstance(held, Stored):
@@ -216,7 +216,7 @@ def check_affordable(session: Session, loss: Loss) -> None:
         loss: that would be debited.
 
     """
-    check_fits(session._curator.ledger, session.account, loss, session.balance)
+    check_fits(session._curator.ledger, session._account, loss, session.balance)
 
 
 def room_of(session: Session, loss: Loss, *, is_counted: bool = False) -> Room:

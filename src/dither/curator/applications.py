@@ -18,7 +18,7 @@ from dither.curator.session import Session
 from dither.errors import NotFound
 from dither.mechanisms import Entry, Interactive, InteractivePrimitive, Primitive, find, registered
 from dither.mechanisms.core.mechanism import Composite
-from dither.mechanisms.core.tasks import TASKS, tasks_of
+from dither.mechanisms.core.tasks import TASKS, all_tasks, tasks_of
 from dither.privacy import Metric, Plan
 
 
@@ -175,7 +175,7 @@ def _of_mechanism(entry: Entry) -> ApplicationCard:
 
 
 def _of_verb(verb: str) -> ApplicationCard:
-    tasks = [task for task in TASKS.values() if verb in _VERB.findall(task.door)]
+    tasks = [task for task in all_tasks().values() if verb in _VERB.findall(task.door)]
     methods = [name for task in tasks for name, said in task.methods.items() if not said.startswith(_PART)]
     entries = [find(name) for name in _RUN.get(verb, dict.fromkeys(methods))]
     rooms = [room for entry in entries if (room := room_of(entry)) is not None]

@@ -7,8 +7,8 @@ implementation); what only the curator can say is left as a question.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import dither
 from dither.curator.history import raises
@@ -16,6 +16,9 @@ from dither.curator.ledger import Ledger
 from dither.data.schema import DataSet
 from dither.mechanisms.notebook import MOST_ROWS, decimals, html
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
+
+if TYPE_CHECKING:
+    from dither.pages.frame import Chart
 
 _ASK: Final = "to be said by the curator"
 _VARIANTS: Final = {
@@ -26,7 +29,21 @@ _VARIANTS: Final = {
 
 
 class Card(dict[str, Any]):
-    """A release card: plain data by section, which notebooks show as a table."""
+    """A release card: plain data by section, which notebooks show as a table.
+
+    Args:
+        record: the sections.
+        spending: draws the losses of all releases.
+
+    """
+
+    def __init__(self, record: Mapping[str, Any], spending: Callable[[], Chart]) -> None:
+        super().__init__(record)
+        self._spending = spending
+
+    def spending(self) -> Chart:
+        """Return the losses of all releases of the data set, added up in their order, as a picture."""
+        return self._spending()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, as YAML takes it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, NamedTuple, Unpack, cast
 
 from dither.curator.price import saying_what_is_left
 from dither.errors import InvalidParameter
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from dither.curator.streams.stream import Stream
     from dither.publish.queries.adaptive_parts import OpenPartition
     from dither.publish.queries.parts import Partition
+
+
+class LongLived(NamedTuple):
+    """The names of what an analyst has opened: each is opened again by its name, at no cost."""
+
+    streams: tuple[str, ...]
+    conversations: tuple[str, ...]
+    parts: tuple[str, ...]
 
 
 class Continuing:
@@ -62,12 +70,14 @@ class Continuing:
         (session._check_public_facts if ticked_of(offer).arrivals.is_fed else session._check_offer)(offer)
         return opened_stream(session, offer, checked_stream_name(name), loss_of(terms))
 
-    def streams(self) -> tuple[str, ...]:
-        """Return the names of the streams that this analyst has opened."""
+    def long_lived(self) -> LongLived:
+        """Return the names of the streams, conversations and accounts of parts that this analyst has opened."""
+        from dither.curator.conversations import conversation_names
+        from dither.curator.parts_in_turn import parts_names
         from dither.curator.streams.opening import stream_names
 
         session = cast("Session", self)
-        return stream_names(session)
+        return LongLived(stream_names(session), conversation_names(session), parts_names(session))
 
     @spelled_out
     def conversation(
@@ -140,16 +150,3 @@ class Continuing:
         session._check_declared()
         session._check_public_facts(offer)
         return opened_parts(session, name, offer)
-
-    def partitions(self) -> tuple[str, ...]:
-        """Return the names of the accounts of parts that this analyst has opened."""
-        from dither.curator.parts_in_turn import parts_names
-
-        return parts_names(cast("Session", self))
-
-    def conversations(self) -> tuple[str, ...]:
-        """Return the names of the conversations that this analyst has opened."""
-        from dither.curator.conversations import conversation_names
-
-        session = cast("Session", self)
-        return conversation_names(session)

@@ -98,7 +98,7 @@ class Talk(Closing):
     def __init__(self, name: str, session: Session, planned: AnyPlanned, book: PlainBook, place: str) -> None:
         self.name = name
         self.receipt = place
-        self.planned = planned
+        self._planned = planned
         self._session = session
         self._book = book
         self._conversation: Any = None
@@ -107,6 +107,11 @@ class Talk(Closing):
         # How many records of the book the conversation knows: its noise is that of the next one.
         self._read = 0
         self._is_open = True
+
+    @property
+    def planned(self) -> AnyPlanned:
+        """What answers, and what its cells mean; it reads the rows, and is nobody's to replace."""
+        return self._planned
 
     @cached_property
     def _frozen(self) -> FrozenRecords:
@@ -364,7 +369,7 @@ def found_conversation(session: Session, name: str, *, only_read: bool = False) 
     path, key = book_paths(session, FOLDER, checked_stream_name(name))
     if not path.exists():
         known = ", ".join(conversation_names(session)) or "none"
-        raise NotFound(f"no conversation with {session.called} is called {name!r}; there is {known}")
+        raise NotFound(f"no conversation with {session._called} is called {name!r}; there is {known}")
     book = PlainBook(path, key, only_read=only_read)
     try:
         about = book.about
@@ -399,7 +404,7 @@ def _unavailable(name: str, reason: str) -> StreamUnavailable:
 def _charges(session: Session, name: str, digest: str) -> list[Receipt]:
     """Return what was paid for a conversation: one receipt, or none."""
     found = curator_of(session).ledger.find_answers(_key_of(name), session.dataset.name)
-    return [known for known in found if known.account == session.account and known.request_digest == digest]
+    return [known for known in found if known.account == session._account and known.request_digest == digest]
 
 
 def _declared(source: Cells | Edges) -> str:

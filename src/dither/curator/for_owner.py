@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, cast, overload
 
 from dither.curator.access import rows_of_session
 from dither.curator.ledger import OWNER
@@ -18,36 +18,39 @@ if TYPE_CHECKING:
 class ForOwner:
     """The verbs of a session that read rows without a mechanism; only ``Session`` derives from it."""
 
+    @overload
     def compare_synthetic(
         self, synthetic: SyntheticTable, *, where: str | None = None, target: str | None = None
-    ) -> Quality:
-        """Return how a synthetic table compares with the real rows. NOT PRIVATE: for the curator's eyes only.
+    ) -> Quality: ...
+    @overload
+    def compare_synthetic(self, synthetic: SyntheticFamilies) -> tuple[Quality, Quality]: ...
+    def compare_synthetic(
+        self, synthetic: SyntheticTable | SyntheticFamilies, *, where: str | None = None, target: str | None = None
+    ) -> Quality | tuple[Quality, Quality]:
+        """Return how synthetic rows compare with the real rows. NOT PRIVATE: for the curator's eyes only.
 
         Nothing is charged because nothing here may be published. It reads rows without a mechanism, so it is refused
-        to every analyst but the curator.
+        to every analyst but the curator. Of families, both tables are compared.
 
         Args:
-            synthetic: what ``synthesize`` returned for a table of this data set.
+            synthetic: what ``synthesize`` or ``synthesize_families`` returned for this data set.
             where: the condition on the rows that it was made with.
             target: the column that a classifier is trained to predict.
 
         """
-        from dither.curator.comparing import compare
+        from dither.curator.comparing import compare, compare_families
+        from dither.publish.synthetic import SyntheticFamilies
 
         session = cast("Session", self)
-        check_owner(session.account.analyst, "a comparison with real rows")
+        check_owner(session._account.analyst, "a comparison with real rows")
+        if isinstance(synthetic, SyntheticFamilies):
+            if where is not None or target is not None:
+                raise InvalidParameter("where", where or target, "left out for families")
+            with rows_of_session(session) as engine:
+                return compare_families(engine, session.dataset, synthetic)
         source = rows_of(session.dataset, synthetic.table, where)
         with rows_of_session(session) as engine:
             return compare(engine, session.dataset, source, synthetic, target=target)
-
-    def compare_families(self, families: SyntheticFamilies) -> tuple[Quality, Quality]:
-        """Return how both tables of synthetic families compare with real rows. NOT PRIVATE: for the curator alone."""
-        from dither.curator.comparing import compare_families
-
-        session = cast("Session", self)
-        check_owner(session.account.analyst, "a comparison with real rows")
-        with rows_of_session(session) as engine:
-            return compare_families(engine, session.dataset, families)
 
 
 def check_owner(analyst: str, what: str) -> None:

@@ -281,7 +281,7 @@ class PartsInTurn(Closing):
             key: the caller's name for it.
 
         """
-        number, account = self._line_of(list(self._here().numbers()), key, planned), self._session.account
+        number, account = self._line_of(list(self._here().numbers()), key, planned), self._session._account
         if number is None:
             return None
         called = (_line_key(self.name, number),)
@@ -315,7 +315,7 @@ class PartsInTurn(Closing):
 
     def _is_claimed(self, number: int, record: Mapping[str, Any]) -> bool:
         """Whether the ledger has the request of a line; refuses where it has another one under its number."""
-        known = curator_of(self._session).ledger.known_digest(self._session.account, _line_key(self.name, number))
+        known = curator_of(self._session).ledger.known_digest(self._session._account, _line_key(self.name, number))
         if known not in (None, record["digest"]):
             raise _unavailable(self.name, _OTHER_BOOK)
         return known is not None
@@ -414,7 +414,7 @@ def found_parts(session: Session, name: str, *, only_read: bool = False) -> Part
     path, key = book_paths(session, FOLDER, checked_stream_name(name))
     if not path.exists():
         known = ", ".join(parts_names(session)) or "none"
-        raise NotFound(f"no account of parts of {session.called} is called {name!r}; there is {known}")
+        raise NotFound(f"no account of parts of {session._called} is called {name!r}; there is {known}")
     book = PartsBook(path, key, only_read=only_read)
     try:
         about = book.about
@@ -442,7 +442,7 @@ def _account(session: Session, name: str, offer: Offer[Any], book: PartsBook, re
 def _charges(session: Session, name: str, digest: str) -> list[Receipt]:
     """Return what was paid for an account: one receipt, or none."""
     found = curator_of(session).ledger.find_answers(_key_of(name), session.dataset.name)
-    return [known for known in found if known.account == session.account and known.request_digest == digest]
+    return [known for known in found if known.account == session._account and known.request_digest == digest]
 
 
 def _taken(record: Mapping[str, Any]) -> tuple[str, Loss]:
@@ -456,7 +456,7 @@ def _declared_as_before(session: Session, name: str, about: dict[str, Any]) -> O
         return parts_again(session.dataset, about["asked"], Loss.from_dict(about["loss"]))
     except DitherError:
         pass
-    raise _unavailable(name, f"{session.called} is declared otherwise than when it was opened; open another one")
+    raise _unavailable(name, f"{session._called} is declared otherwise than when it was opened; open another one")
 
 
 def _mark(session: Session, engine: Engine) -> str:

@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from dither.curator.folder import Curator
     from dither.lift.source import Source
     from dither.mechanisms.core.mechanism import Mechanism
-    from dither.pages.frame import Chart
 
 T = TypeVar("T")
 
@@ -105,16 +104,16 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
         self._curator = curator
         self.dataset = dataset
         #: What the data set is called; the books, and its own record, keep the name that it is registered with.
-        self.called = dataset.name if called is None else called
+        self._called = dataset.name if called is None else called
         # What is public was declared once: a copy that nothing else holds, to compare with.
         self._declared = copy.deepcopy(dataset)
         self._offers = Offers(dataset)
-        self.account = Account(dataset.name, analyst)
+        self._account = Account(dataset.name, analyst)
         self._frames = frames
         #: The opened tables, which a copy for another analyst shares.
         self._tables: list[Engine] = []
         #: Told of each answer that was stored before, and costs nothing further.
-        self.on_repeat: Callable[[Receipt], None] | None = None
+        self._on_repeat: Callable[[Receipt], None] | None = None
         # An engine answers one statement after another: of two threads at once, one would get the other's rows. A
         # signal handler does not wait for what it interrupted, and is refused.
         self._alone = Guard("a statement of this session")
@@ -127,21 +126,18 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
 
     def balance(self) -> Balance:
         """Return what this analyst has spent and may still spend."""
-        found = self._curator.ledger.balance(self.dataset.name, self.account.analyst)
-        return replace(found, dataset=self.called)
-
-    def spending(self) -> Chart:
-        """Return the losses of all releases of the data set, added up in their order, as a picture."""
-        return spending(self._curator.ledger, self.dataset.name)
+        found = self._curator.ledger.balance(self.dataset.name, self._account.analyst)
+        return replace(found, dataset=self._called)
 
     def card(self) -> Card:
         """Return the release card of the data set: what is promised, spent and released, from public facts alone."""
-        return Card(release_card(self.dataset, self._curator.ledger))
+        ledger, name = self._curator.ledger, self.dataset.name
+        return Card(release_card(self.dataset, ledger), lambda: spending(ledger, name))
 
     def __repr__(self) -> str:
         tables = ", ".join(table.name for table in self.dataset.tables)
         verbs = "sql, histogram, synthesize, fit, ..."
-        return f"<Session of {self.account.analyst} on {self.called} ({tables}): {verbs}>"
+        return f"<Session of {self._account.analyst} on {self._called} ({tables}): {verbs}>"
 
     def _repr_html_(self) -> str:
         return session_html(self)
@@ -183,14 +179,14 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
         """Release the ranges, then the query with them, of which the loss is debited before a range is found."""
         self._check_declared()
         ledger = self._curator.ledger
-        refuse_in_turn(ledger, self.account)
+        refuse_in_turn(ledger, self._account)
         for one in turns.planned:
             self._check_offer(one)
-        is_known = ledger.known_digest(self.account, turns.key) is not None
-        if not is_known and not ledger.would_admit(self.account, turns.loss):
-            refuse_not_open(ledger, self.account)
+        is_known = ledger.known_digest(self._account, turns.key) is not None
+        if not is_known and not ledger.would_admit(self._account, turns.loss):
+            refuse_not_open(ledger, self._account)
             balance = self.balance()
-            fits = ledger.what_would_fit(self.account, turns.loss)
+            fits = ledger.what_would_fit(self._account, turns.loss)
             raise BudgetExceeded(turns.loss, balance.spent, balance.budget, f"; {balance.left} is left; {fits}")
         trial = turns.trial
         run = Run(self._request_in_turn(turns), turns.asking, trial.mechanism, trial.present)
@@ -314,7 +310,7 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
 
     def _room_for(self, loss: Loss, *, is_counted: bool = False) -> Room:
         """Return what this analyst may still spend, and whether a release of a loss fits, or how many do."""
-        return room_for(self._curator.ledger, self.account, loss, is_counted=is_counted)
+        return room_for(self._curator.ledger, self._account, loss, is_counted=is_counted)
 
     def loss_for_error(
         self,
@@ -377,7 +373,7 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
         standing = self._curator.standing(self.dataset.name)
         if receipt.entry < standing.since:
             text = (
-                f"key {receipt.key!r} was answered before edition {standing.edition} of {self.called} was added: this "
+                f"key {receipt.key!r} was answered before edition {standing.edition} of {self._called} was added: this "
                 "answer is about the rows before it; to ask about the present ones, choose a new key"
             )
             warnings.warn(EarlierEdition(text), stacklevel=2)
@@ -400,11 +396,11 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
         name = uuid.uuid4().hex if key is None else key
         resumes = can_resume(self._curator, self.dataset, self._frames, run)
         words, digest = run.request.summary, run.request.digest
-        held = self._curator.ledger.reserve(self.account, name, digest, run.loss, description=words, resumes=resumes)
+        held = self._curator.ledger.reserve(self._account, name, digest, run.loss, description=words, resumes=resumes)
         if isinstance(held, Stored):
             self._warn_of_edition(held.receipt)
-            if self.on_repeat is not None:
-                self.on_repeat(held.receipt)
+            if self._on_repeat is not None:
+                self._on_repeat(held.receipt)
         return held, engine
 
     def _carried_out(self, held: Reservation, engine: Engine, run: Run) -> Receipt:

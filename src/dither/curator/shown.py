@@ -19,7 +19,7 @@ _MOST_CATEGORIES = 8
 def session_html(session: Session) -> str:
     """Return whom a session protects, what is left, its columns, and what it can be asked."""
     dataset = session.dataset
-    facts = [("protects", str(dataset.unit)), ("analyst", session.account.analyst), *_books(session)]
+    facts = [("protects", str(dataset.unit)), ("analyst", session._account.analyst), *_books(session)]
     columns = [(table.name, column) for table in dataset.tables for column in table.columns]
     rows = (
         (f"{table}.{column.name}", column.kind.value, _known(column), column.source or "", column.description)
@@ -31,7 +31,7 @@ def session_html(session: Session) -> str:
         "publish more; balance and card say what was spent"
     ]
     head = ("column", "kind", "public", "in its source", "")
-    return html(f"Session on {session.called}", facts=facts, head=head, rows=rows, of_rows=len(columns), notes=notes)
+    return html(f"Session on {session._called}", facts=facts, head=head, rows=rows, of_rows=len(columns), notes=notes)
 
 
 def curator_html(curator: Curator) -> str:

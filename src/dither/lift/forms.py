@@ -129,9 +129,7 @@ def typed_arguments(verb: Verb[..., Any], dataset: DataSet, typed: Mapping[str, 
     for name, one in known.items():
         if one.is_required and name not in given:
             raise InvalidParameter(name, None, f"required: {one.about.text}")
-    readers: dict[str, Callable[[Typed], Any]] = {
-        name: partial(_read, one, given.get(name)) for name, one in known.items()
-    }
+    readers: dict[str, Callable[..., Any]] = {name: partial(_read, one, given.get(name)) for name, one in known.items()}
     if TABLE not in known:
         readers[TABLE] = lambda _: given.get(TABLE)
     return dict(Reading(dataset, readers))

@@ -86,6 +86,7 @@ class Arg:
         opens: makes the value that travels of what a caller in Python passes, such as a path. It runs where the caller
             is, and never where a service is.
         default: of an argument that a set of terms has.
+        option: how it is typed, where that is not ``--`` and its name.
 
     """
 
@@ -97,6 +98,7 @@ class Arg:
     schema: Mapping[str, Any] | None = None
     opens: Callable[[Any], Any] | None = None
     default: Any = None
+    option: str | None = None
 
 
 Epsilon = Annotated[
@@ -188,6 +190,11 @@ class Argument:
         return self.name in TERMS
 
     @property
+    def is_sequence(self) -> bool:
+        """Whether it may be several of something."""
+        return Sequence in (get_origin(part) for part in (self.kind, *get_args(self.kind)))
+
+    @property
     def choices(self) -> tuple[str, ...]:
         """The values that it may have, where its declaration lists them."""
         literals = (
@@ -212,8 +219,6 @@ class Argument:
 class Group(Generic[M]):
     """Attributes that are verbs. Its marks say whether calling one prices or releases."""
 
-    #: The word before the point of a verb's name; "" for verbs of a session itself.
-    kind: ClassVar[str] = ""
     dataset: DataSet
 
     def _do(self, verb: Verb[..., Any], arguments: dict[str, Any]) -> Any:
@@ -229,6 +234,9 @@ class About(Group[M]):
         table: its name; may be omitted where there is one.
 
     """
+
+    #: The word before the point of a verb's name, such as "graph".
+    kind: ClassVar[str]
 
     def __init__(self, door: Group[M], table: str | None = None) -> None:
         self._door: Group[M] = door
@@ -278,7 +286,7 @@ class Verb(Generic[P, T]):
 
     def __set_name__(self, owner: type[Group[Any]], attribute: str) -> None:
         self.attribute, self.group = attribute, owner
-        self.name = f"{owner.kind}.{attribute}" if owner.kind else attribute
+        self.name = f"{owner.kind}.{attribute}" if issubclass(owner, About) else attribute
         if self.name in REGISTRY:
             raise InvalidParameter("verb", self.name, "declared once")
         REGISTRY[self.name] = self
@@ -336,6 +344,12 @@ class Verb(Generic[P, T]):
     def is_about_part(self) -> bool:
         """Whether the verb is about a declared part of a data set, which is found by its table."""
         return issubclass(self.group, About)
+
+    @property
+    def part(self) -> str:
+        """The word for the part that the verb is about, such as "graph"; "" for verbs about tables."""
+        group: Any = self.group
+        return str(group.kind) if issubclass(group, About) else ""
 
     @property
     def gives(self) -> str:

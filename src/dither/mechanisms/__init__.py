@@ -2,7 +2,8 @@
 
 Belongs here: the core (mechanism, runner, budget, release, registry) and mechanisms that draw noise for a value.
 Does not belong here: anything that knows what the value was computed from. To add a primitive, write one module beside
-these: a docstring, the frozen class, ``@register``; then its page ``docs/algorithms/<name>.md``.
+these: a docstring, the frozen class, ``@register``; then its page ``docs/algorithms/<name>.md`` and ``make tables``,
+which adds it to what follows here.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from dither.mechanisms.decayed_counter import DecayedCounter
     from dither.mechanisms.discrete_gaussian import DiscreteGaussian
     from dither.mechanisms.exponential import Exponential
+    from dither.mechanisms.exponential_quantiles import ExponentialQuantiles
     from dither.mechanisms.function_release import FunctionRelease
     from dither.mechanisms.gamma_norm import GammaNorm
     from dither.mechanisms.gap_sparse import Gap, GapSparse
@@ -50,15 +52,18 @@ if TYPE_CHECKING:
     from dither.mechanisms.noisy_local import NoisyLocal
     from dither.mechanisms.noisy_max import NoisyMax
     from dither.mechanisms.numeric_sparse import NumericSparse, Reading
+    from dither.mechanisms.pair_response import PairResponse
     from dither.mechanisms.pan_private import Intrusion, PanPrivateCounter
     from dither.mechanisms.pan_private_density import PanPrivateDensity
     from dither.mechanisms.permute_and_flip import PermuteAndFlip
     from dither.mechanisms.planar_laplace import PlanarLaplace
+    from dither.mechanisms.planar_noise import PlanarNoise
     from dither.mechanisms.prefix_sums import PrefixCounter, PrefixSums, RunningSum
     from dither.mechanisms.propose_test_release import ProposeTestRelease
     from dither.mechanisms.random_projection import RandomProjection, sign_matrix
     from dither.mechanisms.randomised_response import RandomisedResponse
     from dither.mechanisms.repeat_and_select import RepeatAndSelect
+    from dither.mechanisms.response_table import ResponseTable
     from dither.mechanisms.sample_and_aggregate import SampleAndAggregate, block_statistic
     from dither.mechanisms.sampling import FixedSizeSample, PoissonSample
     from dither.mechanisms.smooth_cauchy import SmoothCauchy
@@ -90,6 +95,7 @@ __all__ = [
     "Entry",
     "Example",
     "Exponential",
+    "ExponentialQuantiles",
     "FixedSizeSample",
     "FunctionRelease",
     "GammaNorm",
@@ -116,10 +122,12 @@ __all__ = [
     "NoisyMax",
     "NumericSparse",
     "Numerics",
+    "PairResponse",
     "PanPrivateCounter",
     "PanPrivateDensity",
     "PermuteAndFlip",
     "PlanarLaplace",
+    "PlanarNoise",
     "PoissonSample",
     "PrefixCounter",
     "PrefixSums",
@@ -131,6 +139,7 @@ __all__ = [
     "Reading",
     "Release",
     "RepeatAndSelect",
+    "ResponseTable",
     "Runner",
     "RunningSum",
     "SampleAndAggregate",
@@ -170,12 +179,13 @@ _HOMES = {
     "Budget": "core.release",
     "BufferedCounter": "buffered_counter",
     "Composed": "core.mechanism",
-    "Dialogue": "core.registry",
     "DecayedCounter": "decayed_counter",
+    "Dialogue": "core.registry",
     "DiscreteGaussian": "discrete_gaussian",
     "Entry": "core.registry",
     "Example": "core.registry",
     "Exponential": "exponential",
+    "ExponentialQuantiles": "exponential_quantiles",
     "FixedSizeSample": "sampling",
     "FunctionRelease": "function_release",
     "GammaNorm": "gamma_norm",
@@ -202,10 +212,12 @@ _HOMES = {
     "NoisyMax": "noisy_max",
     "NumericSparse": "numeric_sparse",
     "Numerics": "core.mechanism",
+    "PairResponse": "pair_response",
     "PanPrivateCounter": "pan_private",
     "PanPrivateDensity": "pan_private_density",
     "PermuteAndFlip": "permute_and_flip",
     "PlanarLaplace": "planar_laplace",
+    "PlanarNoise": "planar_noise",
     "PoissonSample": "sampling",
     "PrefixCounter": "prefix_sums",
     "PrefixSums": "prefix_sums",
@@ -217,6 +229,7 @@ _HOMES = {
     "Reading": "numeric_sparse",
     "Release": "core.release",
     "RepeatAndSelect": "repeat_and_select",
+    "ResponseTable": "response_table",
     "Runner": "core.runner",
     "RunningSum": "prefix_sums",
     "SampleAndAggregate": "sample_and_aggregate",

@@ -38,6 +38,7 @@ def _examples() -> Iterator[Example]:
 @register(
     examples=_examples,
     source="Differential Privacy and Applications (Zhu et al. 2017), sections 6.1.2 and 10.4.2",
+    made_for={"multiplicities": (1, 2)},
 )
 @dataclass(frozen=True, kw_only=True)
 class GroupedExponential(Choice):

@@ -45,6 +45,7 @@ class _State:
 @register(
     examples=_examples,
     source="Gradual Release of Sensitive Data under Differential Privacy (Koufogiannis, Han, Pappas 2016)",
+    made_for={"levels": 2},
 )
 @dataclass(frozen=True, kw_only=True)
 class NoiseReduction(InteractivePrimitive[int, int]):

@@ -34,6 +34,7 @@ def _examples() -> Iterator[Example]:
 @register(
     examples=_examples,
     source="Geo-Indistinguishability: Differential Privacy for Location-Based Systems (Andres et al. 2013), section 4",
+    made_for={"radius": 1},
 )
 @dataclass(frozen=True, kw_only=True)
 class PlanarNoise(Primitive[Any, NDArray[Any]]):

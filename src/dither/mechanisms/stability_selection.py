@@ -155,6 +155,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Releasing Search Queries and Clicks Privately (Korolova et al. 2009); Differential Privacy and "
     "Applications (Zhu et al. 2017), sections 6.2.3 and 11.3",
+    made_for={"fresh": True},
 )
 @dataclass(frozen=True, kw_only=True)
 class StabilitySelection(Composed[Any, dict[str, int]]):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from dither.curator.access import place_in_books
 from dither.curator.card import Card
+from dither.curator.continuing import LongLived
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Account, Balance, Receipt, Standing
 from dither.curator.ledger.interface import checked_name
@@ -178,7 +179,7 @@ class RemoteSession(Session):
 
     def _at(self, route: str, **names: str) -> tuple[str, ...]:
         """Return the path of a route about this data set."""
-        return path_to(route, dataset=self.called, **names)
+        return path_to(route, dataset=self._called, **names)
 
     def balance(self) -> Balance:
         """Return what this analyst has spent and may still spend."""
@@ -186,7 +187,7 @@ class RemoteSession(Session):
 
     def card(self) -> Card:
         """Return the release card of the data set: what is promised, spent and released, from public facts alone."""
-        return Card(self._transport.get(*self._at("card")).json())
+        return Card(self._transport.get(*self._at("card")).json(), self._spending)
 
     def _room_for(self, loss: Loss, *, is_counted: bool = False) -> Room:
         """Return what this analyst may still spend, and whether a release of a loss fits, or how many do."""
@@ -230,7 +231,7 @@ class RemoteSession(Session):
 
     def _received(self, reply: Reply, key: str | None, loss: Loss) -> Receipt:
         """Return what was answered; where a key has chosen an answer about rows of before, that is said."""
-        receipt = _receipt(reply, self.account, key or "", loss)
+        receipt = _receipt(reply, self._account, key or "", loss)
         if key is not None:
             self._warn_of_edition(receipt)
         return receipt
@@ -267,34 +268,27 @@ class RemoteSession(Session):
         """Let go of the connection."""
         self._transport.close()
 
-    def spending(self) -> Chart:
-        """Return the losses of this analyst's releases, added up in their order, as a picture; others' are not told."""
-        told = Connection(self._transport).releases(self.called)
+    def _spending(self) -> Chart:
+        """Return the losses of this analyst's releases as a picture; those of others are not shown."""
+        told = Connection(self._transport).releases(self._called)
         return spending_picture(self.balance(), [Loss.from_dict(one["price"]) for one in told])
 
     def _open(self) -> NoReturn:
         """Refuse: rows are read where they are, and compared there by their owner."""
         raise InvalidParameter("rows", "from elsewhere", _ELSEWHERE)
 
-    def streams(self) -> tuple[str, ...]:
-        """Return the names of the streams that this analyst has opened."""
-        return tuple(pages(self._transport, "streams", dataset=self.called))
+    def long_lived(self) -> LongLived:
+        """Return the names of what this analyst has opened."""
+        kinds = ("streams", "conversations", "partitions")
+        return LongLived(*(tuple(pages(self._transport, kind, dataset=self._called)) for kind in kinds))
 
     def stream(self, name: str, query: Any = None, **words: Any) -> Any:
         """Open a query on a stream, paid for as a whole now, or open it again; see ``Session.stream``."""
         return self._opened("stream", RemoteStream, name, {"query": query, **words})
 
-    def conversations(self) -> tuple[str, ...]:
-        """Return the names of the conversations that this analyst has opened."""
-        return tuple(pages(self._transport, "conversations", dataset=self.called))
-
     def conversation(self, name: str, table: Any = None, columns: Any = None, **words: Any) -> Any:
         """Open a conversation, paid for as a whole now, or open it again; see ``Session.conversation``."""
         return self._opened("conversation", RemoteTalk, name, {"table": table, "columns": columns, **words})
-
-    def partitions(self) -> tuple[str, ...]:
-        """Return the names of the accounts of parts that this analyst has opened."""
-        return tuple(pages(self._transport, "partitions", dataset=self.called))
 
     def parts(self, name: str, partition: Any = None, **words: Any) -> Any:
         """Open questions about public parts, paid for as a whole now, or open them again; see ``Session.parts``."""
@@ -306,7 +300,7 @@ class RemoteSession(Session):
     def _opened(self, kind: str, made: Any, name: str, words: Mapping[str, Any]) -> Any:
         """Open what goes on under a name, or look at it; both are routes that are called after its kind."""
         self._check_declared()
-        names = {"dataset": self.called, "name": str(name)}
+        names = {"dataset": self._called, "name": str(name)}
         told = {word: value for word, value in words.items() if value is not None and word != "only_read"}
         if not told:
             return made(self._transport, names, self._transport.get(*path_to(kind, **names)).json())

@@ -261,7 +261,7 @@ class Desk(Deciding, GoingOn):
             return []
         request, person = self._asked(session, verb, words).request, bearer.person.name
         facts["digest"] = request.digest
-        standing = self._granted_now(bearer, session.called).standing
+        standing = self._granted_now(bearer, session._called).standing
         found = known_answers(self.curator.ledger, request, person, standing, is_shared=self._shares)
         return [{"entry": one.entry, "loss": one.loss.to_dict(), "analyst": one.account.analyst} for one in found]
 
@@ -502,7 +502,7 @@ class Desk(Deciding, GoingOn):
             kept.popitem(last=False)[1].close()
         person = bearer.person.name
         # Tables are opened once for all people who ask about them.
-        return session if session.account.analyst == person else _beside(session, person)
+        return session if session._account.analyst == person else _beside(session, person)
 
     def _opened(self, bearer: Bearer, name: str, is_retired: bool) -> Session:
         """Return a new session; tables are opened when they are needed, which are never those of a retired data set."""
@@ -548,7 +548,7 @@ def desk_of(curator: Curator, settings: Settings) -> Desk:
 def _beside(session: Session, analyst: str) -> Session:
     """Return a session of another analyst on the same tables; both take turns."""
     other = copy.copy(session)
-    other.account = Account(session.dataset.name, analyst)
+    other._account = Account(session.dataset.name, analyst)
     return other
 
 

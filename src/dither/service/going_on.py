@@ -12,16 +12,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from dither.curator.argument_checks import check_arguments
-from dither.curator.conversations import Talk
+from dither.curator.conversations import Talk, conversation_names
 from dither.curator.delivering import usual_key
 from dither.curator.folder import Curator
 from dither.curator.held_back import held_back
 from dither.curator.ledger import Receipt
 from dither.curator.ledger.noticed import notice_private
-from dither.curator.parts_in_turn import PartsInTurn, PlannedPart
+from dither.curator.parts_in_turn import PartsInTurn, PlannedPart, parts_names
 from dither.curator.people import Bearer, Grant, People
 from dither.curator.session import Session
 from dither.curator.streams.book import waiting_for_books
+from dither.curator.streams.opening import stream_names
 from dither.curator.streams.stream import Stream
 from dither.curator.words import public_record, read_words, write_words
 from dither.errors import DitherError, InvalidParameter
@@ -57,7 +58,9 @@ class GoingOn:
 
     def conversations(self, bearer: Bearer, name: str, after: str = "") -> dict[str, Any]:
         """Return the names of a person's conversations with a data set, a page of them."""
-        return paged_by_name("conversations", {one: one for one in self._session(bearer, name).conversations()}, after)
+        return paged_by_name(
+            "conversations", {one: one for one in conversation_names(self._session(bearer, name))}, after
+        )
 
     def conversation(self, bearer: Bearer, name: str, called: str, confidence: str) -> dict[str, Any]:
         """Return what is public about a conversation, and all its answers."""
@@ -97,7 +100,7 @@ class GoingOn:
 
     def partitions(self, bearer: Bearer, name: str, after: str = "") -> dict[str, Any]:
         """Return the names of a person's accounts of parts of a data set, a page of them."""
-        return paged_by_name("parts", {one: one for one in self._session(bearer, name).partitions()}, after)
+        return paged_by_name("parts", {one: one for one in parts_names(self._session(bearer, name))}, after)
 
     def parts(self, bearer: Bearer, name: str, called: str) -> dict[str, Any]:
         """Return what is public about an account of parts."""
@@ -152,7 +155,7 @@ class GoingOn:
 
     def streams(self, bearer: Bearer, name: str, after: str = "") -> dict[str, Any]:
         """Return the names of a person's streams of a data set, a page of them."""
-        return paged_by_name("streams", {one: one for one in self._session(bearer, name).streams()}, after)
+        return paged_by_name("streams", {one: one for one in stream_names(self._session(bearer, name))}, after)
 
     def stream(
         self, bearer: Bearer, name: str, called: str, ticks: tuple[int, int | None], confidence: str

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dither.lift.argument_schemas import NUMBER
-from dither.service.records import LOSS, STATED
+from dither.lift.argument_schemas import NUMBER, STATED
+from dither.service.records import LOSS
 
 _KINDS: Final = {"string": "text", "integer": "integer", "number": "number", "boolean": "true or false", "null": "null"}
 

@@ -1,7 +1,8 @@
 """Wide instances of classes whose parameters depend on each other, and why some classes have none.
 
-What has many columns, cells or items by one parameter alone is widened by ``sizes``. Here each class has a rule of its
-own: its mechanism and its data, a few of each, become many. A class that is in neither place is named in ``NARROW``.
+What has many columns, cells or items by one parameter alone is widened by ``sizes``. Here its mechanism and its data, a
+few of each, become many by a rule: the one that the class is registered with (``wide``), else one of its own here, else
+one for its kind, such as a graph. A class without any is registered with the reason, or named in ``NARROW``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import Any, Final
 import numpy as np
 
 from dither.mechanisms import Dialogue, PublicArray
-from dither.testing.widened_places import RULES_OF_PLACES
+from dither.mechanisms.core.registry import Made, entry_of
+from dither.privacy import Unit
+from dither.testing.widened_places import KINDS_OF_PLACES, RULES_OF_PLACES
 
 _CELLS, _ROWS, _POINTS, _STEPS, _SIDE = 16, 300, 64, 32, 8
 #: Cells of what takes any number of them, and the side of a square of more than that many.
@@ -37,14 +40,22 @@ NARROW: Final = {
 }
 
 
-#: A mechanism and its data, and neighbours where they are not made as usual.
-Made = tuple[Any, ...]
-
-
 def widened(mechanism: Any, data: Any) -> Made | None:
-    """Return an instance with many of what an example has few of, or None where its class has no rule here."""
-    rule = RULES.get(type(mechanism).name)
-    return None if rule is None else rule(mechanism, data)
+    """Return an instance with many of what an example has few of, or None where there is none."""
+    name = type(mechanism).name
+    if reason_to_stay_narrow(name) is not None:
+        return None
+    entry = entry_of(name)
+    own = RULES.get(name) if entry is None or entry.wide is None else entry.wide
+    if callable(own):
+        return own(mechanism, data)
+    return next((rule(mechanism, data) for is_one, rule in KINDS if is_one(mechanism, data)), None)
+
+
+def reason_to_stay_narrow(name: str) -> str | None:
+    """Return why no wide instance is made of a class, by its name; None for a class of which one should be made."""
+    entry = entry_of(name)
+    return entry.wide if entry is not None and isinstance(entry.wide, str) else NARROW.get(name)
 
 
 def _workload(mechanism: Any, data: Any) -> Made:
@@ -437,12 +448,9 @@ def _graph_parts(mechanism: Any, data: Any) -> Made:
 #: How classes with their own rule are widened.
 RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **RULES_OF_PLACES,
-    **dict.fromkeys(("eigen-design", "gaussian-factorisation", "hdmm", "low-rank-mechanism"), _workload),
-    **dict.fromkeys(("matrix-mechanism", "orthogonal-mechanism"), _workload),
     **dict.fromkeys(("label-learner", "label-response"), _open_points),
     **dict.fromkeys(("pac-learner", "semi-supervised-learner"), _concepts),
     **dict.fromkeys(("threshold-learner", "threshold-descent"), _thresholds),
-    "drift-publisher": _steps,
     "sliding-window": _windows,
     "ticked-answer": _ticked,
     **dict.fromkeys(("ranked-answer", "leading-groups", "seizable-answer"), _many_groups),
@@ -457,21 +465,9 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     "product-first": _products,
     **dict.fromkeys(("poisson-sample", "sample-and-aggregate"), _blocks),
     "exponential-quantiles": _quantiles,
-    **dict.fromkeys(("graph-laplace", "graph-ladder", "graph-smooth", "degree-vector", "degree-sequence"), _graph),
-    "degree-tail": _graph,
-    **dict.fromkeys(("projected-edges", "projected-degrees", "degree-histogram", "graph-noisy-local"), _graph),
     "graph-ratio": _graph_parts,
     **dict.fromkeys(("weighted-length", "spanning-tree-cost"), _weights),
-    **dict.fromkeys(("degree-graph", "joint-degree-graph", "clustered-graph", "community-graph"), _graph),
-    **dict.fromkeys(("kronecker-graph", "density-graph", "graph-update", "ergm-statistics", "weighted-query"), _graph),
-    **dict.fromkeys(("grown-hierarchy", "truncated-count"), _graph),
     "top-edges-graph": _pairs,
-    **dict.fromkeys(("chosen-edges", "chosen-degrees", "chosen-stars", "chosen-triangles"), _graph),
-    **dict.fromkeys(("chosen-copies", "chosen-degree-sum"), _graph),
-    **dict.fromkeys(
-        ("flow-edges", "graph-race", "quick-triangles", "truncated-edges", "restricted-count", "recursive-count"),
-        _graph,
-    ),
     "lifted": _lifted,
     "two-phase": _two_phases,
     "refined-clusters": _refined,
@@ -496,3 +492,25 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     "kernel-conversation": _kernel_conversation,
     "statistical-queries": _properties,
 }
+
+
+def _is_graph(mechanism: Any, data: Any) -> bool:
+    distance = mechanism.distance
+    return hasattr(mechanism, "nodes") and isinstance(distance, Unit) and distance.protects in ("edge", "node")
+
+
+def _is_workload(mechanism: Any, data: Any) -> bool:
+    return hasattr(mechanism, "workload") and hasattr(mechanism, "strategy")
+
+
+def _is_stream(mechanism: Any, data: Any) -> bool:
+    return hasattr(mechanism, "steps") and isinstance(data, Dialogue) and data.data is None
+
+
+#: How whole kinds of mechanisms are widened that have no rule of their own: a new one of these kinds needs none.
+KINDS: Final[tuple[tuple[Callable[[Any, Any], bool], Callable[[Any, Any], Made]], ...]] = (
+    *KINDS_OF_PLACES,
+    (_is_graph, _graph),
+    (_is_workload, _workload),
+    (_is_stream, _steps),
+)

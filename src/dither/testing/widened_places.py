@@ -105,7 +105,13 @@ RULES_OF_PLACES: Final[dict[str, Callable[[Any, Any], tuple[Any, ...]]]] = {
     "likely-places": _likely,
     "k-locations": _squares,
     "replaced-visit": _visits,
-    **dict.fromkeys(("journey-synthesis", "markov-journeys", "prefix-journeys", "grid-journeys"), _journeys),
     "timed-journeys": _timed,
     "region-centres": _regions,
 }
+
+
+def _are_journeys(mechanism: Any, data: Any) -> bool:
+    return all(hasattr(mechanism, word) for word in ("shape", "length", "most"))
+
+
+KINDS_OF_PLACES: Final = ((_are_journeys, _journeys),)

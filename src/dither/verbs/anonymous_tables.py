@@ -12,16 +12,59 @@ from dither.data.schema import DataSet
 from dither.errors import InvalidParameter
 from dither.lift.offer import Offer
 from dither.lift.stored import check_length
-from dither.lift.verb import Arg, Group, M, Measured, Terms, level_of, loss_of, verb
+from dither.lift.verb import Arg, Group, M, Measured, Terms, Typed, level_of, loss_of, verb
 from dither.mechanisms.core.spec import to_spec
 from dither.publish.queries import Query, QueryResult
 from dither.publish.queries.rows_named import rows_of
 from dither.verbs.answers import offer_of_query
-from dither.verbs.arguments import Bins, Columns, Labels, TableName, Where
+from dither.verbs.arguments import Bins, Columns, Labels, TableName, Where, names
 from dither.verbs.plain_records import unversioned
 
 if TYPE_CHECKING:
     from dither.publish.microdata import AnonymizedTable
+
+
+def _taxonomies(path: str, _: Typed) -> Any:
+    from dither.publish.microdata import read_taxonomies
+
+    return read_taxonomies(path)
+
+
+def _terms(texts: Sequence[str], known: Typed) -> dict[str, list[str]]:
+    """Return the labels of columns from "age=young,middle,old"."""
+    found = {}
+    for text in texts:
+        name, _, said = text.partition("=")
+        labels = names(said, known)
+        if len(labels) < 2:
+            raise InvalidParameter("terms", text, "COLUMN=LABEL,LABEL, with at least two labels")
+        found[name.strip()] = list(labels)
+    return found
+
+
+def _groups(texts: Sequence[str], known: Typed) -> list[tuple[str, ...]]:
+    return [names(text, known) for text in texts]
+
+
+def _conditions(texts: Sequence[str], known: Typed) -> dict[str, list[Any]]:
+    """Return values of their kind by column from "city=Basel,Bern"; labels of terms are strings."""
+    table, found = known.dataset.table(known.arguments["table"]), dict[str, list[Any]]()
+    for text in texts:
+        name, _, said = text.partition("=")
+        column, values = name.strip(), names(said, known)
+        if not values:
+            raise InvalidParameter("ask", text, "COLUMN=VALUE,VALUE")
+        kind = Kind.TEXT if column in known.arguments.get("terms", ()) else table.column(column).kind
+        if kind is Kind.TEXT:
+            found[column] = list(values)
+        elif kind is Kind.BOOLEAN:
+            found[column] = [value.lower() == "true" for value in values]
+        else:
+            try:
+                found[column] = [int(value) for value in values]
+            except ValueError:
+                raise InvalidParameter("ask", text, "strings, integers, or labels of a column") from None
+    return found
 
 
 TABLE_METHODS = ("priv-fuzzy", "diffgen", "diffpart", "perturbed-rows")
@@ -37,7 +80,11 @@ Method = Annotated[
 Target = Annotated[str | None, Arg("for diffgen: the column that groups should predict")]
 Taxonomies = Annotated[
     Mapping[str, Any] | None,
-    Arg("for diffgen and diffpart: public trees over the declared values of columns"),
+    Arg(
+        "for diffgen and diffpart: public trees over the declared values of columns, as a YAML file",
+        read=_taxonomies,
+        metavar="FILE",
+    ),
 ]
 Steps = Annotated[int | None, Arg("for diffgen: the largest number of specialisations")]
 ColumnTerms = Annotated[
@@ -45,6 +92,7 @@ ColumnTerms = Annotated[
     Arg(
         "COLUMN=young,middle,old: for numeric columns, labels that are spread evenly over the bounds; in Python also "
         "a linguistic variable",
+        read=_terms,
         is_repeated=True,
         metavar="COLUMN=LABEL,...",
         schema={},
@@ -52,11 +100,25 @@ ColumnTerms = Annotated[
 ]
 ColumnGroups = Annotated[
     Sequence[Sequence[str]] | None,
-    Arg("columns that belong together; public. By default priv-fuzzy finds them, and pays for that"),
+    Arg(
+        "columns that belong together; public. By default priv-fuzzy finds them, and pays for that",
+        read=_groups,
+        is_repeated=True,
+        metavar="COLUMN,COLUMN",
+        option="--group",
+    ),
 ]
 Rows = Annotated[int | None, Arg("for perturbed-rows: how many are published, from public knowledge")]
 Conditions = Annotated[
-    Mapping[str, Sequence[Any]], Arg("declared values by column, or terms; all columns must match", schema={})
+    Mapping[str, Sequence[Any]],
+    Arg(
+        "declared values of a column, or its labels; all columns must match",
+        read=_conditions,
+        is_repeated=True,
+        metavar="COLUMN=VALUE,...",
+        option="--ask",
+        schema={},
+    ),
 ]
 
 
@@ -110,7 +172,7 @@ class AnonymousTables(Group[M]):
         said = f"anonymized {table}, by {method}"
         return Offer("anonymized table", said, planned.mechanism, asked, stated, present, read)
 
-    @verb(arguments=("table",))
+    @verb(arguments=("table",), doing="asking")
     @staticmethod
     def ask_kept(
         dataset: DataSet,

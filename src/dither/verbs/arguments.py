@@ -50,7 +50,7 @@ def labels(texts: Sequence[str], _: Typed) -> dict[str, str]:
     found = {}
     for text in texts:
         name, has_value, value = text.partition("=")
-        if not has_value:
+        if not has_value or not value.strip():
             raise InvalidParameter("other", text, "COLUMN=LABEL")
         found[name.strip()] = value.strip()
     return found

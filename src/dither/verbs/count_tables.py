@@ -15,11 +15,11 @@ from dither.exact import Number, exact
 from dither.lift.offer import Offer
 from dither.lift.planned_size import check_bins, check_cells
 from dither.lift.stored import LARGEST_ANSWER, check_length
-from dither.lift.verb import Arg, Group, M, Measured, level_of, loss_of, verb
+from dither.lift.verb import Arg, Group, M, Measured, Typed, level_of, loss_of, verb
 from dither.privacy import Loss
 from dither.publish.queries import QueryResult
 from dither.publish.queries.rows_named import rows_of
-from dither.verbs.arguments import Axes, Bins, Method, Outside, TableName, Where
+from dither.verbs.arguments import Axes, Bins, Method, Outside, TableName, Where, names
 from dither.verbs.plain_records import digest_of
 
 if TYPE_CHECKING:
@@ -33,6 +33,11 @@ _HEAD = 2**20
 #: The method whose cells are not all shown, so that there may be very many.
 _SPARSE = "sparse-histogram"
 
+
+def _sets(texts: Sequence[str], known: Typed) -> list[tuple[str, ...]]:
+    return [names(text, known) for text in texts]
+
+
 Questions = Annotated[
     str | None,
     Arg(
@@ -44,7 +49,9 @@ Questions = Annotated[
 DataDependent = Annotated[
     bool, Arg('allow "auto" to choose methods that adapt to the counts; their intervals are wide, or there are none')
 ]
-AboutRows = Annotated[int | None, Arg("with data_dependent: about how many rows there are, from public knowledge")]
+AboutRows = Annotated[
+    int | None, Arg("about how many rows there are, from public knowledge; where methods may adapt to the counts")
+]
 NonNegative = Annotated[
     bool, Arg("show the nearest counts without negative ones; the intervals stay those of the plain estimates")
 ]
@@ -59,7 +66,10 @@ CountedAxes = Annotated[
 ]
 Queries = Annotated[Any, Arg("the queries: a Workload over the cells of the columns", schema={})]
 Strategy = Annotated[str, Arg("hdmm (searches a strategy), identity or auto", choices=("auto", "hdmm", "identity"))]
-Sets = Annotated[Sequence[Sequence[str]], Arg("the columns of each marginal; together at most 2^20 cells")]
+Sets = Annotated[
+    Sequence[Sequence[str]],
+    Arg("the columns of each marginal, for example sex,age; together at most 2^20 cells", read=_sets),
+]
 
 
 class CountTables(Group[M]):

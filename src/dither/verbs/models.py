@@ -63,7 +63,7 @@ class Models(Group[M]):
         where: Where = None,
         **terms: Unpack[Keyed],
     ) -> Offer[Any]:
-        """Learn a private model: a fitted copy of an estimator of ``dither.learn``.
+        """Learn a private model of a table: linear, logistic, naive Bayes, or another estimator of ``dither.learn``.
 
         The estimator states the loss of a unit of the data set: of a person with all rows that count.
         """

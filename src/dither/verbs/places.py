@@ -108,7 +108,7 @@ Times = Annotated[
     ),
 ]
 Count = Annotated[int, Arg("the number of stops")]
-Algorithm = Annotated[str, Arg("auto, or an algorithm of KMeans, for example refined or lloyd")]
+Algorithm = Annotated[str, Arg("auto, or an algorithm of KMeans, for example refined or lloyd", option="--method")]
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,8 @@ def _constraints(path: str, _: Typed) -> Any:
 Constraints = Annotated[
     Sequence[Any],
     Arg(
-        "public facts that every row keeps: Impossible, Determined; for the command a YAML file",
+        "public facts that every row keeps: a YAML file with the lists impossible and determined; in Python Impossible "
+        "and Determined",
         read=_constraints,
         metavar="FILE",
         schema={},
@@ -44,7 +45,7 @@ Children = Annotated[
 class SyntheticTables(Group[M]):
     """Synthetic tables."""
 
-    @verb(arguments=("table", "columns"), doing="learning")
+    @verb(arguments=("table",), doing="learning")
     @staticmethod
     def synthesize(
         dataset: DataSet,

@@ -15,12 +15,12 @@ def bins_of(dataset: DataSet, arguments: Mapping[str, Any], texts: Sequence[str]
 
     Args:
         dataset: the declarations.
-        arguments: the table, and the columns where they are known.
+        arguments: the table, or a parent and its child, and the columns where they are known.
         texts: as typed.
 
     """
-    table = dataset.table(arguments.get("table") or arguments["parent"])
-    columns = arguments.get("columns") or ()
+    tables = [dataset.table(arguments[name]) for name in ("table", "parent", "child") if name in arguments]
+    columns = arguments.get("columns") or {name for names in arguments.get("sets") or () for name in names}
     columns = (columns,) if isinstance(columns, str) else tuple(columns)
     found: dict[str, Any] = {}
     for text in texts:
@@ -29,8 +29,19 @@ def bins_of(dataset: DataSet, arguments: Mapping[str, Any], texts: Sequence[str]
             if len(columns) != 1:
                 raise InvalidParameter("bins", text, "COLUMN=BINS where there is more than one column")
             name, said = columns[0], text
-        found[name.strip()] = _read(table, name.strip(), said)
+        found[name.strip()] = _read(*_column(tables, name.strip(), text), said)
     return found
+
+
+def _column(tables: Sequence[Table], name: str, text: str) -> tuple[Table, str]:
+    """Return the column that is meant, with its table, by which it may be named where there are two."""
+    if len(tables) == 1:
+        return tables[0], name
+    named, has_table, column = name.rpartition(".")
+    for table in tables:
+        if column in table.kinds and (not has_table or named == table.name):
+            return table, column
+    raise InvalidParameter("bins", text, f"COLUMN=BINS for a column of {' or '.join(one.name for one in tables)}")
 
 
 def _read(table: Table, name: str, text: str) -> Any:

@@ -264,7 +264,7 @@ def test_a_budget_says_why_it_has_no_room(curator: Curator) -> None:
         match=r"rho is short: at most rho = 0\.0\d+ would fit; with Laplace",
     ):
         session.stream("s", COUNT, rho=1)
-    assert session.streams() == ()
+    assert session.long_lived().streams == ()
 
 
 def test_a_card_says_how_much_of_a_person_counts(curator: Curator) -> None:

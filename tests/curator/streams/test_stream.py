@@ -85,7 +85,7 @@ def test_a_stream_is_debited_once_for_all_of_its_ticks(session: Session) -> None
         said = json.loads(json.dumps(again.to_dict()))
         assert (said["released"], said["ticks"], said["closed"]) == (4, 4, True)
     assert session.balance().spent.pure == 3
-    assert session.streams() == ("hourly",)
+    assert session.long_lived().streams == ("hourly",)
 
 
 def test_running_numbers_and_those_of_each_tick_are_the_truth(session: Session) -> None:
@@ -338,7 +338,7 @@ def test_a_book_that_is_gone_is_not_made_anew_under_its_debit(session: Session, 
 def test_a_stream_that_does_not_fit_leaves_nothing_behind(session: Session, curator: Curator) -> None:
     with pytest.raises(BudgetExceeded, match="epsilon = 900000 is left"):
         session.stream("hourly", COUNT, epsilon=10**6)
-    assert session.streams() == ()
+    assert session.long_lived().streams == ()
     assert session.balance().releases == 0
     assert not list(curator.anchors.glob("*.key"))
 
@@ -360,7 +360,7 @@ def test_what_a_stream_cannot_answer_is_refused_before_it_costs_anything(
     with pytest.raises(InvalidParameter, match=says):
         session.stream("hourly", text, epsilon=1)
     assert session.balance().releases == 0
-    assert session.streams() == ()
+    assert session.long_lived().streams == ()
 
 
 def test_a_moment_is_a_moment(session: Session) -> None:
@@ -396,7 +396,7 @@ def test_reading_only_costs_nothing(session: Session) -> None:
     with pytest.raises(InvalidParameter, match="only_read"):
         session.stream("hourly", COUNT, epsilon=HUGE, only_read=True)
     assert session.balance().releases == 0
-    assert session.streams() == ()
+    assert session.long_lived().streams == ()
 
 
 def test_a_stream_whose_opening_broke_off_is_paid_for_by_its_query_alone(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,10 @@ from hypothesis import strategies as st
 from dither.errors import DitherError, InvalidParameter, Unanswerable
 from dither.publish.queries import work
 from dither.publish.queries.builder import col, table
+from dither.publish.queries.found_clamps import found_clamps
 from dither.publish.queries.sql import parse_sql, request
+from dither.publish.queries.sql.parse import parse_statement
+from dither.publish.queries.sql.privacy_clause import agreed_loss
 from dither.publish.queries.terms import share_of
 from tests.publish.queries.exact import CLINIC
 
@@ -272,3 +276,41 @@ def test_what_nobody_waits_for_is_given_up_by_what_no_planner_catches() -> None:
     # Whoever plans without a caller is asked nothing.
     with work.planning():
         work.step(10_000)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) FROM visits" + " JOIN visits" * 18,
+        "SELECT COUNT(*) FROM visits" + " LEFT JOIN visits" * 18,
+        "SELECT " + "DECIMAL(" * 14 + "1" + ")" * 14 + " FROM visits",
+        "SELECT COUNT(*) FROM visits GROUP BY CUBE(" + ", ".join(["region"] * 22) + ")",
+        "SELECT COUNT(*) FROM visits GROUP BY " + ", ".join(["ROLLUP(region)"] * 18),
+        "SELECT COUNT(*) FROM visits GROUP BY ROLLUP(" + ", ".join(["region"] * 3000) + ")",
+    ],
+)
+def test_what_doubles_with_every_word_of_a_short_text_is_counted(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reader of SQL goes back and reads again within what it reads again, and CUBE has 2^n groupings."""
+    monkeypatch.setattr(work, "MOST_STEPS", 50_000)
+    with pytest.raises(Unanswerable, match="steps to price"):
+        request.parse_request(sql, CLINIC)
+
+
+def test_reading_a_text_for_its_loss_alone_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "MOST_STEPS", 50_000)
+    with pytest.raises(Unanswerable, match="steps to price"):
+        agreed_loss("SELECT /* OPTIONS */ " + "DECIMAL(" * 14 + "1" + ")" * 14 + " FROM visits")
+
+
+def test_comments_before_a_statement_are_read_once() -> None:
+    """Each could also go on to the end of the next: 2^n ways for n, in one call that nothing interrupts."""
+    began = time.thread_time()
+    assert not parse_statement("/**/" * 22 + "SELECT 1").is_explained
+    assert parse_statement("/**/" * 20_000 + "EXPLAIN /**/ PRIVACY SELECT 1").is_explained
+    assert time.thread_time() - began < 0.5
+
+
+def test_looking_for_found_clamps_takes_time_in_proportion_to_the_text() -> None:
+    began = time.thread_time()
+    assert found_clamps("SELECT 1" + ", AUTO)" * 4_000, CLINIC) is None
+    assert time.thread_time() - began < 5

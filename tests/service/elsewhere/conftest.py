@@ -108,11 +108,11 @@ class Served:
     def session(self, here: Session, patch: pytest.MonkeyPatch) -> RemoteSession:
         """Return a session elsewhere of whoever has one here, with as much to spend as there is."""
         # Nobody is called as the owner of the rows is.
-        name = "owner" if here.account.analyst == "curator" else here.account.analyst
+        name = "owner" if here._account.analyst == "curator" else here._account.analyst
         People(self.curator).add(name, "analyst")
-        self._desk.people.grant(name, here.called, self.curator.ledger.balance(here.dataset.name).budget)
+        self._desk.people.grant(name, here._called, self.curator.ledger.balance(here.dataset.name).budget)
         transport = Direct(self._application, self._loop, self._desk.people.new_token(name))
-        found: Any = Connection(transport).session(here.called)
+        found: Any = Connection(transport).session(here._called)
 
         asked = self._desk._session
 

@@ -105,7 +105,7 @@ def found_stream(session: Session, name: str, *, only_read: bool) -> Stream:
     path, key = paths_of(session, name)
     if not path.exists():
         known = ", ".join(stream_names(session)) or "none"
-        raise NotFound(f"no stream of {session.called} is called {name!r}; there is {known}")
+        raise NotFound(f"no stream of {session._called} is called {name!r}; there is {known}")
     book = Book(path, key, only_read=only_read)
     try:
         about = book.about
@@ -122,7 +122,7 @@ def found_stream(session: Session, name: str, *, only_read: bool) -> Stream:
 
 def _is_paid(session: Session, name: str, digest: str) -> bool:
     found = curator_of(session).ledger.find_answers(_key_of(name), session.dataset.name)
-    return any(known.account == session.account and known.request_digest == digest for known in found)
+    return any(known.account == session._account and known.request_digest == digest for known in found)
 
 
 def _check_unchanged(dataset: DataSet, opened: Table, name: str) -> None:
@@ -173,7 +173,7 @@ def book_names(session: Session, kind: str) -> tuple[str, ...]:
 
 def book_owner(session: Session) -> str:
     """Return what tells the books of one analyst of one data set from those of others."""
-    return hashlib.sha256(json.dumps([session.account.dataset, session.account.analyst]).encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps([session._account.dataset, session._account.analyst]).encode()).hexdigest()[:12]
 
 
 def placeless(record: Any) -> Any:

@@ -63,7 +63,7 @@ class Stream(Closing):
 
     def __init__(self, name: str, mechanism: StreamAnswer, book: Book, opened: Opened, place: str) -> None:
         self.name = name
-        self.mechanism = mechanism
+        self._mechanism = mechanism
         self.receipt = place
         self._book = book
         self._opened = opened
@@ -73,6 +73,11 @@ class Stream(Closing):
         # How many ticks the conversation was fed: its noise is that of the next one.
         self._fed = 0
         self._is_open = True
+
+    @property
+    def mechanism(self) -> StreamAnswer:
+        """What is released; public."""
+        return self._mechanism
 
     @property
     def released(self) -> int:

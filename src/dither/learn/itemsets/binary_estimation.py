@@ -44,6 +44,7 @@ def _examples() -> Iterator[Example]:
 @register(
     examples=_examples,
     source="Differentially Private Frequent Subgraph Mining (Xu, Su, Xiong, Cheng, Xiao 2016), on itemsets",
+    made_for={"threshold": 1},
 )
 @dataclass(frozen=True, kw_only=True)
 class BinaryEstimation(ItemsetMethod):

@@ -54,6 +54,7 @@ def _examples() -> Iterator[Example]:
     source="Efficient Private Empirical Risk Minimization for High-dimensional Learning (Kasiviswanathan, Jin 2016), "
     "section 3; Differential Privacy and Applications (Zhu et al. 2017), section 6.2.2",
     reference=True,
+    made_for={"classes": 2},
 )
 @dataclass(frozen=True, kw_only=True)
 class CompressedClassifier(Composed[Any, LinearModel]):

@@ -157,6 +157,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Learning in a Large Function Space: Privacy-Preserving Mechanisms for SVM Learning (Rubinstein, Bartlett, "
     "Huang, Taft 2012), section 4; Differential Privacy and Applications (Zhu et al. 2017), section 6.2.2",
+    made_for={"classes": 2},
 )
 @dataclass(frozen=True, kw_only=True)
 class KernelMachine(Composed[Any, KernelModel]):

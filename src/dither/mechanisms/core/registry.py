@@ -1,6 +1,7 @@
 """Registration: a mechanism registers once, and the contract suite, the auditor, the docs and the CLI find it.
 
-Examples are part of registering, so nothing can be registered and left unchecked.
+Examples are part of registering, so nothing can be registered and left unchecked. So is what tables and tests need to
+know of a class beyond its examples: a new mechanism is a module, a page and a test, and no list elsewhere.
 """
 
 from __future__ import annotations
@@ -10,16 +11,23 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Final, Literal, TypeVar, get_args
 
 from dither.errors import InvalidParameter, UnknownMechanism
 from dither.mechanisms.core.mechanism import Mechanism
 
 AnyMechanism = Mechanism[Any, Any]
 M = TypeVar("M", bound=type[AnyMechanism])
+#: A mechanism and its data, and neighbours where they are not made as usual.
+Made = tuple[Any, ...]
+#: Makes a large instance from the mechanism and the data of an example; or says, as a sentence, why there is none.
+Wide = Callable[[Any, Any], Made] | str
+#: Which losses ``calibrated`` takes: any, a pure epsilon alone, whatever states a rho or a delta, or a delta alone.
+Takes = Literal["any", "pure", "gaussian", "delta"]
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,11 @@ class Entry:
         examples: gives the instances that every check runs on.
         source: where the algorithm is described.
         is_reference: whether it is there as literature: released by its name, and never chosen or listed in short.
+        tasks: when to take it, by the word of the task; ``core.tasks`` has those that are told in an order.
+        wide: a large instance, or why there is none; ``testing.widened`` has rules for whole kinds of mechanisms.
+        made_for: the parameters with which tests call ``calibrated``, where the first example does not have them; or a
+            sentence on where that is tested instead.
+        takes: which losses ``calibrated`` takes.
 
     """
 
@@ -67,6 +80,10 @@ class Entry:
     examples: Callable[[], Iterable[Example]]
     source: str
     is_reference: bool = False
+    tasks: Mapping[str, str] = field(default_factory=dict)
+    wide: Wide | None = None
+    made_for: Mapping[str, Any] | str = field(default_factory=dict)
+    takes: Takes = "any"
 
     @property
     def name(self) -> str:
@@ -117,7 +134,16 @@ _ROOMS_ABOVE = (
 )
 
 
-def register(*, examples: Callable[[], Iterable[Example]], source: str, reference: bool = False) -> Callable[[M], M]:
+def register(
+    *,
+    examples: Callable[[], Iterable[Example]],
+    source: str,
+    reference: bool = False,
+    tasks: Mapping[str, str] = _NOTHING,
+    wide: Wide | None = None,
+    made_for: Mapping[str, Any] | str = _NOTHING,
+    takes: Takes = "any",
+) -> Callable[[M], M]:
     """Return a decorator that registers a mechanism class.
 
     Args:
@@ -125,8 +151,18 @@ def register(*, examples: Callable[[], Iterable[Example]], source: str, referenc
         source: where the algorithm is described, by title and section.
         reference: whether it is there as literature: something else here is better for nearly every purpose. It is
             checked like all others, and left out of choices, short lists and the longest trials.
+        tasks: a sentence on when to take it for each task that it serves, by the word of the task, such as ``count``;
+            it is listed there after the mechanisms that ``core.tasks`` puts in an order.
+        wide: where checks cannot make a large instance from an example by themselves: a function of the mechanism and
+            its data that returns both, larger, and neighbours if they are special; or a sentence on why there is none.
+        made_for: where the first example does not have the parameters of ``calibrated``: those to test it with.
+        takes: which losses ``calibrated`` takes: ``"any"``, ``"pure"``, ``"gaussian"`` (a rho or a delta), ``"delta"``.
 
     """
+    if takes not in get_args(Takes):
+        raise InvalidParameter("takes", takes, f"one of {', '.join(get_args(Takes))}")
+    for word in tasks:
+        _check_task(word)
 
     def add(mechanism: M) -> M:
         name = getattr(mechanism, "name", None)
@@ -138,10 +174,19 @@ def register(*, examples: Callable[[], Iterable[Example]], source: str, referenc
         if known is not None and known.mechanism.__qualname__ != mechanism.__qualname__:
             raise InvalidParameter("name", name, f"new, and not that of {known.mechanism.__qualname__}")
         # Made once: some search for a strategy, and many checks ask for them.
-        _entries[name] = Entry(mechanism, cache(lambda: tuple(_all_examples(name, examples))), source, reference)
+        every = cache(lambda: tuple(_all_examples(name, examples)))
+        _entries[name] = Entry(mechanism, every, source, reference, tasks, wide, made_for, takes)
         return mechanism
 
     return add
+
+
+def _check_task(word: str) -> None:
+    # Imported here: most mechanisms name no task, and their import stays light.
+    from dither.mechanisms.core.tasks import TASKS
+
+    if word not in TASKS:
+        raise InvalidParameter("tasks", word, f"one of {', '.join(TASKS)}")
 
 
 def add_examples(name: str, examples: Callable[[], Iterable[Example]]) -> None:
@@ -185,6 +230,11 @@ def find(name: str) -> Entry:
         near = difflib.get_close_matches(name[:64], _entries, n=3) or sorted(_entries)[:3]
         hint = f"such as {', '.join(near)}; 'dither catalog' lists all {len(_entries)}"
         raise UnknownMechanism(f"no mechanism is registered as {name[:64]!r}; there are others, {hint}") from None
+
+
+def entry_of(name: str) -> Entry | None:
+    """Return the entry of a class that was imported, and None for one that never registered: nothing is loaded."""
+    return _entries.get(name)
 
 
 def _load() -> None:

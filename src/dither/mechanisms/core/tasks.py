@@ -1,13 +1,14 @@
 """Mechanisms by task: what somebody wants to release, and when to take which; the first of a task is taken first.
 
 Declared here once, for the command ``dither catalog`` and the page of algorithms. Every registered mechanism that is
-not there as literature belongs to a task at least; a test holds that.
+not there as literature belongs to a task at least; a test holds that. A mechanism may name its tasks itself, where it
+is registered: it is then listed after those whose order is told here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -398,10 +399,27 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
 )
 
 
+def all_tasks() -> Mapping[str, Task]:
+    """Return all tasks, each with the mechanisms that name it where they are registered.
+
+    >>> list(all_tasks()["report"].methods)
+    ['randomised-response', 'planar-laplace']
+    """
+    # Imported here: the registry checks the names of tasks.
+    from dither.mechanisms.core.registry import registered
+
+    known = {name: entry for name, entry in registered().items() if entry.tasks}
+    found = {}
+    for word, task in TASKS.items():
+        own = {name: entry.tasks[word] for name, entry in known.items() if word in entry.tasks}
+        found[word] = replace(task, methods={**task.methods, **own}) if own else task
+    return found
+
+
 def tasks_of(name: str) -> tuple[str, ...]:
     """Return the tasks of a mechanism, by their words.
 
     >>> tasks_of("dawa")
     ('histogram',)
     """
-    return tuple(word for word, task in TASKS.items() if name in task.methods)
+    return tuple(word for word, task in all_tasks().items() if name in task.methods)

@@ -36,6 +36,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Private Analysis of Graph Structure (Karwa, Raskhodnikova, Smith, Yaroslavtsev 2011), section 4; "
     "Differential Privacy and Applications (Zhu et al. 2017), sections 4.4.1 and 9.3.2",
+    takes="delta",
 )
 @dataclass(frozen=True, kw_only=True)
 class LocalCount(PatternCount):

@@ -38,6 +38,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Maximum Likelihood Postprocessing for Differential Privacy under Consistency Constraints (Lee, Wang, Kifer "
     "2015); Differential Privacy and Applications (Zhu et al. 2017), section 4.2.3",
+    made_for={"cells": 5},
 )
 @dataclass(frozen=True, kw_only=True)
 class MostLikelyHistogram(Composed[Any, NDArray[np.float64]]):

@@ -143,6 +143,7 @@ class QuarteringTree(Primitive[Any, Any]):
     examples=_composed_examples,
     source="PrivTree: A Differentially Private Algorithm for Hierarchical Decompositions (Zhang, Xiao, Xie 2016); A "
     "Survey on Differential Privacy and Applications, section 3.2.3",
+    made_for={"side": 4},
 )
 @dataclass(frozen=True, kw_only=True)
 class PrivTree(Composed[Any, NDArray[np.float64]]):

@@ -32,6 +32,8 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Releasing Search Queries and Clicks Privately (Korolova et al. 2009); Simultaneous Private Learning of "
     "Multiple Concepts (Bun, Nissim, Stemmer 2016), for histograms by stability",
+    made_for={"unit": ROW},
+    takes="delta",
 )
 @dataclass(frozen=True, kw_only=True)
 class StabilityHistogram(OneSelection, Composed[Any, dict[int, int]]):

@@ -52,6 +52,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="An Optimal and Scalable Matrix Mechanism for Noisy Marginals under Convex Loss Functions (Xiao, He, Zhang, "
     "Kifer 2023)",
+    takes="gaussian",
 )
 @dataclass(frozen=True, kw_only=True)
 class ResidualPlanner(DrawnMarginals):

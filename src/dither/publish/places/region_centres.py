@@ -47,6 +47,7 @@ def _examples() -> Iterator[Example]:
     source="Differential Privacy for Location Pattern Mining (Ho, Ruan 2011); Differential Privacy and Applications "
     "(Zhu et al. 2017), section 12.2",
     reference=True,
+    made_for={"side": 4},
 )
 @dataclass(frozen=True, kw_only=True)
 class RegionCentres(Composed[Any, Floats]):

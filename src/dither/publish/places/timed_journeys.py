@@ -51,6 +51,7 @@ def _numbered(rows: Ints) -> Ints:
     examples=_examples,
     source="Utility-Aware Synthesis of Differentially Private and Attack-Resilient Location Traces (Gursoy et al. "
     "2018) for the journeys; times are this project's own",
+    made_for={"build": lambda loss: MarkovJourneys.calibrated(loss, shape=(2, 3), length=3), "times": 2},
 )
 @dataclass(frozen=True, kw_only=True)
 class TimedJourneys(Composed[Any, Ints]):

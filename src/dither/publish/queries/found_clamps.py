@@ -117,14 +117,20 @@ def found_clamps(text: str, dataset: DataSet) -> FoundClamps | None:
         return None
     tokens = _tokens(text)
     spans, usual, undeclared = [], {}, set()
+    # What stands before each parenthesis that is open.
+    before: list[str] = []
     for at, token in enumerate(tokens):
+        if token.text == "(":
+            before.append(tokens[at - 1].text.upper() if at else "")
+        elif token.text == ")" and before:
+            before.pop()
         if token.token_type.name != "VAR" or token.text.upper() != "AUTO" or at < 1 or at + 1 >= len(tokens):
             continue
         if (tokens[at - 1].text, tokens[at + 1].text) != (",", ")"):
             continue
         first = at - 4 if at >= 4 and tokens[at - 3].text == "." else at - 2
         if first < 2 or tokens[first - 1].text != "(" or tokens[first - 2].text.upper() != "CLAMP":
-            if _is_in_clamp(tokens, at):
+            if before and before[-1] == "CLAMP":
                 raise Unanswerable("AUTO finds the range of a column, and of nothing else", _INSTEAD)
             continue
         place, column = _column(dataset, tokens[at - 2].text)
@@ -165,16 +171,6 @@ def _tokens(text: str) -> list[Any]:
         return list(Dialect.get_or_raise("duckdb").tokenize(text))
     except TokenError:
         return []  # the parser says what is wrong
-
-
-def _is_in_clamp(tokens: list[Any], at: int) -> bool:
-    """Return whether the parenthesis that a token stands in is that of a CLAMP."""
-    depth = 0
-    for place in range(at - 1, 0, -1):
-        depth += {")": 1, "(": -1}.get(tokens[place].text, 0)
-        if depth < 0:
-            return bool(tokens[place - 1].text.upper() == "CLAMP")
-    return False
 
 
 def _column(dataset: DataSet, word: str) -> tuple[Place, Column]:

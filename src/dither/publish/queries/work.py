@@ -2,8 +2,8 @@
 
 A request is priced before anything is charged, by anybody and as often as they like. So planning must end soon,
 whatever is asked: every node of a tree that is translated, bounded or evaluated counts as one step, every token of the
-text as two, what was found for a column of a relation is found once, and a request that needs more than ``MOST_STEPS``
-is refused. The number of steps is a function of schema and request alone.
+text as three and sixteen more each time it is read again, what was found for a column of a relation is found once, and
+a request that needs more than ``MOST_STEPS`` is refused. The number of steps is a function of schema and request alone.
 
 Behind that count stand two more ways to end, for those who plan for others: seconds of computing, of this thread alone,
 so that a busy machine refuses nothing that an idle one would not; and a caller who no longer waits. Both are looked at

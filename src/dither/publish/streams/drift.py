@@ -45,6 +45,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Differential Privacy under Continual Observation (Dwork, Naor, Pitassi, Rothblum 2010), section 5; "
     "Differential Privacy and Applications (Zhu et al. 2017), section 4.3.3",
+    made_for={"drift": 3, "republications": 2, "steps": 9},
 )
 @dataclass(frozen=True, kw_only=True)
 class DriftPublisher(Interactive[None, "Republishing"]):

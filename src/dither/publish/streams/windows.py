@@ -42,6 +42,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Differentially Private Continual Monitoring of Heavy Hitters from Distributed Streams (Chan, Li, Shi, Xu "
     "2012) for windows from two blocks; the counters of the blocks have sources of their own",
+    made_for={"steps": 9, "width": 3},
 )
 @dataclass(frozen=True, kw_only=True)
 class SlidingWindow(Interactive[None, "WindowSums"]):

@@ -81,6 +81,7 @@ def _examples() -> Iterator[Example]:
     source="An Optimal and Scalable Matrix Mechanism for Noisy Marginals under Convex Loss Functions (Xiao, He, Zhang, "
     "Kifer 2023), section 4, for what is measured; PrivSyn: Differentially Private Data Synthesis (Zhang et al. 2021), "
     "section 4.3, for records from pairs",
+    takes="gaussian",
 )
 @dataclass(frozen=True, kw_only=True)
 class AllPairs(Composed[Any, PairModel]):

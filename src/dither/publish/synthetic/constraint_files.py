@@ -1,24 +1,23 @@
-"""Public facts about rows from a YAML file: what cannot be, and what one column says of another."""
+"""Files of public facts that every synthetic row keeps, as people write them in YAML."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import yaml
+
 from dither.errors import InvalidParameter
 from dither.publish.synthetic.constraints import Constraint, Determined, Impossible
 
 
-def read_constraints(source: str | Path) -> tuple[Constraint, ...]:
+def read_constraints(path: Path | str) -> tuple[Constraint, ...]:
     """Return the constraints of a YAML file.
 
     ``impossible`` is a list of ``{columns: [sex, pregnant], values: [[male, true]]}``, ``determined`` a list of
     ``{column: state, by: city, values: {Turin: Italy}}``.
     """
-    import yaml
-
-    path = Path(source)
     try:
-        record = yaml.safe_load(path.read_text(encoding="utf-8"))
+        record = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError):
         raise InvalidParameter("constraints", str(path), "a readable file of YAML") from None
     if not isinstance(record, dict) or not set(record) <= {"impossible", "determined"}:

@@ -115,6 +115,7 @@ def _examples() -> Iterator[Example]:
 @register(
     examples=_examples,
     source="Winning the NIST Contest (McKenna, Miklau, Sheldon 2021), for domains that are compressed by noisy counts",
+    made_for="Made for a method that is built within: tests of its own have one.",
 )
 @dataclass(frozen=True, kw_only=True)
 class FoundBins(Composed[Any, FoundModel]):

@@ -238,6 +238,7 @@ def _tree(loss: Loss, attributes: Attributes) -> Any:
     examples=_examples,
     source="PrivLava: Synthesizing Relational Data with Foreign Keys under Differential Privacy (Cai, Xiao, Cormode "
     "2023), for the setting",
+    made_for={"parents": Attributes.of({"a": 2}), "children": Attributes.of({"b": 2, "c": 2}), "most": 3},
 )
 @dataclass(frozen=True, kw_only=True)
 class ParentChild(Composed[Families, FamilyModel]):

@@ -34,6 +34,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="An Adaptive Mechanism for Accurate Query Answering under Differential Privacy (Li and Miklau 2012), "
     "sections 3 and 4",
+    takes="gaussian",
 )
 @dataclass(frozen=True, kw_only=True)
 class EigenDesign(Measured):

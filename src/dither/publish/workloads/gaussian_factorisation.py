@@ -35,6 +35,7 @@ def _examples() -> Iterator[Example]:
     source="The Matrix Mechanism (Li et al. 2015); The Power of Factorization Mechanisms in Local and Central "
     "Differential Privacy (Edmonds, Nikolov, Ullman 2020); Improved Differential Privacy for SGD via Optimal Private "
     "Linear Operators on Adaptive Streams (Denisov et al. 2022)",
+    takes="gaussian",
 )
 @dataclass(frozen=True, kw_only=True)
 class GaussianFactorisation(Measured):

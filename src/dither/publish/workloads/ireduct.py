@@ -48,6 +48,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="iReduct: Differential Privacy with Reduced Relative Errors (Xiao, Bender, Hay, Gehrke 2011); Differential "
     "Privacy and Applications (Zhu et al. 2017), section 5.1.4",
+    takes="pure",
 )
 @dataclass(frozen=True, kw_only=True)
 class IReduct(Primitive[Any, Any]):

@@ -31,6 +31,7 @@ from dither.publish.queries.sql.natures import after_rows
 from dither.publish.queries.sql.parse import Parsed
 from dither.publish.queries.sql.rows import Rows
 from dither.publish.queries.sql.scope import Scope
+from dither.publish.queries.work import step
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -81,14 +82,15 @@ def plain_grouping(select: exp.Expression) -> exp.Expression:
     plain = select.copy()
     group = plain.args["group"]
     found = [node for part in _parts(group) for one in part for node in one]
-    different: list[exp.Expression] = []
-    for node in found:
-        if node not in different:
-            different.append(node)
+    _regroup(group, list(dict.fromkeys(found)))
+    return plain
+
+
+def _regroup(group: exp.Expression, nodes: list[exp.Expression]) -> None:
+    """Group by some expressions, and by nothing else."""
     for name in (*_NESTED, "grouping_sets"):
         group.set(name, None)
-    group.set("expressions", different)
-    return plain
+    group.set("expressions", nodes)
 
 
 def grouping_sets(
@@ -99,22 +101,25 @@ def grouping_sets(
 
     group = select.args["group"]
     found: dict[Places, None] = {}
-    known: dict[int, Places] = {}
+    known: dict[exp.Expression, Places] = {}
+    # One copy for all, of which nothing is let go: what is known of a tree is known by its identity.
+    one = select.copy()
+    _regroup(one.args["group"], [])
+    parsed.made.append(one)
 
     def places(nodes: Sequence[exp.Expression]) -> Places:
         """Return the places of the keys that some grouping expressions are."""
         every: set[int] = set()
         for node in nodes:
-            if id(node) not in known:
-                one = select.copy()
-                one.args["group"].set("expressions", [node.copy()])
-                for name in (*_NESTED, "grouping_sets"):
-                    one.args["group"].set(name, None)
-                known[id(node)] = tuple(keys.index(value) for _, value in group_keys(rows, one, scope))
-            every |= set(known[id(node)])
+            if node not in known:
+                parsed.made.append(node.copy())
+                one.args["group"].set("expressions", [parsed.made[-1]])
+                known[node] = tuple(keys.index(value) for _, value in group_keys(rows, one, scope))
+            every |= set(known[node])
         return tuple(sorted(every))
 
     for chosen in itertools.product(*(_parts(group))):
+        step(1 + sum(map(len, chosen)))
         found.setdefault(places([node for one in chosen for node in one]))
         if len(found) > _MOST_SETS:
             parsed.refuse(group, f"more than {_MOST_SETS} groupings in one query", "list those that are needed")
@@ -149,11 +154,15 @@ def _expanded(kind: str, members: list[list[exp.Expression]]) -> list[list[exp.E
     """Return the groupings of ROLLUP, every beginning of a list, or of CUBE, every choice of it; the finest first."""
     many = len(members)
     if kind == "rollup":
+        step(many * (many + 1) // 2)
         chosen: list[tuple[int, ...]] = [tuple(range(size)) for size in range(many, -1, -1)]
     else:
-        chosen = [part for size in range(many, -1, -1) for part in itertools.combinations(range(many), size)]
-        if len(chosen) > 2**8:
-            chosen = chosen[: 2**8]  # refused where groupings are counted
+        # There are 2^many: each is counted before it is made.
+        chosen = []
+        for size in range(many, -1, -1):
+            for part in itertools.combinations(range(many), size):
+                step(size + 1)
+                chosen.append(part)
     return [[node for place in part for node in members[place]] for part in chosen]
 
 

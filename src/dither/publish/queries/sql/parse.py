@@ -6,6 +6,7 @@ line and column. Length and depth are capped before anything recursive starts.
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -26,9 +27,12 @@ LONGEST: Final = 100_000
 DEEPEST: Final = 100
 LONGEST_INTERVAL: Final = 40
 _STEPS_OF_TOKEN: Final = 2
+#: What reading a token again takes: each makes parts of a tree anew.
+_STEPS_AGAIN: Final = 16
 _DIALECT: Final = "duckdb"
-_GAP: Final = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
-_EXPLAIN: Final = re.compile(rf"{_GAP}*EXPLAIN\b(?:{_GAP}+(PRIVACY)\b)?", re.IGNORECASE | re.DOTALL)
+#: What has matched is not tried again: else a comment could also go on to the end of the next one, in 2^n ways for n.
+_GAP: Final = r"(?>\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
+_EXPLAIN: Final = re.compile(rf"{_GAP}*+EXPLAIN\b(?:{_GAP}++(PRIVACY)\b)?", re.IGNORECASE | re.DOTALL)
 _HIDDEN: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _OPTION: Final = re.compile(r"OPTION\s*\(\s*THRESHOLD_SHARE\s*=\s*([0-9./]+)\s*\)[\s;]*", re.IGNORECASE)
 #: Statements that show what there is.
@@ -156,7 +160,7 @@ class Parsed:
             self._check_tokens(tokens)
             read = read_words(tokens, KEPT, ticks)
             self.options, tokens = read.options, read.tokens
-            trees = [tree for tree in dialect.parser().parse(tokens, self.text) if tree is not None]
+            trees = [tree for tree in _reader()(dialect=dialect).parse(tokens, self.text) if tree is not None]
         except (InvalidParameter, Unanswerable, RecursionError):
             raise
         except TokenError:
@@ -237,6 +241,25 @@ class Parsed:
         if isinstance(line, int) and isinstance(column, int):
             where = f", line {line}, column {max(column - len(highlight) + 1, 1)}"
         return InvalidParameter("sql", highlight, f"valid SQL ({what}{where})")
+
+
+@functools.cache
+def _reader() -> Any:
+    """Return sqlglot's parser, whose steps count as work of planning.
+
+    It tries some constructs, goes back, and reads the same tokens as something else, also within one another: without
+    an end of its own, nested types or joins without ON take it a time that doubles with each of them.
+    """
+    from sqlglot.dialects.dialect import Dialect
+
+    known: Any = Dialect.get_or_raise(_DIALECT).parser_class
+
+    class Reader(known):  # type: ignore[misc]
+        def _advance(self, times: int = 1) -> None:
+            step(times if times > 0 else -times * _STEPS_AGAIN)
+            super()._advance(times)
+
+    return Reader
 
 
 def _last_open(text: str) -> int:

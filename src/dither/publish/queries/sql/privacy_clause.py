@@ -17,6 +17,7 @@ from dither.privacy import Loss, stated_loss
 from dither.publish.queries.query import Query
 from dither.publish.queries.sql.numbers import whole_number
 from dither.publish.queries.sql.parse import Parsed
+from dither.publish.queries.work import planning
 
 _LOSS: Final = ("epsilon", "delta")
 _LIMITS: Final = {"max_groups_contributed": "groups", "kappa": "groups", "max_rows_contributed": "rows"}
@@ -98,4 +99,6 @@ def agreed_loss(
 def _options(text: str) -> dict[str, tuple[str, int]]:
     if "OPTIONS" not in text.upper():
         return {}
-    return Parsed(text).options
+    # Also where nothing is priced yet: reading takes no more steps than planning may.
+    with planning():
+        return Parsed(text).options
