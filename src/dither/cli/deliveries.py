@@ -52,7 +52,7 @@ class Released:
     typed: Typed
 
 
-@dataclass
+@dataclass(eq=False)
 class Delivery(Generic[T]):
     """The screen, and no files: what any result has."""
 
@@ -73,7 +73,7 @@ class Delivery(Generic[T]):
         ask.show(result, as_json=released.charged.json)
 
 
-@dataclass
+@dataclass(eq=False)
 class Table(Delivery[QueryResult]):
     """A table with intervals: a file, and a plot beside it."""
 
@@ -152,7 +152,7 @@ def beside(path: Path, name: str) -> Path:
     return path if not name or not path.name else path.with_name(f"{path.stem}-{name}{path.suffix}")
 
 
-@dataclass
+@dataclass(eq=False)
 class Map(Delivery[Any]):
     """A map of places: a map as GeoJSON, a page or a picture, or its table."""
 
@@ -208,7 +208,7 @@ class FlowMap(Map):
         return replace(table, rows=rows, low=low, high=high, raw=(), notes=notes)
 
 
-@dataclass
+@dataclass(eq=False)
 class ContourLines(FlowMap):
     """Contour lines of a heat map."""
 
@@ -243,7 +243,7 @@ class ContourLines(FlowMap):
         result.save(path, levels=self.heights)
 
 
-@dataclass
+@dataclass(eq=False)
 class HeatMap(ContourLines):
     """A heat map: with contour lines, or with its cells added up by public areas."""
 
@@ -283,7 +283,7 @@ class HeatMap(ContourLines):
         result.save(path, levels=() if path.suffix.lower() == ".geojson" else self.heights)
 
 
-@dataclass
+@dataclass(eq=False)
 class Rows(Delivery[T]):
     """Rows that are drawn from what was released: a file of them, what was released, and a report."""
 
@@ -310,7 +310,7 @@ class Rows(Delivery[T]):
         return found
 
 
-@dataclass
+@dataclass(eq=False)
 class SyntheticRows(Rows["SyntheticTable"]):
     """Rows of a synthetic table."""
 
@@ -423,7 +423,7 @@ class SyntheticFamilyRows(SyntheticRows):
         self.say_cost(result, released)
 
 
-@dataclass
+@dataclass(eq=False)
 class AnonymizedRows(Rows["AnonymizedTable"]):
     """Rows of an anonymized table."""
 
@@ -461,7 +461,7 @@ class AnonymizedRows(Rows["AnonymizedTable"]):
         say(f"cost {result.loss}, for {result.unit}; the same again costs nothing: --key {key}")
 
 
-@dataclass
+@dataclass(eq=False)
 class FittedModel(Delivery[Any]):
     """A model, as JSON."""
 

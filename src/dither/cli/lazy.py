@@ -163,7 +163,7 @@ class _Chooser(_Command):
     @functools.cache  # noqa: B019 - each is made once in a process
     def chosen(self, what: str) -> _Command:
         """Return the command of a word."""
-        found = _made(str(self.name), self.commands[what], _Command)
+        found: _Command = _made(str(self.name), self.commands[what], _Command)
         found.words = (what,)
         return found
 

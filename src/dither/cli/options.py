@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, get_type_hints
@@ -157,7 +156,6 @@ class Option(NamedTuple):
     default: Any
 
 
-@functools.cache
 def options_of(record: type[Any]) -> tuple[Option, ...]:
     """Return the options that the fields of a record are."""
     hints = get_type_hints(record, include_extras=True)
