@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 
 from dither.cli.app import app
 from dither.cli.lazy import Choice, _loaded
-from dither.cli.verbs import DERIVED, Arguments, command
+from dither.cli.verbs import DERIVED, command
 from dither.errors import InvalidParameter
+from dither.lift.forms import Reading
 from dither.lift.offer import Offer
 from dither.lift.verb import REGISTRY, Arg, Measured, Typed, verb
 from dither.publish.queries import QueryResult
@@ -41,7 +42,7 @@ def test_summaries_are_those_that_the_tool_writes() -> None:
 
 @pytest.mark.parametrize("name", CHOICES)
 def test_a_list_has_every_word_with_what_it_does(name: str) -> None:
-    words = [verb.attribute.replace("_", "-") for verb in REGISTRY.values() if verb.group.kind == name]
+    words = [verb.attribute.replace("_", "-") for verb in REGISTRY.values() if verb.part == name]
     assert set(words) <= set(choice(name).commands)
     for asked in ((name,), (name, "friends")):
         shown = " ".join(helped(*asked).split())
@@ -164,7 +165,7 @@ def test_arguments_are_read_when_others_ask_for_them() -> None:
         return read
 
     dataset: Any = None
-    found = Arguments(dataset, {"a": reading("a", "b"), "b": reading("b", "a"), "c": lambda _: None})
+    found = Reading(dataset, {"a": reading("a", "b"), "b": reading("b", "a"), "c": lambda _: None})
     assert dict(found) == {"a": "a beside b beside None", "b": "b beside None"}
     assert seen == ["a", "b"]
     assert "c" not in found

@@ -185,7 +185,7 @@ def test_the_toy_is_gone() -> None:
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_a_declaration_says_all_that_doors_need(name: str) -> None:
     one = REGISTRY[name]
-    assert one.name == name == (f"{one.group.kind}.{one.attribute}" if one.group.kind else one.attribute)
+    assert one.name == name == (f"{one.part}.{one.attribute}" if one.part else one.attribute)
     assert one.summary.endswith((".", "``"))
     assert one.summary[0].isupper()
     assert one.gives
@@ -210,10 +210,12 @@ def test_shared_arguments_are_declared_once() -> None:
 def test_every_verb_is_of_a_session_or_of_a_part_of_it() -> None:
     groups = {one.group for one in REGISTRY.values()}
     parts = {one for one in groups if issubclass(one, About)}
-    assert {one.kind for one in parts} == {"graph", "places"}
+    names = {one.part for one in REGISTRY.values()} - {""}
+    assert names == {"graph", "places"}
+    assert len(parts) == len(names)
     assert {one.name for one in verbs_of(Offers)} == {one.name for one in REGISTRY.values() if not one.is_about_part}
-    for kind in parts:
-        assert callable(getattr(Session, kind.kind)), kind
+    for name in names:
+        assert callable(getattr(Session, name)), name
     assert set(quoted_verbs()) == set(REGISTRY)
 
 

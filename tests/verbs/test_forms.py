@@ -23,6 +23,8 @@ TYPED: dict[str, dict[str, Any]] = {
     "limits": {"table": "visits", "most": ""},
     "count": {"table": "visits", "columns": []},
     "histogram": {"table": "visits", "columns": "waited", "bins": ["4"], "non_negative": "true"},
+    "marginals": {"table": "visits", "sets": ["ward", "ward, waited"], "bins": ["waited=2"]},
+    "ask_kept": {"table": "visits", "conditions": "ward=heart"},
     "synthesize": {"table": "visits", "columns": "ward", "method": "independent"},
     "synthesize_families": {"parent": "homes", "child": "people"},
     "anonymize": {"table": "visits", "columns": "ward"},

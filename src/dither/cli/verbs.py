@@ -27,6 +27,7 @@ from dither.cli.special_arguments import SPECIAL, Special
 from dither.cli.which import check_words, only_table, table_and_words
 from dither.data.schema import DataSet
 from dither.errors import InvalidParameter
+from dither.lift.forms import Reading
 from dither.lift.verb import REGISTRY, Argument, Typed, Verb
 from dither.verbs import every_verb  # noqa: F401 - declares the verbs
 
@@ -74,34 +75,6 @@ _OTHERS: Final[Mapping[str, tuple[tuple[str, type[Delivery[Any]] | None, When], 
 }
 
 
-class Arguments(Mapping[str, Any]):
-    """The arguments of a verb as they were typed, each read when it is first asked for: others may decide how.
-
-    Args:
-        dataset: the declarations.
-        readers: make each of what was typed, in the order of the declaration; None where it was omitted.
-
-    """
-
-    def __init__(self, dataset: DataSet, readers: Mapping[str, Callable[[Typed], Any]]) -> None:
-        self.typed = Typed(dataset, self)
-        self._names, self._left, self._found = tuple(readers), dict(readers), dict[str, Any]()
-
-    def __getitem__(self, name: str) -> Any:
-        # One that is being read is not known yet.
-        read = self._left.pop(name, None)
-        value = None if read is None else read(self.typed)
-        if value is not None:
-            self._found[name] = value
-        return self._found[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return (name for name in self._names if name in self)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
 @dataclass(frozen=True)
 class Command:
     """How one verb is typed.
@@ -144,7 +117,7 @@ class Command:
         """Price or release: the body of every command of a verb."""
         charged = Charged(**{one.name: given[one.name] for one in fields(Charged) if one.name in given})
         dataset = declared(charged.home, given["dataset"])
-        arguments = Arguments(dataset, self._readers(dataset, given))
+        arguments = Reading(dataset, self._readers(dataset, given))
         named = self.verb.opened(dict(arguments))
         delivery = self.delivery(**{name: given[name] for name, *_ in options_of(self.delivery)})
         if self.verb.argument("epsilon") is not None:

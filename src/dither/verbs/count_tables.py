@@ -68,7 +68,12 @@ Queries = Annotated[Any, Arg("the queries: a Workload over the cells of the colu
 Strategy = Annotated[str, Arg("hdmm (searches a strategy), identity or auto", choices=("auto", "hdmm", "identity"))]
 Sets = Annotated[
     Sequence[Sequence[str]],
-    Arg("the columns of each marginal, for example sex,age; together at most 2^20 cells", read=_sets),
+    Arg(
+        "the columns of each marginal, for example sex,age; together at most 2^20 cells",
+        read=_sets,
+        metavar="COLUMN,COLUMN",
+        is_repeated=True,
+    ),
 ]
 
 
