@@ -201,7 +201,7 @@ def test_a_table_takes_a_kind_by_its_name_and_nothing_else_under_it() -> None:
     for wrong in (Places(zones=("one", "other")), "graph", 3):
         with pytest.raises(InvalidParameter, match="of type Graph"):
             Table("friends", ends, "friends.csv", graph=wrong)  # type: ignore[arg-type]
-    for many in ((graph, graph), ("graph",), (None,)):
+    for many in ((graph, graph), ("graph",), (None,), graph, [graph], 3, None):
         with pytest.raises(InvalidParameter, match="one declaration of a kind"):
             Table("friends", ends, "friends.csv", declared=many)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="left out for a table of edges"):

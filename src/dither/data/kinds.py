@@ -213,7 +213,7 @@ def declares(record: D) -> D:
     return record
 
 
-def gathered(declared: Sequence[Declaration], words: Mapping[str, object]) -> tuple[Declaration, ...]:
+def gathered(declared: object, words: Mapping[str, object]) -> tuple[Declaration, ...]:
     """Return what a table declares of all kinds, in their order; refuse what is no declaration.
 
     Args:
@@ -221,8 +221,9 @@ def gathered(declared: Sequence[Declaration], words: Mapping[str, object]) -> tu
         words: by the name of a kind, what takes the place of what ``declared`` has; None for nothing.
 
     """
-    said: dict[str, Any] = {getattr(one, "kind", ""): one for one in declared}
-    if len(said) != len(declared) or any(name not in KINDS for name in said):
+    listed = declared if isinstance(declared, tuple) else (declared,)
+    said: dict[str, Any] = {one.kind: one for one in listed if isinstance(one, Declaration)}
+    if listed is not declared or len(said) != len(listed) or any(name not in KINDS for name in said):
         raise InvalidParameter("declared", declared, f"one declaration of a kind: {', '.join(KINDS.names)}")
     for name, one in (said := said | dict(words)).items():
         if name not in KINDS:
