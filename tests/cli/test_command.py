@@ -312,6 +312,8 @@ def test_values_are_said_as_people_write_them() -> None:
     for value, said in cases:
         assert said_value(value) == said
         assert refusal_words(errors.InvalidParameter("rows of t", value, "few")).startswith("rows of t must be few")
+        required = errors.InvalidParameter("rows of t", value, "required: name them")
+        assert refusal_words(required) == "rows of t is required: name them"
 
 
 @pytest.mark.parametrize("words", PRICED, ids=" ".join)

@@ -64,7 +64,9 @@ def test_a_loss_that_nobody_stated_says_what_is_left(session: Session) -> None:
         lambda: session.histogram("visits", "ward"),
         lambda: session.synthesize("visits"),
     ):
-        with pytest.raises(InvalidParameter, match=r"epsilon must be given.*--epsilon 0.1; epsilon = 9 is left"):
+        with pytest.raises(
+            InvalidParameter, match=r"epsilon is required.*--epsilon 0.1; remaining budget: epsilon = 9"
+        ):
             ask()
 
 

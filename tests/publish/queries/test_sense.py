@@ -167,9 +167,9 @@ def test_a_condition_that_every_row_meets_is_said_and_answered() -> None:
 
 
 def test_a_loss_that_nobody_stated_says_how_to_state_it() -> None:
-    with pytest.raises(InvalidParameter, match=r"epsilon must be given.*add epsilon=0.1, or --epsilon 0.1"):
+    with pytest.raises(InvalidParameter, match=r"epsilon is required.*add epsilon=0.1, or --epsilon 0.1"):
         stated_loss()
-    with pytest.raises(InvalidParameter, match=r"budget must be given.*--budget 0.1"):
+    with pytest.raises(InvalidParameter, match=r"budget is required.*--budget 0.1"):
         stated_loss(called="budget")
     with pytest.raises(InvalidParameter, match="budget must be"):
         stated_loss(epsilon=-1, called="budget")
