@@ -470,7 +470,7 @@ def test_an_answer_that_may_be_too_long_is_refused_before_the_charge(
 ) -> None:
     ask, parameter = TOO_LONG[way]
     monkeypatch.setattr("dither.lift.stored.LARGEST_ANSWER", 20)
-    with pytest.raises(InvalidParameter, match=f"^{parameter} must be such that its answer has at most 20 bytes"):
+    with pytest.raises(InvalidParameter, match=f"^{parameter} must be small enough for an answer of at most 20 bytes"):
         ask(session)
     assert session.balance().releases == 0
     monkeypatch.undo()

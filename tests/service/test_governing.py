@@ -305,7 +305,7 @@ def test_a_table_that_takes_long_to_plan_is_refused_at_once(running: Running) ->
     for verb, said in words:
         body = {"verb": verb, "words": said | {"epsilon": {"number": "1"}}}
         for path in ("quotes", "releases"):
-            with pytest.raises(InvalidParameter, match="at most 262144 cells, as this service plans"):
+            with pytest.raises(InvalidParameter, match="at most 262144 cells, the limit of this service"):
                 session._transport.post("v1", "datasets", "clinic", path, body=body)
 
 
