@@ -305,7 +305,7 @@ class DataSetNotOpen(DitherError):
     def __init__(self, dataset: str, stage: str) -> None:
         self.dataset, self.stage = dataset, stage
         told = {"draft": "it can be priced, and is not open yet", "paused": "its curator has paused it"}
-        why = told.get(stage, "stored answers stay, and nothing more is asked of it")
+        why = told.get(stage, "stored answers stay, and it takes no more requests")
         super().__init__(f"the data set {dataset} is {'a draft' if stage == 'draft' else stage}: {why}")
 
 
@@ -332,7 +332,7 @@ class DataSetRetired(DitherError):
     def __init__(self, dataset: str) -> None:
         self.dataset = dataset
         fix = "'dither answer ID' still gives the answers that were stored"
-        super().__init__(f"the data set {dataset} is retired, and nothing more is asked of it; {fix}")
+        super().__init__(f"the data set {dataset} is retired and takes no more requests; {fix}")
 
 
 class KeyReused(DitherError):
@@ -441,7 +441,7 @@ class EngineFailure(DitherError):
     """
 
     def __init__(self) -> None:
-        super().__init__("the engine could not finish; what was charged stays charged")
+        super().__init__("the query engine failed; the charge stands")
 
 
 class ReleaseFailed(EngineFailure):
@@ -453,8 +453,8 @@ class ReleaseFailed(EngineFailure):
     def __init__(self) -> None:
         DitherError.__init__(
             self,
-            "the release failed after noise was drawn for it; what was charged stays charged, and this request is not "
-            "tried again: ask anew, for a further charge",
+            "the release failed after noise was drawn for it; the charge stands, and this request is not tried "
+            "again. A new request is charged again",
         )
 
 
@@ -470,8 +470,8 @@ class NotDelivered(DitherError):
         again = f" with --key {key}" if key else ""  # a service has a name of its own for what nobody has named
         force = " --force" if has_files else ""  # some of its files are there already
         super().__init__(
-            f"the answer was paid for and is kept, but could not be written or shown: {reason}; "
-            f"the same command{again}{force} gives it again at no further cost"
+            f"the answer was paid for and is stored, but could not be written or shown: {reason}; the same "
+            f"command{again}{force} returns it at no additional cost"
         )
 
 

@@ -172,7 +172,7 @@ def test_what_cannot_be_fitted_or_predicted_gets_one_clear_error(place: Path) ->
     for model in ("MinMaxScaler", "OneHotEncoder", "UniformBinner", "PrivateSearch", "IncrementalLinearRegression"):
         with pytest.raises(InvalidParameter, match=r"model must be one of BernoulliNB, CategoricalNB, .*got '"):
             run(*FIT, "--epsilon", "1", "--model", model)
-    with pytest.raises(LossNotStated, match="is left"):
+    with pytest.raises(LossNotStated, match="remaining budget"):
         run(*FIT)
     for option in ("budget=3", "categories=3"):
         with pytest.raises(InvalidParameter, match="option must be one of"):

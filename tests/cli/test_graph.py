@@ -57,10 +57,10 @@ def test_a_graph_is_quoted_asked_and_drawn(tmp_path: Path, monkeypatch: pytest.M
     assert len(Path("synthetic.csv").read_text().splitlines()) == 61
     assert "Synthetic graph" in Path("synthetic.html").read_text()
     refusals = (
-        (["stars"], "k must be given for stars, such as 2, got None"),
+        (["stars"], "k is required for stars, such as 2"),
         (["synthesize", "--k", "2"], "k must be left out"),
         (["degree-sum", "--worth", "1,x"], "worth must be whole numbers, separated by commas"),
-        (["degree-sum", "--worth", "1,2"], "what must be left out where edges are protected"),
+        (["degree-sum", "--worth", "1,2"], "what must be a query for edge privacy"),
         (["loops"], "edges-between, or synthesize; with the unit weight, spanning-tree or path, got 'loops'"),
     )
     rows = [f"{node},{(node + step) % 30}" for node in range(30) for step in (1, 3)]

@@ -182,7 +182,7 @@ def test_auto_is_told_what_will_be_asked_and_the_only_table_may_be_left_out(home
     words = ("publish", "histogram", "shop", "items", "--epsilon", "1")
     assert "ranges" in str(record(*words, "--questions", "ranges")["notes"])
     assert record(*words, "--questions", "cells")["notes"] != record(*words, "--questions", "ranges")["notes"]
-    with pytest.raises(DitherError, match="questions must be left out, or one of"):
+    with pytest.raises(DitherError, match="questions must be omitted, or one of"):
         run(*words, "--questions", "all")
     for verb, columns in (("histogram", ["city", "items"]), ("workload", ["items"]), ("marginals", ["city,items"])):
         priced = [

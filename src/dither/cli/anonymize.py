@@ -71,12 +71,12 @@ class Asked:
     def files(self) -> list[Output]:
         """Return what is to be written."""
         if (self.method == KEPT) != bool(self.questions):
-            raise InvalidParameter("ask", list(self.questions), f"given for {KEPT}, and for it alone")
+            raise InvalidParameter("ask", list(self.questions), f"required with {KEPT}, and not allowed otherwise")
         if self.method != KEPT:
             return [] if self.charged.is_quoted else files_of(self.out or Path(), self.model, self.report)
         unheard = (self.columns, self.target, self.taxonomies, self.steps, self.rows, self.out, self.model, self.report)
         if any(value is not None for value in unheard) or self.groups or self.bins or self.other:
-            raise InvalidParameter("ask", list(self.questions), "given with --terms, --where and a loss alone")
+            raise InvalidParameter("ask", list(self.questions), "combined only with --terms, --where and a loss")
         return []
 
     @property
@@ -89,17 +89,18 @@ def anonymize(
     dataset: DataSetName,
     table: OnlyTable = None,
     method: Annotated[
-        str, typer.Option(help="priv-fuzzy, diffgen, diffpart, perturbed-rows, or kept-table, which is asked.")
+        str, typer.Option(help="priv-fuzzy, diffgen, diffpart, perturbed-rows, or kept-table, which answers --ask.")
     ] = "priv-fuzzy",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where rows go: .parquet, .csv or .json.")] = None,
     columns: SomeColumns = None,
-    target: Annotated[str | None, typer.Option(help="For diffgen: the column that groups should tell.")] = None,
+    target: Annotated[str | None, typer.Option(help="For diffgen: the column that groups should predict.")] = None,
     taxonomies: Annotated[
         Path | None, typer.Option(help="For diffgen, diffpart: a YAML file of trees over declared values, by column.")
     ] = None,
     steps: Annotated[int | None, typer.Option(help="For diffgen: how many specialisations, at most.", min=1)] = None,
     terms: Annotated[
-        list[str] | None, typer.Option("--terms", help="COLUMN=young,middle,old: a column of numbers told in terms.")
+        list[str] | None,
+        typer.Option("--terms", help="COLUMN=young,middle,old: a column of numbers published in terms."),
     ] = None,
     group: Annotated[
         list[str] | None, typer.Option("--group", help="COLUMN,COLUMN: columns that belong together; public.")
@@ -235,4 +236,4 @@ def _condition(session: Session, table: str, asked: Asked, text: str) -> tuple[s
     try:
         return column, [int(word) for word in words]
     except ValueError:
-        raise InvalidParameter("ask", text, "texts, integers, or terms of a column") from None
+        raise InvalidParameter("ask", text, "strings, integers, or terms of a column") from None

@@ -35,7 +35,7 @@ def bounds(
         list[str],
         typer.Argument(
             metavar="[TABLE] COLUMN",
-            help="A private table, which may be left out if it is the only one; and a column of numbers.",
+            help="A private table (optional if it is the only one) and a column of numbers.",
         ),
     ],
     epsilon: Epsilon = None,

@@ -43,8 +43,10 @@ def fit(
         list[str] | None,
         typer.Argument(
             metavar="[TABLE] [TARGET]",
-            help="A private table, which may be left out if it is the only one; and the column to predict, left out "
-            "for KMeans and the like.",
+            help=(
+                "A private table (optional if it is the only one) and the column to predict (none for KMeans and "
+                "similar)."
+            ),
         ),
     ] = None,
     model: Annotated[
