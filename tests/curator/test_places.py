@@ -130,7 +130,7 @@ def test_flows_between_zones_and_between_cells(curator: Curator, folder: Path) -
             session.places()
         found = session.places("rides").flows(epsilon=10**5)
         assert [(row[0], row[1], round(row[2])) for row in found.result.rows] == [("a", "b", 30), ("c", "c", 5)]
-        with pytest.raises(InvalidParameter, match="zones have none"):
+        with pytest.raises(InvalidParameter, match="zones have no positions"):
             found.geojson()
         by_region = session.places("rides").flows(epsilon=10**5, regions={"a": "west", "b": "west", "c": "east"})
         assert sum(row[2] for row in by_region.result.rows) == pytest.approx(35)

@@ -161,7 +161,7 @@ def test_an_engine_that_fails_before_the_draw_is_drawn_again_leaves_the_attempts
 
     with monkeypatch.context() as patch:
         patch.setattr(session._tables[0], "aggregate", fail)
-        with pytest.raises(DitherError, match="could not finish") as caught:
+        with pytest.raises(DitherError, match="the query engine failed") as caught:
             session.receipt(asked)
         assert "1 attempt is left" in caught.value.__notes__[0]
     assert [session.receipt(asked).answer] == lost

@@ -154,5 +154,5 @@ def test_a_long_query_is_answered_and_its_beginning_is_kept(session: Session, le
 
 def test_a_description_is_a_text_that_a_ledger_can_keep() -> None:
     assert Request("d", "query", {}, PureDP(1), "a\0b\ud800").summary == "a\\0b\\ud800"
-    with pytest.raises(InvalidParameter, match="description must be a text"):
+    with pytest.raises(InvalidParameter, match="description must be a string"):
         Request("d", "query", {}, PureDP(1), 5)  # type: ignore[arg-type]

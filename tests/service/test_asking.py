@@ -194,7 +194,7 @@ def test_what_reads_rows_is_refused_as_to_any_analyst(session: RemoteSession) ->
     for verb in ("compare_synthetic", "compare_families"):
         with pytest.raises(InvalidParameter, match=r"analyst must be 'curator', who owns the rows"):
             getattr(session, verb)("x")
-    with pytest.raises(InvalidParameter, match="not offered from elsewhere"), session.opened():
+    with pytest.raises(InvalidParameter, match="not allowed over HTTP"), session.opened():
         pass
 
 
@@ -233,7 +233,7 @@ def test_what_was_answered_is_fetched_and_proved_elsewhere(
     assert "not charged" in typed("answer", "mine", "--dataset", "clinic")
     typed("answer", "mine", "--dataset", "clinic", "-o", str(tmp_path / "again.csv"))
     assert (tmp_path / "again.csv").read_text().startswith('"ward",')
-    with pytest.raises(InvalidParameter, match="dataset must be named"):
+    with pytest.raises(InvalidParameter, match="dataset is required"):
         typed("answer", "mine")
     typed("receipt", "show", "mine", "--dataset", "clinic", "-o", str(tmp_path / "receipt.json"))
     typed("receipt", "key", "-o", str(tmp_path / "curator.pub"))
@@ -372,7 +372,7 @@ def test_a_model_is_quoted_as_a_curve_and_a_mechanism_is_not(session: RemoteSess
     for loss, quote in zip(losses, curve, strict=True):
         one = {"verb": "fit", "words": FIT | estimator(loss={"loss": loss.to_dict()})}
         assert session._transport.post(*place, body=one).json()["quote"] == quote
-    with pytest.raises(InvalidParameter, match="where the words state a loss"):
+    with pytest.raises(InvalidParameter, match="where 'words' states a loss"):
         session._transport.post(*place, body=body | {"words": FIT | estimator(epsilon=1)})
     with pytest.raises(InvalidParameter, match="an estimator"):
         session._transport.post(*place, body=body | {"words": FIT | {"estimator": {"estimator": "x"}}})

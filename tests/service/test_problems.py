@@ -55,7 +55,7 @@ IN_FIXED_WORDS = (
 )
 #: What nobody outside can do anything about.
 INSIDE = (
-    DitherError("nobody can listen"),
+    DitherError("cannot listen"),
     errors.PlanViolation("another draw"),
     errors.HandleMisuse("let go of"),
     errors.EntropyFailure("no random bytes"),

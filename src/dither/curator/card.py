@@ -17,7 +17,7 @@ from dither.data.schema import DataSet
 from dither.mechanisms.notebook import MOST_ROWS, decimals, html
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 
-_ASK: Final = "to be said by the curator"
+_ASK: Final = "to be completed by the curator"
 _VARIANTS: Final = {
     PureDP: "pure differential privacy",
     ApproxDP: "approximate differential privacy",
