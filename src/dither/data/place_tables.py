@@ -79,7 +79,7 @@ class Places:
         if self.zones:
             given = [name for name in ("box", "to", "trip", "time", "trips", "points") if getattr(self, name)]
             if given:
-                raise InvalidParameter(given[0], getattr(self, given[0]), "left out where zones are declared")
+                raise InvalidParameter(given[0], getattr(self, given[0]), "not allowed where zones are declared")
             return
         self._check_box()
         if set(self.to) & set(self.at):
@@ -107,17 +107,17 @@ class Places:
 
     def _check_journey(self) -> None:
         if (self.trip is None) != (self.time is None):
-            raise InvalidParameter("trip", self.trip, "given with time: which trip a point is of, and its order")
+            raise InvalidParameter("trip", self.trip, "set together with time: which trip a point is of, and its order")
         for name in ("trips", "points"):
             limit = getattr(self, name)
             if (limit is None) != (self.trip is None):
                 raise InvalidParameter(
-                    name, limit, "given exactly where trip and time are: how much of a person counts"
+                    name, limit, "set exactly if trip and time are: it limits what counts of a person"
                 )
             if limit is not None:
                 whole(name, limit, least=1, most=MOST_TRIPS if name == "trips" else MOST_POINTS)
         if self.trip is not None and self.to:
-            raise InvalidParameter("to", self.to, "left out where rows are points of journeys")
+            raise InvalidParameter("to", self.to, "not allowed where rows are points of journeys")
 
     @property
     def sides(self) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -143,7 +143,7 @@ def check_places(table: str, places: Places, columns: Mapping[str, Column], *, i
     """
     here = f"places of {table}"
     if not is_private:
-        raise InvalidParameter(here, places.columns, "left out for a public table, and for one of edges")
+        raise InvalidParameter(here, places.columns, "not allowed for a public table, or for one of edges")
     for name in places.columns:
         if name not in columns:
             raise InvalidParameter(here, name, f"one of its columns {', '.join(columns)}")
@@ -153,8 +153,8 @@ def check_places(table: str, places: Places, columns: Mapping[str, Column], *, i
     for name in places.zones:
         values = columns[name].public_values
         if columns[name].kind not in (Kind.TEXT, Kind.INTEGER) or values is None:
-            raise InvalidParameter(here, name, "a column of texts or integers with categories, or integers with bounds")
+            raise InvalidParameter(here, name, "a column of text or integers with categories, or integers with bounds")
     if places.trip is not None and columns[places.trip].kind not in (Kind.TEXT, Kind.INTEGER):
-        raise InvalidParameter(here, places.trip, "a column of texts or integers")
+        raise InvalidParameter(here, places.trip, "a column of text or integers")
     if places.time is not None and columns[places.time].kind in (Kind.TEXT, Kind.BOOLEAN):
         raise InvalidParameter(here, places.time, "a column of numbers, dates or timestamps")
