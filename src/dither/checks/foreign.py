@@ -50,7 +50,7 @@ def check_foreign_rows(example: Example) -> None:
                 require(not violations, f"a foreign row is no neighbour of none: {violations[:1]}")
             else:
                 said = _refusal(mechanism, given)
-                require(said == refusal, f"a list with a foreign row is refused in other words: {said!r}")
+                require(said == refusal, f"a list with a foreign row is refused with another message: {said!r}")
 
 
 def _objects(rows: list[Any]) -> Any:
