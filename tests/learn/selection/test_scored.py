@@ -123,7 +123,9 @@ def test_bounds_that_floats_do_not_tell_apart_are_refused(low: Any) -> None:
     """In a range of width 0 a row has no place, and would move the sums by as much as integers hold."""
     near = low + 1 if abs(low) > 1 else low + Fraction(1, 2**60)
     assert float(low) == float(near)
-    with pytest.raises(InvalidParameter, match="target_upper must be above target_lower by more than the rounding of floats"):
+    with pytest.raises(
+        InvalidParameter, match="target_upper must be above target_lower by more than the rounding of floats"
+    ):
         HeldOutScore.calibrated(ONE, learner=regression().learner, target_lower=low, target_upper=near)
     far = Fraction(np.nextafter(float(low), np.inf))
     made = HeldOutScore.calibrated(ONE, learner=regression().learner, target_lower=low, target_upper=far)

@@ -40,8 +40,10 @@ def _examples() -> Iterator[Example]:
 
 @register(
     examples=_examples,
-    source="Differentially Private Continual Monitoring of Heavy Hitters from Distributed Streams (Chan, Li, Shi, Xu "
-    "2012) for windows from two blocks; the counters of the blocks have sources of their own",
+    source=(
+        "Differentially Private Continual Monitoring of Heavy Hitters from Distributed Streams (Chan, Li, Shi, Xu "
+        "2012) for windows from two blocks; the counters of the blocks have their own sources"
+    ),
 )
 @dataclass(frozen=True, kw_only=True)
 class SlidingWindow(Interactive[None, "WindowSums"]):
