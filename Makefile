@@ -57,6 +57,7 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/python tools/proofs.py
+	$(BIN)/python tools/voice.py
 	$(BIN)/python tools/catalogue.py --check
 	$(BIN)/python -m tools.reference --check
 	$(BIN)/python -m tools.api --check

@@ -130,6 +130,23 @@ def test_fields_of_this_package_and_of_python_are_equal_after_the_journey() -> N
         assert vars(pickle.loads(pickle.dumps(error))) == vars(error), name  # noqa: S301
 
 
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("2 or more", "k must be 2 or more, got 1"),
+        ("required for stars: 2 or more", "k is required for stars: 2 or more"),
+        ("required", "k is required"),
+        ("not allowed for edges", "k is not allowed for edges"),
+        ("not negative", "k must be not negative, got 1"),
+        ("requiredly large", "k must be requiredly large, got 1"),
+    ],
+)
+def test_a_refusal_has_one_of_three_forms_here_and_after_a_journey(rule: str, message: str) -> None:
+    error = InvalidParameter("k", 1, rule)
+    for found in (error, pickle.loads(pickle.dumps(error)), InvalidParameter("k", error.offender, error.rule)):  # noqa: S301
+        assert (str(found), found.parameter, found.offender, found.rule) == (message, "k", 1, rule)
+
+
 def test_a_message_that_its_base_keeps_apart_survives() -> None:
     again = pickle.loads(pickle.dumps(MissingExtra("a plot", "plots")))  # noqa: S301
     assert (again.msg, again.extra, str(again)) == (

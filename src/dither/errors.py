@@ -40,12 +40,13 @@
     ├── NotFitted (ValueError)            a model was used before it was fitted
     └── MissingExtra (ImportError)        an optional part of the installation is absent
 
-Every message names the parameter, the rule and the offender. None contains a private value: errors are raised
-from public parameters, types and shapes only.
+Every message names the parameter and the rule, and the offender where the rule says what it must be. None contains a
+private value: errors are raised from public parameters, types and shapes only.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -55,6 +56,8 @@ from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
 from typing import Any, Self
 
 _LONGEST_OFFENDER = 80
+#: How a rule begins that is about whether a parameter is passed, and not about its value.
+_ABOUT_PRESENCE = r"(required|not allowed)\b"
 #: Beyond this number of entries a field is sent to another process as its description.
 _MOST_ENTRIES = 1000
 _DEEPEST = 20
@@ -155,13 +158,29 @@ def _is_plain(value: Any, left: list[int], depth: int) -> bool:
 
 
 class InvalidParameter(DitherError, ValueError):
-    """A public argument breaks its rule; nothing was drawn and nothing was spent."""
+    """A public argument breaks its rule; nothing was drawn and nothing was spent.
+
+    How the rule begins decides the form of the message. A rule that begins with ``required`` or ``not allowed`` is
+    about whether the argument is passed, and its value is not shown. Any other rule states what the argument must be.
+
+    >>> for rule in ("2 or more", "required for stars: 2 or more", "not allowed for edges"):
+    ...     print(InvalidParameter("k", 1, rule))
+    k must be 2 or more, got 1
+    k is required for stars: 2 or more
+    k is not allowed for edges
+    """
 
     def __init__(self, parameter: str, offender: object, rule: str) -> None:
         self.parameter = parameter
         self.offender = offender
         self.rule = rule
-        super().__init__(f"{parameter} must be {rule}, got {_shorten(offender)}")
+        super().__init__(self.worded(parameter, _shorten(offender)))
+
+    def worded(self, name: str, shown: str) -> str:
+        """Return the message with another name of the parameter, and with the offender as its reader would type it."""
+        if re.match(_ABOUT_PRESENCE, self.rule):
+            return f"{name} is {self.rule}"
+        return f"{name} must be {self.rule}{shown and f', got {shown}'}"
 
 
 class LossNotStated(InvalidParameter):
@@ -169,9 +188,9 @@ class LossNotStated(InvalidParameter):
 
     def __init__(self, parameter: str = "epsilon", left: object = None, most: object = None) -> None:
         self.left, self.most = left, most
-        has = "" if left is None else f"; {left} is left"
+        has = "" if left is None else f"; remaining budget: {left}"
         has += "" if most is None else f", at most {most} for one release"
-        rule = f"given, alone, with delta, or replaced by rho: add {parameter}=0.1, or --{parameter} 0.1{has}"
+        rule = f"required (alone, with delta, or replaced by rho): add {parameter}=0.1, or --{parameter} 0.1{has}"
         super().__init__(parameter, None, rule)
 
 
@@ -286,7 +305,7 @@ class DataSetNotOpen(DitherError):
     def __init__(self, dataset: str, stage: str) -> None:
         self.dataset, self.stage = dataset, stage
         told = {"draft": "it can be priced, and is not open yet", "paused": "its curator has paused it"}
-        why = told.get(stage, "stored answers stay, and nothing more is asked of it")
+        why = told.get(stage, "stored answers stay, and it takes no more requests")
         super().__init__(f"the data set {dataset} is {'a draft' if stage == 'draft' else stage}: {why}")
 
 
@@ -313,7 +332,7 @@ class DataSetRetired(DitherError):
     def __init__(self, dataset: str) -> None:
         self.dataset = dataset
         fix = "'dither answer ID' still gives the answers that were stored"
-        super().__init__(f"the data set {dataset} is retired, and nothing more is asked of it; {fix}")
+        super().__init__(f"the data set {dataset} is retired and takes no more requests; {fix}")
 
 
 class KeyReused(DitherError):
@@ -422,7 +441,7 @@ class EngineFailure(DitherError):
     """
 
     def __init__(self) -> None:
-        super().__init__("the engine could not finish; what was charged stays charged")
+        super().__init__("the query engine failed; the charge stands")
 
 
 class ReleaseFailed(EngineFailure):
@@ -434,8 +453,8 @@ class ReleaseFailed(EngineFailure):
     def __init__(self) -> None:
         DitherError.__init__(
             self,
-            "the release failed after noise was drawn for it; what was charged stays charged, and this request is not "
-            "tried again: ask anew, for a further charge",
+            "the release failed after noise was drawn for it; the charge stands, and this request is not tried "
+            "again. A new request is charged again",
         )
 
 
@@ -451,8 +470,8 @@ class NotDelivered(DitherError):
         again = f" with --key {key}" if key else ""  # a service has a name of its own for what nobody has named
         force = " --force" if has_files else ""  # some of its files are there already
         super().__init__(
-            f"the answer was paid for and is kept, but could not be written or shown: {reason}; "
-            f"the same command{again}{force} gives it again at no further cost"
+            f"the answer was paid for and is stored, but could not be written or shown: {reason}; the same "
+            f"command{again}{force} returns it at no additional cost"
         )
 
 

@@ -119,7 +119,7 @@ def test_a_verdict_explains_itself() -> None:
 def test_identical_inputs_show_nothing() -> None:
     evidence = lower_bound(lambda value, count: np.zeros(count), 0, 1, samples=1000)
     assert evidence.epsilon_lower == 0.0
-    assert evidence.event == "no event tells the two apart"
+    assert evidence.event == "no event distinguishes the two"
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_the_verb_audits_the_noise(capsys: pytest.CaptureFixture[str], monkeypat
     assert verb.run("noise", samples=2000, as_json=True) == 0
     assert len(json.loads(capsys.readouterr().out)) >= 12
     assert verb.run("noise", samples=2000, as_json=False) == 0
-    assert "drawn anew" in capsys.readouterr().out
+    assert "noise is fresh" in capsys.readouterr().out
 
 
 def test_a_run_never_spends_more_than_its_false_alarm() -> None:

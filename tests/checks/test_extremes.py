@@ -101,7 +101,7 @@ def test_a_loss_that_buys_nothing_is_refused_before_anything_is_built(tiny: Any)
 
 
 def test_noise_of_a_partition_that_cannot_be_drawn_names_epsilon() -> None:
-    with pytest.raises(InvalidParameter, match="epsilon must be such that its noise can be drawn, whose scale"):
+    with pytest.raises(InvalidParameter, match="epsilon must be an epsilon whose noise can be drawn: its scale"):
         Dawa(cells=3, epsilon="1e-13", share="3/20")
 
 

@@ -235,12 +235,12 @@ TYPED = [
     ("sql shop QUERY --epsilon 1 --noise pink", "--noise must be laplace, gaussian or auto, got 'pink'"),
     (
         "sql shop --threshold-share 0.5",
-        "QUERY must be given with --threshold-share: that is about one query, got nothing",
+        "QUERY is required with --threshold-share: these options are about one query",
     ),
-    ("sql shop --quote", "QUERY must be given with --quote: that is about one query, got nothing"),
+    ("sql shop --quote", "QUERY is required with --quote: these options are about one query"),
     ("sql shop QUERY --epsilon 1 --threshold-share 2", "--threshold-share must be a number between 0 and 1"),
     ("publish histogram shop city --epsilon 1 --plot", "--plot must be given with --out: the plot is written beside"),
-    ("publish histogram shop city --epsilon 1 --questions all", "--questions must be left out, or one of"),
+    ("publish histogram shop city --epsilon 1 --questions all", "--questions must be omitted, or one of"),
     ("publish histogram shop price --bins x --epsilon 1", "--bins of price must be a number of bins, or edges"),
     ("synthesize shop --compare-with-real --epsilon 1", "--compare-with-real must be given with --report, in which"),
     ("anonymize shop --group nobody --epsilon 1 --quote", "--group must be groups of known attributes"),
@@ -251,11 +251,11 @@ TYPED = [
     ),
     ("predict SHOP sales.csv -o told.csv", "MODEL must be a model that 'dither fit' wrote"),
     ("fit shop --epsilon 1", "target must be a column to predict, unless --model names"),
-    ("fit shop selas city --epsilon 1", "table must be one of sales, or left out before one of its columns: customer"),
+    ("fit shop selas city --epsilon 1", "table must be one of sales, or omitted before one of its columns: customer"),
     ("bounds shop --epsilon 1", "Missing argument"),
     ("bounds shop sales --epsilon 1", "column must be a column of sales, got nothing"),
     ("bounds shop sales price items --epsilon 1", "column must be one column of sales, got 'price items'"),
-    ("shell shop --epsilon 1", "--yes must be given where nobody can be asked: add --yes to pay for queries of a pipe"),
+    ("shell shop --epsilon 1", "--yes is required when input is not a terminal: it confirms each charge"),
 ]
 PYTHON = re.compile(r"\b(None|True|False|Fraction|Path|PureDP|ZCDP|ApproxDP|PosixPath)\b|\(\)|\[\]|<\w+")
 
@@ -312,6 +312,8 @@ def test_values_are_said_as_people_write_them() -> None:
     for value, said in cases:
         assert said_value(value) == said
         assert refusal_words(errors.InvalidParameter("rows of t", value, "few")).startswith("rows of t must be few")
+        required = errors.InvalidParameter("rows of t", value, "required: name them")
+        assert refusal_words(required) == "rows of t is required: name them"
 
 
 @pytest.mark.parametrize("words", PRICED, ids=" ".join)

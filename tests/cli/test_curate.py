@@ -148,7 +148,7 @@ def test_parquet_may_stay_where_it_is(home: Path) -> None:
     parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
     rows = arrow.table({"customer": [1, 2], "city": ["Bern", "Basel"], "price": [1.0, 2.0]})
     parquet.write_table(rows, home / "sales.parquet")
-    with pytest.raises(InvalidParameter, match="in_place must be left out for CSV"):
+    with pytest.raises(InvalidParameter, match="in_place is not allowed for CSV"):
         run("add", "shop.yaml", "--budget", "2", "--in-place")
     (home / "shop.yaml").write_text(SCHEMA.replace("sales.csv", "sales.parquet"))
     run("add", "shop.yaml", "--budget", "2", "--in-place")

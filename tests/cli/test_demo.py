@@ -112,7 +112,7 @@ def test_the_limits_drop_little(shown: Clinic) -> None:
     many = Counter(row[0] for row in shown.rows)
     dropped = sum(max(0, found - clinic.MOST_ROWS) for found in many.values())
     assert 0 < dropped < 0.002 * len(shown.rows)
-    assert f"leaves out {dropped} of {len(shown.rows):,}" in clinic.bias(shown.rows)
+    assert f"omits {dropped} of {len(shown.rows):,}" in clinic.bias(shown.rows)
     for place, question in enumerate(tour.QUESTIONS):
         result = shown.session.sql(question.sql, epsilon=question.epsilon, delta=question.delta)
         within, whole = (tour.beside(result, rows[place]) for rows in (shown.within_limits, shown.of_all_rows))

@@ -36,7 +36,7 @@ def typed(*words: str) -> Result:
 
 
 def test_a_grant_an_approval_a_publication_and_a_pause_as_they_are_typed(home: Path) -> None:
-    assert "lets it be asked" in typed("add", str(home / "clinic.yaml"), "--budget", "2", "--draft").output
+    assert "accepts them" in typed("add", str(home / "clinic.yaml"), "--budget", "2", "--draft").output
     with Curator.open(home / "home") as curator, pytest.raises(DataSetNotOpen):
         curator.session("clinic").sql(COUNT, epsilon="0.1")
     typed("datasets", "open", "clinic")

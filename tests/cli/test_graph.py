@@ -63,7 +63,7 @@ def test_a_graph_is_quoted_asked_and_drawn(tmp_path: Path, monkeypatch: pytest.M
         (["edges", "--method", "magic"], "method must be"),
         (["edges-between"], "required for edges-between (a column of the table of nodes)"),
         (["degree-sum", "--worth", "1,x"], "worth must be integers, separated by commas"),
-        (["degree-sum", "--worth", "1,2"], "what must be left out where edges are protected"),
+        (["degree-sum", "--worth", "1,2"], "what must be a query for edge privacy"),
         (["loops"], "edges-between, spanning-tree, path, synthesize, got 'loops'"),
     )
     rows = [f"{node},{(node + step) % 30}" for node in range(30) for step in (1, 3)]

@@ -59,7 +59,7 @@ def test_nodes_come_from_a_public_file_and_are_protected_with_a_degree(home: Pat
         "n",
     )  # fmt: skip
     shown = run("add", "friends.csv", "--budget", "1", text=typed(*answers, "y"))
-    assert "nodes read off the edges would publish who has one" in shown
+    assert "nodes read from the edges would publish who has one" in shown
     assert "nowhere.csv is no file" in shown
     schema = load_schema(home / "friends.yaml")
     assert schema.unit == NODE
@@ -81,6 +81,6 @@ def test_who_leaves_registers_nothing_and_nodes_that_no_row_has_are_told(home: P
     assert "nothing was registered" in shown
     answers = ("graph", "src, dst", "Person A, Person A", "Person A, since", "edge", "undirected", "x, y", "since", "n")
     (home / "friends.csv").write_text(FRIENDS.splitlines()[0] + "\n")
-    with pytest.raises(InvalidParameter, match="a file of which rows are kept"):
+    with pytest.raises(InvalidParameter, match="a file with at least one valid row"):
         run("add", "friends.csv", "--budget", "1", text=typed(*answers, "y"))
     assert record("datasets") == []

@@ -124,7 +124,7 @@ def test_after_the_answer_is_stored(stage: str, place: Path, monkeypatch: pytest
     with monkeypatch.context() as patch:
         patch.setattr(stage, after(Books.complete) if stage.endswith("complete") else stop)
         said = interrupted(*words)
-    assert "epsilon = 1 stays charged and the answer is kept: the same command with --key" in said
+    assert "epsilon = 1 stays charged and the answer is stored: the same command with --key" in said
     has_file = (place / f"{stage}.csv").exists()
     assert ("--force" in said) is has_file is stage.endswith("show")
     assert "95 %" in run(*words, "--key", key_in(said), *(["--force"] if has_file else []))

@@ -378,7 +378,7 @@ def test_what_costs_nothing_is_refused_in_one_line_too(place: Path, words: str) 
 
 
 def test_a_quote_is_shown_and_not_written(place: Path) -> None:
-    with pytest.raises(InvalidParameter, match="out must be left out: EXPLAIN PRIVACY"):
+    with pytest.raises(InvalidParameter, match="out is not allowed with EXPLAIN PRIVACY"):
         run("sql", "shop", f"EXPLAIN PRIVACY {QUERY}", "--epsilon", "1", "-o", "quote.csv")
     assert not (place / "quote.csv").exists()
 

@@ -39,7 +39,7 @@ def test_a_check_in_file_becomes_places(home: Path) -> None:
     for words in (
         "lat, lng (from the name)", "not two columns", "not 'degrees' or 'metres'", "nothing is proposed: type it",
         "would publish where the outermost people are", "not four numbers", "date line", "swapped?",
-        "cannot be left out", "column of real numbers", "dither places visits heatmap --epsilon E",
+        "trips is required", "column of real numbers", "dither places visits heatmap --epsilon E",
     ):  # fmt: skip
         assert words in shown, words
     schema = load_schema(home / "visits.yaml")

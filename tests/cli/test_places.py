@@ -130,7 +130,7 @@ def test_a_town_is_mapped_and_walked(tmp_path: Path, monkeypatch: pytest.MonkeyP
             "not allowed for regions: an option of flows",
         ),
         (["heatmap", "--within", "title"], "not allowed for heatmap: an option of flows"),
-        (["flows", "--within", "title"], "but for flows between polygons"),
+        (["flows", "--within", "title"], "only for flows between polygons"),
         (["heatmap", "--regions", "halves.geojson", "--levels", "3"], "where regions are given"),
         (["synthesize", "--regions", "halves.geojson"], "not allowed for synthesize: an option of heatmap, "),
     )

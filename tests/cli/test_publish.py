@@ -182,7 +182,7 @@ def test_auto_is_told_what_will_be_asked_and_the_only_table_may_be_left_out(home
     words = ("publish", "histogram", "shop", "items", "--epsilon", "1")
     assert "ranges" in str(record(*words, "--questions", "ranges")["notes"])
     assert record(*words, "--questions", "cells")["notes"] != record(*words, "--questions", "ranges")["notes"]
-    with pytest.raises(DitherError, match="questions must be left out, or one of"):
+    with pytest.raises(DitherError, match="questions must be omitted, or one of"):
         run(*words, "--questions", "all")
     for verb, columns in (("histogram", ["city", "items"]), ("workload", ["items"]), ("marginals", ["city,items"])):
         priced = [
@@ -204,5 +204,5 @@ def test_the_share_that_decides_which_groups_are_shown_is_an_option(home: Path) 
     assert record("sql", "wide", text, "--threshold-share", "0.3", *loss, "--quote") == by_sql
     assert record("quote", "wide", text, "--threshold-share", "0.7", *loss) != by_sql
     record("sql", "wide", text, "--threshold-share", "3/10", *loss)
-    with pytest.raises(DitherError, match="said once"):
+    with pytest.raises(DitherError, match="set once"):
         run("sql", "wide", f"{text} OPTION (THRESHOLD_SHARE = 0.3)", "--threshold-share", "0.3", *loss)

@@ -54,7 +54,7 @@ def test_the_issuer_of_a_subject_is_found_wherever_the_service_finds_it(
     home: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     place, words = "https://login.example", ["people", "add", "ana", "--role", "analyst", "--subject", "s-1"]
-    assert "issuer must be given" in str(CliRunner().invoke(app, words).exception)
+    assert "issuer is required" in str(CliRunner().invoke(app, words).exception)
     if way == "variable":
         monkeypatch.setenv("DITHER_SERVICE_OIDC_ISSUER", place)
     elif way == "option":

@@ -65,7 +65,7 @@ def test_the_commands_that_a_refusal_names_are_there() -> None:
 @pytest.mark.parametrize(
     ("text", "words", "code", "said"),
     [
-        (f"{QUERY}\n", ["--epsilon", "1"], exits.WRONG_REQUEST, "add --yes"),
+        (f"{QUERY}\n", ["--epsilon", "1"], exits.WRONG_REQUEST, "--yes is required"),
         (f"{QUERY}\n", ["--yes"], exits.WRONG_REQUEST, "add --epsilon 0.1"),
         ("SELECT city FROM sales;\n", ["--yes", "--epsilon", "1"], exits.WRONG_REQUEST, "raw rows"),
         (f"{QUERY}\n", ["--yes", "--epsilon", "1000"], exits.OVER_BUDGET, "does not fit"),
@@ -158,7 +158,7 @@ def test_an_interruption_says_what_it_cost_and_stays(
         patch.setattr("dither.cli.ask.show", stop)
         assert person.run(yes=True) == 0
     said = capsys.readouterr().err
-    assert "the answer is kept: the same query after .key " in said
+    assert "the answer is stored: the same query after .key " in said
     key = said.split("after .key ")[1].split()[0]
     person = Typed(monkeypatch, [".epsilon 1", f".key {key}", *QUERY.split("\n")])
     assert person.run(yes=True) == 0

@@ -149,7 +149,7 @@ def test_the_command_lists_and_searches(here: Callable[..., Any]) -> None:
     assert "I02" in shown
     assert "I03" not in shown
     assert "1 item: 1 there, 0 partly, 0 not yet" in shown
-    assert "nothing says so" in here("catalog", "--sources", "nonsense").stdout
+    assert "no entry matches" in here("catalog", "--sources", "nonsense").stdout
     assert [item.id for item in found("privbasis")] == ["I02"]
 
 

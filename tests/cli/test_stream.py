@@ -108,7 +108,7 @@ def test_every_kind_is_typed(home: Path, tmp_path: Path, monkeypatch: pytest.Mon
         assert found["rows"][0][1:] == expected
         typed("show", "clinic", name, "-o", tmp_path / f"{name}.html", home=home)
     said = typed("open", "clinic", "noisy", QUERY, "--epsilon", 10**5, "--kept", "noisy", home=home)
-    assert "Nothing exact is kept" in said
+    assert "Nothing exact is stored" in said
     refused = RUNNER.invoke(app, ["stream", "feed", "clinic", "noisy", str(file), "--home", str(home)])
     assert isinstance(refused.exception, DitherError)
     assert "--rows" in str(refused.exception)

@@ -139,9 +139,9 @@ def test_a_refused_place_is_not_repeated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["48.5"], "LON must be given as well"),
-        (["48.5", "2.5"], "--epsilon-per-metre must be given as well"),
-        (["48.5", "2.5", "--epsilon-per-metre", "0.01", "--box", "47,2,48,3"], "or 48,2,49,3 as the first report said"),
+        (["48.5"], "LON is required"),
+        (["48.5", "2.5"], "--epsilon-per-metre is required"),
+        (["48.5", "2.5", "--epsilon-per-metre", "0.01", "--box", "47,2,48,3"], "or 48,2,49,3 as in the first report"),
     ],
 )
 def test_the_command_names_what_is_missing_or_changed(tmp_path: Path, words: list[str], said: str) -> None:

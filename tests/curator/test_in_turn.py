@@ -62,7 +62,7 @@ def test_groups_are_discovered_with_the_rest_of_the_loss() -> None:
     assert set(found.column("n")) <= {"n0", "n1"}
     priced: Any = session.quote(f"{text} OPTION (THRESHOLD_SHARE = 0.4)", **how)
     assert priced == session.quote(text, **how, threshold_share="0.4")
-    with pytest.raises(InvalidParameter, match="said once"):
+    with pytest.raises(InvalidParameter, match="set once"):
         session.sql(f"{text} OPTION (THRESHOLD_SHARE = 0.4)", **how, threshold_share="0.4")
 
 

@@ -94,7 +94,7 @@ def test_an_edge_that_may_push_out_another_costs_twice_and_nodes_are_refused(cur
     ends = tuple(Column(name, Kind.TEXT, categories=PEOPLE) for name in ("one", "other"))
     hubs = DataSet("hubs", (Table("hubs", ends, str(path), graph=Graph(("one", "other"), degree=3)),), NODE)
     curator.add(hubs, epsilon=1)
-    with pytest.raises(InvalidParameter, match="nodes are protected"):
+    with pytest.raises(InvalidParameter, match="node privacy supports"):
         curator.session("hubs").offer.conversation(kind="cuts", epsilon=1)
 
 

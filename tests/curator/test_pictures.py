@@ -88,7 +88,7 @@ def test_a_release_of_several_numbers_is_drawn() -> None:
     assert {"number", "released value"} <= set(texts(found.picture()))
     assert {"town", "Ash"} <= set(texts(found.picture(["Ash", "Birch", "Elm"], across="town")))
     assert "<svg" in found._repr_html_()
-    with pytest.raises(InvalidParameter, match="as many as there are numbers: 3"):
+    with pytest.raises(InvalidParameter, match="one for each number: 3"):
         found.picture(["Ash"])
 
 

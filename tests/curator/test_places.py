@@ -83,7 +83,7 @@ def test_a_map_and_journeys_of_a_city(curator: Curator, folder: Path) -> None:
             session.offer.places().synthesize(epsilon=1, times=24)
         with pytest.raises(InvalidParameter, match="rows are trips"):
             places.flows(epsilon=1)
-        with pytest.raises(InvalidParameter, match="left out where a grid"):
+        with pytest.raises(InvalidParameter, match="not allowed with a grid"):
             places.heatmap(epsilon=1, grid=4, cell=100)
         # About 11.1 by 7.2 kilometres.
         wide = session.offer.places().heatmap(epsilon=1, cell=2000)
@@ -130,7 +130,7 @@ def test_flows_between_zones_and_between_cells(curator: Curator, folder: Path) -
             session.places()
         found = session.places("rides").flows(epsilon=10**5)
         assert [(row[0], row[1], round(row[2])) for row in found.result.rows] == [("a", "b", 30), ("c", "c", 5)]
-        with pytest.raises(InvalidParameter, match="zones have none"):
+        with pytest.raises(InvalidParameter, match="zones have no positions"):
             found.geojson()
         by_region = session.places("rides").flows(epsilon=10**5, regions={"a": "west", "b": "west", "c": "east"})
         assert sum(row[2] for row in by_region.result.rows) == pytest.approx(35)
@@ -184,7 +184,7 @@ def test_public_regions_are_counted_and_flows_between_them_agree(curator: Curato
             ("moves", "regions", {}, "missing a required argument: 'regions'"),
             ("moves", "regions", {"regions": "/etc/hosts"}, "an object"),
             ("moves", "regions", {"regions": tree, "within": "half"}, "unexpected keyword argument 'within'"),
-            ("moves", "flows", {"within": "half"}, "left out but for flows"),
+            ("moves", "flows", {"within": "half"}, "only for flows"),
             ("moves", "flows", {"regions": tree, "within": ["half"]}, "a text"),
             ("moves", "regions", {"regions": tree, "named": ["name"]}, "a text"),
             ("moves", "flows", {"regions": tree, "within": "colour"}, "a property of each region"),

@@ -65,25 +65,25 @@ def count(session: dither.Session, what: str = "COUNT(*)", table: str = "data") 
 def test_everything_that_is_missing_is_named_at_once_with_a_line_to_paste(said, missing):
     with pytest.raises(InvalidParameter) as refused:
         dither.private(frame(patient_id=range(ROWS)), **said)
-    assert str(refused.value).startswith(f"{missing} must be given")
+    assert str(refused.value).startswith(f"{missing} must be stated")
     assert "dither.private(..., budget=1, person='patient_id', rows=10)" in str(refused.value)
 
 
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({"unit": "row"}, "unit must be that of people where person="),
-        ({"person": None, "unit": "person", "rows": None}, "unit must be that of people where person="),
+        ({"unit": "row"}, "unit must be a unit of people if person="),
+        ({"person": None, "unit": "person", "rows": None}, "unit must be a unit of people if person="),
         ({"person": None, "unit": "rows", "rows": None}, "unit must be one of person, person replaced, row, row rep"),
         ({"person": "idd"}, r"person must be about columns of data \(did you mean 'id'\?\)"),
         ({"bounds": {"x": (0, 1)}}, "bounds must be about columns of data"),
         ({"bounds": [1]}, "bounds must be a dictionary by columns"),
         ({"bounds": {"Wait (min)": (9, 1)}}, "columns.Wait_min.bounds must be in ascending order"),
         ({"bounds": {"Wait (min)": (0, 1), "Wait_min": (0, 2)}}, "without a column that is named twice"),
-        ({"bounds": {"Wait (min)": np.array([0, 1])}}, "never read off the rows"),
-        ({"categories": {"ward": pd.Series(["a"])}}, "never read off the rows"),
-        ({"categories": {"ward": {"a", "b"}}}, "never read off the rows"),
-        ({"categories": {"ward": [object()]}}, "a text, a number"),
+        ({"bounds": {"Wait (min)": np.array([0, 1])}}, "never read from the rows"),
+        ({"categories": {"ward": pd.Series(["a"])}}, "never read from the rows"),
+        ({"categories": {"ward": {"a", "b"}}}, "never read from the rows"),
+        ({"categories": {"ward": [object()]}}, "a string, a number"),
         ({"kinds": {"ward": "words"}}, "columns.ward.kind must be one of boolean"),
         ({"kinds": {"id": "date"}}, "is declared date, but the frame stores BIGINT"),
         ({"rows": 0}, "contribution.rows must be"),
@@ -226,7 +226,7 @@ def test_frames_that_are_none_are_refused():
         (pl.from_pandas(frame()).lazy(), "LazyFrame"),
         ({"id": [1]}, "or a pandas, Polars or Arrow table: one table. Several are declared in a schema, .* got 'dict'"),
         ([frame(), frame()], "Several are declared in a schema, .* got 'list'"),
-        (levels, "called by texts or integers"),
+        (levels, "named by strings or integers"),
         (twice, "the name of one column"),
         (b"x.csv", "the path of a CSV or Parquet file"),
         (None, "the path of a CSV or Parquet file"),
@@ -410,9 +410,9 @@ def test_a_dictionary_says_what_a_file_says_with_the_same_errors():
         ({"age": {"kind": "real", "bounds": [0, float("nan")]}}, r"bounds\[1\] must be a finite number"),
         ({"age": {"kind": "real", "bounds": [0, Decimal("inf")]}}, r"bounds\[1\] must be a finite number"),
         ({"age": {"kind": "integer", "bound": [0, 1]}}, "did you mean 'bounds'"),
-        ({"age": None}, "a text, a number, true or false, a date, a list or a dictionary, got 'nothing'"),
+        ({"age": None}, "a string, a number, true or false, a date, a list or a dictionary, got 'nothing'"),
         ({"age": {"kind": "text", "categories": {"a"}}}, "a list or a dictionary, got 'set'"),
-        ({3: "text"}, "keyed by texts"),
+        ({3: "text"}, "keyed by strings"),
         ({"day": {"kind": "timestamp", "bounds": [pd.Timestamp("2024-01-01", tz="UTC"), "2025-01-01"]}}, "a timestamp"),
     ):
         visits = {**tree["tables"]["visits"], "columns": {**columns, **change}}

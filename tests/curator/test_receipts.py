@@ -126,7 +126,7 @@ def test_a_receipt_of_what_was_paid_for_before_does_not_say_that_nothing_is_lost
     for made, whose in ((log.receipt(asked), " to ana"), (log.published_receipt(shown), "")):
         found = verify_receipt(made, log.public_key)
         assert found.loss.is_zero
-        words = f"paid for by an earlier debit{whose}, which this receipt does not show, and by no debit of its own:"
+        words = f"paid for by an earlier debit{whose}, which this receipt does not show, and not by a separate debit:"
         assert str(found).startswith(f"{words} an answer about clinic")
         assert "epsilon = 0" not in str(found)
     assert "was debited to ana for an answer about clinic" in str(verify_receipt(log.receipt(opened), log.public_key))

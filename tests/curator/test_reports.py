@@ -72,7 +72,7 @@ def test_its_price_is_said_beforehand(session: Session) -> None:
     assert str(quoted)
     assert session.quote(session.offer.sql(TEXT, epsilon=1)).loss.pure == 1
     assert session.balance().releases == 0
-    with pytest.raises(InvalidParameter, match="epsilon must be given"):
+    with pytest.raises(InvalidParameter, match="epsilon is required"):
         session.sql(TEXT)
     with pytest.raises(InvalidParameter, match="one private query"):
         session.loss_for_error(TEXT, "count", 3)

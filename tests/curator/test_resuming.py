@@ -162,7 +162,7 @@ def test_an_engine_that_fails_before_the_draw_is_drawn_again_leaves_the_attempts
 
     with monkeypatch.context() as patch:
         patch.setattr(session._tables[0], "aggregate", fail)
-        with pytest.raises(DitherError, match="could not finish") as caught:
+        with pytest.raises(DitherError, match="the query engine failed") as caught:
             receipt_of(session, asked)
         assert "1 attempt is left" in caught.value.__notes__[0]
     assert [receipt_of(session, asked).answer] == lost

@@ -68,7 +68,9 @@ def test_a_loss_that_nobody_stated_says_what_is_left(session: Session) -> None:
         lambda: session.histogram("visits", "ward"),
         lambda: session.synthesize("visits"),
     ):
-        with pytest.raises(InvalidParameter, match=r"epsilon must be given.*--epsilon 0.1; epsilon = 9 is left"):
+        with pytest.raises(
+            InvalidParameter, match=r"epsilon is required.*--epsilon 0.1; remaining budget: epsilon = 9"
+        ):
             ask()
 
 
@@ -102,7 +104,7 @@ def test_the_share_of_a_threshold_is_said_in_the_text_or_beside_it(curator: Cura
         assert said == asked.quote(text, threshold_share="0.25", **loss)
         assert said.threshold_share == Fraction(1, 4)
         assert said != asked.quote(text, **loss)
-        with pytest.raises(InvalidParameter, match="said once"):
+        with pytest.raises(InvalidParameter, match="set once"):
             asked.quote(f"{text} OPTION (THRESHOLD_SHARE = 0.25)", threshold_share="0.5", **loss)
 
 
@@ -376,7 +378,7 @@ def test_an_engine_that_dies_keeps_the_debit_and_says_one_text(
     assert "retry" not in texts[0]
     assert notes[0].startswith("2 attempts are left")
     assert notes[1].startswith("1 attempt is left")
-    assert all(note.endswith("ask again with key='k'") for note in notes[:2])
+    assert all(note.endswith("retry at no additional cost with key='k'") for note in notes[:2])
     assert notes[2].startswith("this was the last of 3 attempts")
     assert "retry" not in notes[2]
     assert len(notes) == 3
@@ -478,7 +480,7 @@ def test_an_answer_that_may_be_too_long_is_refused_before_the_charge(
 ) -> None:
     ask, parameter = TOO_LONG[way]
     monkeypatch.setattr("dither.lift.stored.LARGEST_ANSWER", 20)
-    with pytest.raises(InvalidParameter, match=f"^{parameter} must be such that its answer has at most 20 bytes"):
+    with pytest.raises(InvalidParameter, match=f"^{parameter} must be small enough for an answer of at most 20 bytes"):
         ask(session)
     assert session.balance().releases == 0
     monkeypatch.undo()
@@ -953,7 +955,7 @@ def test_parts_that_together_are_too_long_to_store_are_refused_before_the_charge
 ) -> None:
     monkeypatch.setattr(answers_module, "LARGEST_ANSWER", 2000)
     for column, loss in (("note", ApproxDP(1, "1e-6")), ("ward", PureDP(1))):
-        with pytest.raises(InvalidParameter, match="parts must be such that all answers together have at most 2,000"):
+        with pytest.raises(InvalidParameter, match="parts must be fewer, so that all answers together have at most 2,000"):
             session.ask_parts(_parts(session, column), loss)
     assert session.balance().releases == 0
 

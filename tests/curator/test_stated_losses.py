@@ -94,7 +94,7 @@ def test_a_quote_takes_both(session: Session) -> None:
     text = "SELECT COUNT(*) AS n FROM visits"
     assert session.quote(text, loss=PureDP(2)) == session.quote(text, epsilon=2)
     assert session.sql(f"EXPLAIN PRIVACY {text}", loss=PureDP(2)) == session.quote(text, epsilon=2)
-    with pytest.raises(InvalidParameter, match="given alone"):
+    with pytest.raises(InvalidParameter, match="set alone"):
         session.quote(text, loss=PureDP(2), epsilon=2)
 
 

@@ -270,6 +270,6 @@ def test_reasons_say_what_would_help() -> None:
     assert "point" in why_lost(Kind.REAL, "1.234,5")
     assert "2024-12-31" in why_lost(Kind.DATE, "31.12.2024")
     for kind in set(Kind) - {Kind.TEXT}:
-        assert "NULL is right if it stands for nothing" in why_lost(kind, " N/A ")
+        assert "NULL is right if it means nothing" in why_lost(kind, " N/A ")
     for zone in ("Z", "+01:00", " UTC", "-0530"):
         assert "without a zone" in why_lost(Kind.TIMESTAMP, f"2024-12-31T10:00:00{zone}")

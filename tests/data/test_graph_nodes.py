@@ -69,8 +69,8 @@ def test_a_public_file_of_nodes_is_read_when_the_schema_is(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (edges("members") + members("friends.csv"), "nodes read off the edges would publish who has one"),
-        (edges("members") + members("./x/../friends.csv"), "nodes read off the edges would publish who has one"),
+        (edges("members") + members("friends.csv"), "nodes read from the edges would publish who has one"),
+        (edges("members") + members("./x/../friends.csv"), "nodes read from the edges would publish who has one"),
         (edges("members") + members("nowhere.csv"), "a CSV file that can be read"),
         (edges("members") + members("other.csv"), "whose column id is the list of nodes"),
         (edges("members") + members("members.parquet"), "categories declared for the key"),

@@ -117,7 +117,7 @@ def test_protected_nodes_have_a_degree_and_no_limit_of_edges() -> None:
     assert found.unit == NODE
     assert found.tables[0].graph == Graph(("one", "other"), degree=4)
     assert loads(dump_schema(found)) == found
-    with pytest.raises(InvalidSchema, match="left out where a degree is declared"):
+    with pytest.raises(InvalidSchema, match="not allowed where a degree is declared"):
         loads(schema("graph: {ends: [one, other], degree: 4, edges: 9}", unit="node"))
 
 

@@ -166,7 +166,7 @@ def test_a_wide_text_is_refused_wherever_it_stands(place: str) -> None:
     beyond = ALLOWED // 4096 + 1
     if "join" in place:
         beyond *= 2  # of two tables
-    with pytest.raises(InvalidParameter, match=r"clinic must be such that a row holds at most [\d,]+ bytes") as refused:
+    with pytest.raises(InvalidParameter, match=r"clinic must be limited to [\d,]+ bytes") as refused:
         check_widths(at_every_place(copies(beyond))[place], parameter="clinic")
     assert "most by replace" in str(refused.value)
     assert "declare a shorter length" in str(refused.value)
@@ -204,7 +204,7 @@ def joined(rows: int, value: Expression) -> Aggregation:
 def test_rows_multiply_what_a_text_may_be() -> None:
     value = copies(4)
     check_widths(joined(10, value))
-    with pytest.raises(InvalidParameter, match="one person's rows cost at most"):
+    with pytest.raises(InvalidParameter, match="written or searched for one person's rows"):
         check_widths(joined(1000, value))
     # What is computed before a join is computed for fewer rows.
     check_widths(joined(1000, Name("cost")))
@@ -218,7 +218,7 @@ def test_many_windows_over_the_same_rows_are_too_much_for_one_person() -> None:
         return relation
 
     check_widths(Aggregation(windows(40), (), (CountRows(),)))
-    with pytest.raises(InvalidParameter, match=r"one person's rows cost .* most in the window w\d+"):
+    with pytest.raises(InvalidParameter, match=r"one person's rows.* most in the window w\d+"):
         check_widths(Aggregation(windows(500), (), (CountRows(),)))
 
 
@@ -233,7 +233,7 @@ def test_wide_frames_of_wide_values_are_too_much_for_one_person() -> None:
     texts = next(name for name, kind in VISITS.kinds.items() if kind is Kind.TEXT)
     check_widths(framed(1000, "cost"))
     check_widths(framed(10, texts))
-    with pytest.raises(InvalidParameter, match=r"one person's rows cost .* most in the window w"):
+    with pytest.raises(InvalidParameter, match=r"one person's rows.* most in the window w"):
         check_widths(framed(1000, texts))
     with pytest.raises(InvalidParameter, match="start of the frame"):
         framed(1001, "cost")
@@ -246,7 +246,7 @@ def test_searching_costs_in_proportion_to_text_and_pattern() -> None:
 
     check_widths(searches(4, "like", "%a_b%"))
     check_widths(searches(4, "contains", "a" * 50))
-    with pytest.raises(InvalidParameter, match="one person's rows cost"):
+    with pytest.raises(InvalidParameter, match="written or searched for one person's rows"):
         check_widths(searches(4, "like", "%a_" * 300))
 
 
@@ -256,7 +256,7 @@ def test_reading_texts_as_numbers_costs_in_proportion_to_their_length() -> None:
         return Aggregation(Scan(VISITS), (), tests)
 
     check_widths(casts(4))
-    with pytest.raises(InvalidParameter, match="one person's rows cost"):
+    with pytest.raises(InvalidParameter, match="written or searched for one person's rows"):
         check_widths(casts(100))
 
 
@@ -267,7 +267,7 @@ def test_where_every_row_is_a_unit_it_counts_once() -> None:
     check_widths(Aggregation(Scan(plain), (), tests))
     costs = 40 * 1024 * 900 // 2
     assert costs < PERSON_BYTES < 1000 * costs
-    with pytest.raises(InvalidParameter, match="one person's rows cost"):
+    with pytest.raises(InvalidParameter, match="written or searched for one person's rows"):
         check_widths(Aggregation(Scan(VISITS), (), tests))
 
 

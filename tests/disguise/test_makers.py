@@ -199,7 +199,7 @@ def test_groups_of_averages_have_k_rows_and_fewer_than_twice_as_many() -> None:
         (Mondrian(Roles(("age",), others=("name",)), Rules(l=2)), "sensitive"),
         (Mondrian(Roles(("age", "town")), Rules()), "town"),
         (Mondrian(ROLES, Rules(), hierarchies={"ill": Hierarchy.flat("xyz")}), "hierarchies"),
-        (Optimal(ROLES, Rules(k=2)), "given for every quasi-identifier"),
+        (Optimal(ROLES, Rules(k=2)), "set for every quasi-identifier"),
         (
             Datafly(Roles(("ward",), others=("name",)), Rules(), {"ward": Hierarchy.flat(["aa"])}),
             "its hierarchy has a line for",

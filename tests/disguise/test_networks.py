@@ -133,7 +133,7 @@ def test_weights_of_all_sizes_keep_lengths_current(directed: bool) -> None:
         slack.move(edge, float(drawn.uniform(-0.9, 9.0)) * slack.weight(edge))
         largest = slack.lengths.max()
         assert np.allclose(slack.lengths, floyd(graph.reweighted(slack.weights)), rtol=1e-9, atol=1e-12 * largest)
-    assert dict(KeptPaths(half_of_pairs(graph)).apply(graph).measured)["chosen paths kept"] == 1
+    assert dict(KeptPaths(half_of_pairs(graph)).apply(graph).measured)["chosen paths preserved"] == 1
 
 
 def test_a_bridge_may_grow_without_end_and_a_tie_not_at_all() -> None:
@@ -154,7 +154,7 @@ def test_greedy_perturbation_keeps_every_chosen_path(directed: bool) -> None:
         graph = some(14, 0.3, directed=directed)
         pairs = half_of_pairs(graph)
         made = KeptPaths(pairs).apply(graph)
-        assert dict(made.measured)["chosen paths kept"] == 1
+        assert dict(made.measured)["chosen paths preserved"] == 1
         assert paths_kept(graph, made.graph, pairs) == 1
         assert np.all(np.abs(made.graph.weights / graph.weights - 1) <= 0.5)
         assert (made.graph.ends == graph.ends).all()
@@ -173,7 +173,7 @@ def test_edges_on_no_path_grow_and_edges_on_all_paths_shrink() -> None:
 @pytest.mark.parametrize("pairs", [(), ((0, 5),)])
 def test_no_pair_and_one_pair_are_fine(pairs: tuple[tuple[int, int], ...]) -> None:
     made = KeptPaths(pairs).apply(FIGURE)
-    assert dict(made.measured)["chosen paths kept"] == 1
+    assert dict(made.measured)["chosen paths preserved"] == 1
     assert (made.graph.weights != FIGURE.weights).all()
     if not pairs:
         assert (made.graph.weights > FIGURE.weights).all()
@@ -282,7 +282,7 @@ def test_single_changes_make_more_edges_alike_and_keep_the_paths(order: str) -> 
         pairs = half_of_pairs(graph)[:9]
         made = AlikeWeights(3, 10.0, pairs, order=order).apply(graph)  # type: ignore[arg-type]
         told = dict(made.measured)
-        assert told["chosen paths kept"] == 1
+        assert told["chosen paths preserved"] == 1
         assert told["anonymous edges"] == alike_edges(made.graph, 3, 10.0).mean()
         assert told["anonymous edges before"] == alike_edges(graph, 3, 10.0).mean()
         old, new = graph.lengths(), made.graph.lengths()

@@ -62,7 +62,7 @@ def test_a_date_that_is_none_is_named_with_its_column() -> None:
         Reading(dates="month-first").of({"seen": dates})
     with pytest.raises(InvalidParameter, match="one of day-first"):
         Reading(dates="year-first")  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameter, match="not one text"):
+    with pytest.raises(InvalidParameter, match="not one string"):
         Reading("n/a")  # type: ignore[arg-type]
 
 

@@ -182,12 +182,12 @@ def test_schemes_have_the_names_of_print() -> None:
 @pytest.mark.parametrize(
     ("method", "match"),
     [
-        (Subtree(Roles(("one",)), Rules(k=2)), "this one has none"),
-        (SetPartition(Roles(("one",)), Rules(k=2), {"one": TREE}), "left out with set-partition"),
-        (ValueSuppression(Roles(("one",)), Rules(k=2), {"one": TREE}), "left out with value-suppression"),
+        (Subtree(Roles(("one",)), Rules(k=2)), "this one has no hierarchy"),
+        (SetPartition(Roles(("one",)), Rules(k=2), {"one": TREE}), "not allowed with set-partition"),
+        (ValueSuppression(Roles(("one",)), Rules(k=2), {"one": TREE}), "not allowed with value-suppression"),
         (Sibling(Roles(("one",)), Rules(k=2), {"one": Hierarchy.flat(["zz"])}), "has a line for"),
         (Cell(Roles(("one",)), Rules(k=2), {"two": TREE}), "of quasi-identifiers alone"),
-        (LocalSuppression(Roles(("one",), ("two",)), Rules(k=2, l=2), exact=True), "left out with rules beyond k"),
+        (LocalSuppression(Roles(("one",), ("two",)), Rules(k=2, l=2), exact=True), "not allowed with rules beyond k"),
         (LocalSuppression(Roles(("star",)), Rules(k=2)), "without stars"),
     ],
 )

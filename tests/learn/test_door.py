@@ -149,7 +149,7 @@ def test_one_row_of_any_length_is_read_by_itself(row: Any, meaning: list[float])
 def test_a_list_of_rows_is_as_wide_as_was_declared_and_never_as_its_rows_are() -> None:
     loose = classifier(bounds=(0, 3))
     for rows in ([[0.0, 1.0]], [], [[0.0], [1.0, 2.0]]):
-        with pytest.raises(InvalidValue, match="width of its own"):
+        with pytest.raises(InvalidValue, match="whose width is known"):
             loose.prepare(rows, [0] * len(rows))
         assert loose.prepare(rows, [0] * len(rows), columns=2)[1].shape == (len(rows), 3)
     for bounds in (PAIRS, (0, [3, 3]), np.array(PAIRS)):

@@ -84,7 +84,7 @@ def test_trees_have_a_cell_for_each_category_and_one_for_all_else(kind: str) -> 
     mechanism = named(kind).mechanism(2)
     assert mechanism.bins.values.tolist()[1] == 3
     assert mechanism.unordered.values.tolist() == [0, 1]
-    with pytest.raises(InvalidParameter, match="categorical_features must be left out"):
+    with pytest.raises(InvalidParameter, match="categorical_features is not allowed"):
         named(kind, categorical_features=[1]).mechanism(2)
 
 

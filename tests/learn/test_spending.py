@@ -82,7 +82,7 @@ def test_what_fit_is_given_comes_before_what_the_estimator_has() -> None:
         bayes(budget=5).fit(X, Y)
     with pytest.raises(IncompatibleDistance):
         bayes(budget=Budget(epsilon=5, unit=ROW_REPLACED)).fit(X, Y)
-    with pytest.raises(InvalidParameter, match="budget must be left out: a session charges the ledger"):
+    with pytest.raises(InvalidParameter, match="budget is not allowed: a session charges the ledger"):
         trusted_estimator(bayes(budget=mine))
 
 

@@ -320,7 +320,7 @@ def test_a_model_with_older_words_is_refused_with_a_reason() -> None:
     values, labels = rows()
     text = declared("LogisticRegression", rho=1).fit(values, labels).to_json()
     older = text.replace('"version":2', '"version":1', 1).replace('"max_iter"', '"steps"')
-    with pytest.raises(InvalidParameter, match="version 2, with scikit-learn's words"):
+    with pytest.raises(InvalidParameter, match="version 2: fit the model again"):
         learn.LogisticRegression.from_json(older)
 
 

@@ -141,7 +141,7 @@ def test_bad_tables_are_refused_by_name() -> None:
         cells_of(dataset, "visits", ("site", "site"))
     with pytest.raises(InvalidParameter, match="mapping"):
         cells_of(dataset, "visits", ("site", "age"), 4)
-    with pytest.raises(InvalidParameter, match="asked for"):
+    with pytest.raises(InvalidParameter, match="of the request"):
         cells_of(dataset, "visits", "site", {"age": 4})
     with pytest.raises(InvalidParameter, match="'ends' or 'drop'"):
         cells_of(dataset, "visits", "site", outside="both")

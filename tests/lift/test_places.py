@@ -172,7 +172,7 @@ def test_journeys_of_an_owner_are_refused() -> None:
     cars = Table("cars", (Column("who", Kind.INTEGER), Column("car", Kind.INTEGER)), "cars.csv", person="who")
     owned = replace(points, columns=(*points.columns, Column("car", Kind.INTEGER)), person=None)
     owned = replace(owned, owner=Owner("cars", ("car",), ("car",)))
-    with pytest.raises(InvalidParameter, match="a privacy id of its own"):
+    with pytest.raises(InvalidParameter, match="has a privacy id, and not one with an owner"):
         Journeys(replace(dataset, tables=(cars, owned)), "points", (3, 3))
 
 

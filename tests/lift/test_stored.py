@@ -87,7 +87,7 @@ def test_tags_are_taken_once() -> None:
 
 def test_an_answer_that_may_be_too_long_is_refused_beforehand() -> None:
     check_length("query", LARGEST_ANSWER // 8, 8)
-    with pytest.raises(InvalidParameter, match=r"query must be such that .* at most [0-9,]+ rows"):
+    with pytest.raises(InvalidParameter, match=r"query must be small enough .* at most [0-9,]+ rows"):
         check_length("query", LARGEST_ANSWER // 8, 8, head=1)
 
 

@@ -44,7 +44,7 @@ def histogram() -> IdentityHistogram:
 def test_a_histogram_is_not_released_at_a_guessed_stability(unit: Unit) -> None:
     """A replaced row moves two cells, and a person any number: 1 would understate both."""
     budget = Budget(epsilon=10, unit=unit)
-    with pytest.raises(InvalidParameter, match="stability must be stated: how far one unit") as refusal:
+    with pytest.raises(InvalidParameter, match="stability is required: a bound on the change") as refusal:
         release(histogram(), np.array([3, 0, 2]), budget=budget)
     assert str(unit) in str(refusal.value)
     assert budget.spent.is_zero

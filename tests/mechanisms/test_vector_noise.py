@@ -130,7 +130,7 @@ def test_weights_are_volumes() -> None:
 @pytest.mark.parametrize(
     ("vertices", "reason"),
     [
-        (PublicArray([[1, 1, 1], [1, 1, -1], [1, -1, 1], [-1, 1, 1]]), "no facet has more corners"),
+        (PublicArray([[1, 1, 1], [1, 1, -1], [1, -1, 1], [-1, 1, 1]]), "without a facet of more corners"),
         (PublicArray([[1, 1], [2, 2]]), "span the whole space"),
         (PublicArray([[0, 0]]), "span the whole space"),
         (PublicArray([[1.0, 0.0], [0.0, 1.0]]), "integer rows"),

@@ -296,7 +296,7 @@ def test_a_budget_that_states_a_rho_keeps_it() -> None:
 
 REFUSED = [
     (PureDP(2), PureDP("1.75"), PureDP(1), "epsilon is short: at most epsilon = 0.25 would fit"),
-    (PureDP(2), PureDP(1), ApproxDP("0.1", "1e-6"), "an epsilon alone, and has none for a delta: at most epsilon = 1"),
+    (PureDP(2), PureDP(1), ApproxDP("0.1", "1e-6"), "an epsilon alone, without room for a delta: at most epsilon = 1"),
     (PureDP(2), PureDP(1), ZCDP("0.1"), "noise that is stated by rho: at most epsilon = 1 would fit"),
     (PureDP(2), PureDP(2), PureDP(1), "nothing would fit"),
     (ApproxDP(1, "1e-6"), ApproxDP("0.5", "1e-7"), ApproxDP("0.7", "1e-7"), "epsilon is short: epsilon = 0.5 with"),

@@ -75,7 +75,7 @@ def test_a_sample_so_rare_that_its_price_is_rounded_is_within_the_loss(epsilon: 
 def test_the_coefficients_of_a_table_move_farther_than_its_cells() -> None:
     made = Privelet.calibrated(PureDP(2**41), sensitivity=1, shape=(5,))
     assert Fraction(2**40) < made.loss(1).epsilon <= 2**41
-    with pytest.raises(InvalidParameter, match=r"within must be an epsilon of at most 2\^40 times how far"):
+    with pytest.raises(InvalidParameter, match=r"within must be an epsilon of at most 2\^40 times the distance"):
         Privelet.calibrated(PureDP(2**60), sensitivity=1, shape=(5,))
 
 

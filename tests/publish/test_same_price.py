@@ -76,7 +76,7 @@ def test_questions_are_cells_or_ranges_and_only_where_a_method_is_chosen() -> No
     here = offers("rows")
     with pytest.raises(InvalidParameter, match="'cells', 'ranges'"):
         here.histogram("visits", "age", questions="all", epsilon=1)
-    with pytest.raises(InvalidParameter, match="none is chosen"):
+    with pytest.raises(InvalidParameter, match="only applies to method='auto'"):
         here.histogram("visits", "age", questions="cells", method="identity", epsilon=1)
 
 

@@ -193,10 +193,10 @@ def test_a_sealed_key_opens_with_its_code_and_for_its_ledger_alone(tmp_path: Pat
         lines = sealed.decode().splitlines()
         flipped = lines[2][:-6] + ("A" if lines[2][-6] != "A" else "B") + lines[2][-5:]
         for wrong, said in (
-            ((sealed, code + "x"), "the one that was told"),
-            ((sealed, ""), "the one that was told"),
-            (("\n".join([*lines[:2], flipped]).encode(), code), "the one that was told"),
-            (("\n".join([*lines[:2], "no base64!"]).encode(), code), "the one that was told"),
+            ((sealed, code + "x"), "the one that was shown"),
+            ((sealed, ""), "the one that was shown"),
+            (("\n".join([*lines[:2], flipped]).encode(), code), "the one that was shown"),
+            (("\n".join([*lines[:2], "no base64!"]).encode(), code), "the one that was shown"),
             (("\n".join([lines[0], "dither/another", lines[2]]).encode(), code), "about this ledger"),
             ((b"something else", code), "export-key"),
         ):

@@ -131,7 +131,7 @@ def test_every_decision_is_typed_from_elsewhere(running: Running, tmp_path: Path
     assert job.progress(wait=30)["state"] == "waiting for approval"
     waiting = json.loads(typed(boss, running, "approvals", "list", "--waiting", "--json"))
     number = str(next(one["number"] for one in waiting if one["analyst"] == "typed"))
-    with pytest.raises(InvalidParameter, match="whose token it is"):
+    with pytest.raises(InvalidParameter, match="identifies who decides"):
         typed(boss, running, "approvals", "approve", number, "--as", "typed")
     assert "is approved" in decided(boss, running, "approvals", "approve", number)
     entry = job.result().receipt
@@ -140,7 +140,7 @@ def test_every_decision_is_typed_from_elsewhere(running: Running, tmp_path: Path
     )
     assert "Wards" in typed("", running, "published", "list")
     assert "shown no more" in decided(boss, running, "published", "withdraw", entry, "--dataset", "clinic")
-    with pytest.raises(InvalidParameter, match="dataset must be named"):
+    with pytest.raises(InvalidParameter, match="dataset is required"):
         typed(boss, running, "published", "add", entry)
     again = session.begin(session.offer.sql(COUNT, epsilon="0.25"))
     number = str(again.progress(wait=30)["question"])
@@ -171,7 +171,7 @@ def test_quotas_are_set_and_people_listed_from_elsewhere(running: Running) -> No
     assert (told["budget"], told["server"]) == (PureDP(1).to_dict(), running.url)
     with pytest.raises(DitherError, match="your role"):
         typed(running.token("small"), running, "people", "list")
-    with pytest.raises(NotFound, match="nobody is declared"):
+    with pytest.raises(NotFound, match="no person is declared"):
         typed(boss, running, "datasets", "set-quota", "clinic", "nobody", "--epsilon", "1")
 
 
@@ -190,7 +190,7 @@ def test_what_is_for_ever_says_where_it_was_decided(tmp_path: Path) -> None:
     with folder_of(tmp_path, "brief", "short") as curator:
         for apart in serving(curator, Settings(port=0, timing="off", requests_per_second=10_000)):
             boss = apart.token("ends", "curator", quota=None)
-            assert "is closed for ever" in decided(boss, apart, "datasets", "close", "brief")
+            assert "is closed permanently" in decided(boss, apart, "datasets", "close", "brief")
             assert "is retired" in decided(boss, apart, "datasets", "retire", "short", "--reason", "it is over")
 
 
@@ -226,7 +226,7 @@ def test_a_folder_that_is_typed_goes_before_a_service_in_a_variable(
         (*home, "datasets", *server),
         (*home, "add", str(tmp_path / "clinic.yaml"), *server),
     ):
-        with pytest.raises(InvalidParameter, match=r"--server must be left out where --home names a folder"):
+        with pytest.raises(InvalidParameter, match=r"--server is not allowed with --home"):
             said(*words)
     with pytest.raises(InvalidParameter, match="typed after the verb"):
         said("datasets", *server, "close", "clinic")

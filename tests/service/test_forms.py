@@ -180,7 +180,7 @@ def test_sets_of_items_are_told_with_their_counts() -> None:
     [
         ("synthesize", {"table": "visits", "columns": ["ward"]}, "a model of rows"),
         ("fit", {}, "a fitted model"),
-        ("method", {}, "released for further use"),
+        ("method", {}, "released for later use"),
     ],
 )
 def test_a_model_says_what_it_is(running: Running, verb: str, words: dict[str, Any], said: str) -> None:

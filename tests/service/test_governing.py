@@ -106,7 +106,7 @@ def test_curators_agree_over_http_and_never_to_their_own(running: Running) -> No
     # Nor do they free themselves of it, on the spot or by way of an end.
     without = {"person": "asker", "quota": PURE}
     status, told = said(running, "POST", f"{SET}/grants", without, bearer(token))
-    assert (status, "another than whoever decides" in told["detail"]) == (400, True)
+    assert (status, "a person other than the one who decides" in told["detail"]) == (400, True)
     assert said(running, "DELETE", f"{SET}/grants/asker", None, bearer(token))[0] == 200
     assert said(running, "POST", f"{SET}/grants", without, bearer(token))[0] == 400
     assert said(running, "POST", f"{SET}/grants", body, boss)[0] == 200
@@ -305,7 +305,7 @@ def test_a_table_that_takes_long_to_plan_is_refused_at_once(running: Running) ->
     for verb, said in words:
         body = {"verb": verb, "words": said | {"epsilon": {"number": "1"}}}
         for path in ("quotes", "releases"):
-            with pytest.raises(InvalidParameter, match="at most 262144 cells, as this service plans"):
+            with pytest.raises(InvalidParameter, match="at most 262144 cells, the limit of this service"):
                 session._transport.post("v1", "datasets", "clinic", path, body=body)
 
 

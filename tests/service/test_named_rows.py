@@ -78,7 +78,7 @@ def test_a_data_set_is_added_asked_given_other_rows_and_retired(
     # Other rows keep name and budget, and what was spent stays spent.
     assert boss.add(named("2026/other.csv"))["edition"] == 2
     assert boss.add(named("2026/other.csv"))["edition"] == 2
-    with pytest.raises(InvalidParameter, match="which the data set has"):
+    with pytest.raises(InvalidParameter, match="the budget of the data set"):
         boss.add(named("2026/other.csv"), epsilon=3)
     with pytest.raises(InvalidParameter, match=r"schema\.unit"):
         boss.add({**named("2026/other.csv"), "unit": "person replaced"})

@@ -345,7 +345,7 @@ def test_a_terminal_signs_in_by_a_code_that_is_typed_elsewhere(
         kept_token(running.url)
     with pytest.raises(LoginFailed, match="expired_token"):
         log_in(running.url, lambda *_: None, wait=waits.append, fetch=refusing("expired_token"))
-    with pytest.raises(LoginFailed, match="in time"):
+    with pytest.raises(LoginFailed, match="the sign-in code expired"):
         log_in(running.url, lambda *_: None, wait=waits.append, fetch=refusing("slow_down"))
 
 

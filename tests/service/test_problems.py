@@ -17,6 +17,7 @@ COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
 LOSSES = PureDP("1/5"), ZCDP("1/10"), ApproxDP(1, "1e-6")
 #: One of each class of the tree, with all that it carries.
 ERRORS = (
+    errors.InvalidParameter("k", 1, "required for stars: 2 or more"),
     errors.InvalidParameter("epsilon", -1, "positive"),
     errors.LossNotStated("epsilon", LOSSES[0]),
     errors.InvalidValue("rows", [1], "a table"),
@@ -54,7 +55,7 @@ IN_FIXED_WORDS = (
 )
 #: What nobody outside can do anything about.
 INSIDE = (
-    DitherError("nobody can listen"),
+    DitherError("cannot listen"),
     errors.PlanViolation("another draw"),
     errors.HandleMisuse("let go of"),
     errors.EntropyFailure("no random bytes"),

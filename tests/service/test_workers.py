@@ -174,7 +174,7 @@ SECRETLESS = """service:
 #: What stands in dither.yaml beside its version, and what must be said of it: the setting, and a word of the fix.
 WRONG = {
     "service: 5": ("service", "settings by name"),
-    "service:": ("service", "left out"),
+    "service:": ("service", "omitted"),
     "servce: {port: 1}": ("servce", "write 'service'"),
     "ledger: 5": ("ledger", "such as ledger.db"),
     "service: {prot: 1}": ("prot", "write 'port'"),

@@ -100,16 +100,18 @@ def background(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
     shares = [float(np.mean(seen[:, _EXCLUDED:].argmax(axis=1) == own)) for seen in (counts, private)]
     return Outcome(
         attack="background",
-        measure="share of people whose value is told rightly",
+        measure="share of people whose value is inferred correctly",
         unprotected=shares[0],
         protected=shares[1],
         chance=1 / _POSSIBLE,
         ceiling=ceiling(1 / _POSSIBLE, epsilon),
         n=targets,
         loss=f"{plainly(epsilon)} for one person's value",
-        words=f"Every class holds {_L_BACKGROUND} different values, so it is {_L_BACKGROUND}-diverse. Whoever knows "
-        f"that the target has none of {_EXCLUDED} values strikes out the others and keeps one. With noise, many are "
-        "left.",
+        words=(
+            f"Every class holds {_L_BACKGROUND} different values, so it is {_L_BACKGROUND}-diverse. An attacker who "
+            f"knows {_EXCLUDED} values that the target does not have strikes them out, and one remains. With noise, "
+            "many are left."
+        ),
     )
 
 
@@ -142,8 +144,10 @@ def skewness(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
         ceiling=ceiling(_RARE, epsilon),
         n=wanted * _K_SKEWNESS,
         loss=f"{plainly(epsilon)} for one person's value",
-        words=f"One person in {1 / _RARE:.0f} has the value. In the most skewed of {len(values)} classes, all of them "
-        f"2-diverse, {shares[0]:.0%} have it: {shares[0] / _RARE:.1f} times as many. Noise evens the classes out.",
+        words=(
+            f"One person in {1 / _RARE:.0f} has the value. In the most skewed of {len(values)} classes, all of them "
+            f"2-diverse, {shares[0]:.0%} have it: {shares[0] / _RARE:.1f} times the average. Noise removes it."
+        ),
     )
 
 
@@ -304,17 +308,19 @@ def definetti(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
     named = drawn.permutation(people)[: 2 * wanted]
     return Outcome(
         attack="definetti",
-        measure="share of people whose diagnosis is told rightly, of those named",
+        measure="share of people whose diagnosis is inferred correctly, of those named",
         unprotected=_share_right(straight, is_turned, wanted),
         protected=float(np.mean(guesses[kinds[named]] == values[named])),
         chance=_LIKELY,
         ceiling=ceiling(_LIKELY, epsilon),
         n=2 * wanted,
         loss=f"{plainly(epsilon)} for one person's diagnosis",
-        words=f"{len(own)} classes of two people with two different diagnoses: each reading is as likely as the other, "
-        f"says the table. {_LIKELY:.0%} of people have what goes with their occupation; that is learned from the "
-        f"classes, and tells most people of the {wanted} surest classes apart.",
-        axes=("rounds of learning", "share told rightly"),
+        words=(
+            f"{len(own)} classes of two people with two different diagnoses: in the table each reading is as likely "
+            f"as the other. {_LIKELY:.0%} of people have what goes with their occupation; that is learned from the "
+            f"classes, and identifies most people of the {wanted} surest classes."
+        ),
+        axes=("rounds of learning", "share inferred correctly"),
         curves=(Curve("of the surest classes", tuple(float(n + 1) for n in range(len(shares))), tuple(shares)),),
     )
 
@@ -367,7 +373,7 @@ def freeform(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
     private = noisy_counts(counts, epsilon, moved=2)
     return Outcome(
         attack="freeform",
-        measure="share of people whose hidden value is told rightly",
+        measure="share of people whose hidden value is inferred correctly",
         unprotected=shares[-1],
         protected=float(np.mean(private.argmax(axis=1)[classes] == hidden)),
         chance=1 / _HIDDEN,
@@ -378,7 +384,7 @@ def freeform(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
         f"declared to identify anybody can be seen; with them {np.mean(confidence == 1):.0%} of people follow a rule "
         "that is certain. Noisy counts of classes keep neither rows nor looks.",
         figures=(("share of people with a rule of confidence 1", float(np.mean(confidence == 1))),),
-        axes=("columns that are seen", "share told rightly"),
+        axes=("columns that are seen", "share inferred correctly"),
         curves=(Curve("rows as they are", tuple(float(n) for n in range(_VISIBLE + 1)), tuple(shares)),),
     )
 
@@ -412,7 +418,7 @@ def intersection(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
     guesses = np.argmax(private.sum(axis=0) + lots, axis=1)
     return Outcome(
         attack="intersection",
-        measure="share of people whose value is told rightly",
+        measure="share of people whose value is inferred correctly",
         unprotected=float(np.mean(both == own)),
         protected=float(np.mean(guesses == own)),
         chance=1 / _VALUES_INTERSECTION,
@@ -421,5 +427,5 @@ def intersection(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
         loss=f"{plainly(epsilon)} for one person's value, both tables together",
         words=f"One {_K_INTERSECTION}-anonymous table lets {np.mean(alone == own):.0%} of the targets' values be "
         f"guessed, as it promises; two of them let {np.mean(both == own):.0%} be. Noise is paid for both together.",
-        figures=(("share told rightly from one table", float(np.mean(alone == own))),),
+        figures=(("share inferred correctly from one table", float(np.mean(alone == own))),),
     )

@@ -87,14 +87,16 @@ def foreground(targets: int = 510, epsilon: Number = "1/2") -> Outcome:
     named = drawn.permutation(len(kinds))[:wanted]
     return Outcome(
         attack="foreground",
-        measure="share of people whose value is told rightly, of those named",
+        measure="share of people whose value is inferred correctly, of those named",
         unprotected=float(np.mean(found[surest] == own[surest])),
         protected=float(np.mean(guesses[kinds[named]] == values[named])),
         chance=_LIKELY,
         ceiling=ceiling(_LIKELY, epsilon),
         n=wanted * _SIZE,
         loss=f"{plainly(epsilon)} for one person's value",
-        words=f"{len(own)} classes of {_SIZE} people with {_SIZE} different values. {_LIKELY:.0%} of people have the "
-        f"value that goes with their kind; the table teaches which it is, and tells most people of the {wanted} surest "
-        "classes apart.",
+        words=(
+            f"{len(own)} classes of {_SIZE} people with {_SIZE} different values. {_LIKELY:.0%} of people have the "
+            "value that goes with their kind; the table teaches which it is, and identifies most people of the "
+            f"{wanted} surest classes."
+        ),
     )

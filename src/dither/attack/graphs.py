@@ -102,9 +102,11 @@ def graph_seeds(targets: int = 300, epsilon: Number = "1/2") -> Outcome:
         ceiling=None,
         n=len(others),
         loss=f"{plainly(epsilon)} for one tie",
-        words=f"{targets} people under new numbers, of whom {_SEEDS} are known and nine of ten ties. "
-        f"{np.mean(open_guess[others] == numbers[others]):.0%} of the others are found. In the synthetic network "
-        f"nobody is anybody; that a tie is protected does not by itself say so for a person with many.",
+        words=(
+            f"{targets} people under new numbers, of whom {_SEEDS} are known and nine of ten ties. "
+            f"{np.mean(open_guess[others] == numbers[others]):.0%} of the others are found. In the synthetic network "
+            "no node is a person; protection of a tie alone does not imply that for a person with many ties."
+        ),
         figures=(("people who were matched, open", float(np.mean(open_guess[others] >= 0))),),
         axes=("people, in order of their degree", "degree"),
         curves=(
@@ -144,15 +146,18 @@ def edge_differencing(targets: int = 1000, epsilon: Number = "1/2") -> Outcome:
     sizes = range(int(count.max()) + 1)
     return Outcome(
         attack="edge-differencing",
-        measure="share of ties told rightly",
+        measure="share of ties inferred correctly",
         unprotected=float(np.mean(guess == secret)),
         protected=float(np.mean(private_guess == secret)),
         chance=0.5,
         ceiling=ceiling(0.5, epsilon),
         n=targets,
         loss=f"{plainly(epsilon)} for one tie",
-        words=f"In {targets} small networks all ties but one are known. The exact number of triangles tells the last "
-        f"one, as the numbers with it and without it differ. Noise for how far one tie moves the number leaves a coin.",
+        words=(
+            f"In {targets} small networks all ties but one are known. The exact number of triangles reveals the last "
+            "one, as the numbers with it and without it differ. Noise for the effect of one tie on the number leaves "
+            "a coin toss."
+        ),
         figures=(("triangles that hang on the tie, average", float(np.mean(with_tie - without))),),
         axes=("triangles", "share of networks"),
         curves=(

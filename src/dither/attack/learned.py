@@ -82,7 +82,7 @@ def definetti(view: View, values: Codes, known: Sequence[Codes], widths: Sequenc
         soft /= np.maximum(soft.sum(axis=1, keepdims=True), _LEAST)
     share = float(np.mean(soft.argmax(axis=1) == values))
     plain = float(np.mean(shares.argmax(axis=1)[view.of_row] == values))
-    words = "value told rightly by what goes together elsewhere (by chance: by counts)"
+    words = "value inferred from what goes together in other classes (by chance: by counts)"
     return Found("definetti", words, share, plain, len(values))
 
 
@@ -117,7 +117,7 @@ def foreground(view: View, values: Codes, known: Sequence[Codes], widths: Sequen
     told = (shares[view.of_row] * gains[best[1]]).argmax(axis=1)
     share = float(np.mean(told == values))
     plain = float(np.mean(shares.argmax(axis=1)[view.of_row] == values))
-    words = "value told rightly by the rates of one column's kinds (by chance: by counts)"
+    words = "value inferred from the rates of one column's kinds (by chance: by counts)"
     return Found("foreground", words, share, plain, len(values))
 
 
@@ -140,5 +140,5 @@ def freeform(view: View, values: Codes, seen: Codes, column: str) -> Found | Non
     both = View.of_classes(of_row.astype(np.int64), values, size)
     share = float(both.weights.max(axis=1).sum() / len(values))
     plain = float(view.weights.max(axis=1).sum() / len(values))
-    words = f"value told rightly once {column} is seen as well (by chance: by counts)"
+    words = f"value inferred once {column} is seen as well (by chance: by counts)"
     return Found("freeform", words, share, plain, len(values))

@@ -54,16 +54,18 @@ def linkage(targets: int = 1000, epsilon: Number = "1/2") -> Outcome:
     limits = [1.0, *(float(size) for size in range(2, 11))]
     return Outcome(
         attack="linkage",
-        measure="share of patients whose diagnosis is told rightly",
+        measure="share of patients whose diagnosis is inferred correctly",
         unprotected=float(np.mean(guesses == diagnoses)),
         protected=float(np.mean(private.argmax(axis=1)[bands] == diagnoses)),
         chance=1 / _DIAGNOSES,
         ceiling=ceiling(1 / _DIAGNOSES, epsilon),
         n=targets,
         loss=f"{plainly(epsilon)} for one patient's diagnosis",
-        words=f"{np.mean(prosecutor == 1):.0%} of {targets} patients are alone with their postcode, year of birth and "
-        f"sex. Somebody known to be in the table is found with probability {prosecutor.mean():.2f} on average, "
-        f"somebody of the town with {journalist.mean():.2f}. Counts by wide bands, with noise, name nobody.",
+        words=(
+            f"{np.mean(prosecutor == 1):.0%} of {targets} patients are alone with their postcode, year of birth and "
+            f"sex. A person known to be in the table is found with probability {prosecutor.mean():.2f} on average, a "
+            f"person of the town with {journalist.mean():.2f}. Counts by wide bands, with noise, identify no one."
+        ),
         figures=(
             ("prosecutor risk, average", float(prosecutor.mean())),
             ("prosecutor risk, highest", float(prosecutor.max())),

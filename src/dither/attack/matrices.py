@@ -107,7 +107,7 @@ def undone(true: Matrix, released: Matrix, known: Collection[int]) -> Undone:
 
     """
     if len(true) != len(released):
-        raise InvalidParameter("released", len(released), f"as many rows as the true matrix, {len(true)}")
+        raise InvalidParameter("released", len(released), f"a matrix with the rows of the true one, {len(true)}")
     places = np.unique(np.fromiter(known, dtype=np.int64, count=len(known)))
     if not 0 < len(places) < len(true):
         raise InvalidParameter("known", len(places), f"at least one row and fewer than all {len(true)}")

@@ -77,7 +77,7 @@ def membership_in_aggregates(targets: int = 200, epsilon: Number = "1/2") -> Out
     )
     return Outcome(
         attack="membership-aggregates",
-        measure="share of candidates rightly told to be in or out",
+        measure="share of candidates correctly classified as in or out",
         unprotected=curves[0].y[-1],
         protected=curves[1].y[-1],
         chance=0.5,
@@ -87,7 +87,7 @@ def membership_in_aggregates(targets: int = 200, epsilon: Number = "1/2") -> Out
         words=f"Averages of {_ATTRIBUTES} attributes over a pool of {int(is_in.sum())} give away "
         f"{curves[0].y[-1]:.0%} of the memberships of {targets} candidates. Noise that pays for all averages together "
         f"leaves {curves[1].y[-1]:.0%}.",
-        axes=("averages that were used", "share told rightly"),
+        axes=("averages that were used", "share classified correctly"),
         curves=curves,
     )
 
@@ -123,15 +123,17 @@ def membership_in_a_model(targets: int = 200, epsilon: Number = "1/2") -> Outcom
     shares = [float(np.mean(upper_group(scores) == is_in)) for scores in digits]
     return Outcome(
         attack="membership-model",
-        measure="share of candidates rightly told to be in or out",
+        measure="share of candidates correctly classified as in or out",
         unprotected=shares[0],
         protected=shares[1],
         chance=0.5,
         ceiling=ceiling(0.5, epsilon),
         n=targets,
         loss=f"{plainly(epsilon)} for one record's being in the training data",
-        words=f"A linear model of {features} weights, fitted to {int(is_in.sum())} of {targets} records whose labels "
-        f"are tosses of a coin, is right where it was trained and wrong elsewhere.",
+        words=(
+            f"A linear model of {features} weights, fitted to {int(is_in.sum())} of {targets} records whose labels "
+            "are tosses of a coin, is right on its training records and wrong on others."
+        ),
     )
 
 
@@ -256,7 +258,7 @@ def zones(targets: int = 400, epsilon: Number = "1/2") -> Outcome:
     ranked = np.sort(misfit, axis=1)
     return Outcome(
         attack="zones",
-        measure="share of unknown records told rightly",
+        measure="share of unknown records inferred correctly",
         unprotected=float(np.mean(misfit.argmin(axis=1) == own)),
         protected=float(np.mean(distance.argmin(axis=1) == own)),
         chance=1 / _CANDIDATES,

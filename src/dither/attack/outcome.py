@@ -40,7 +40,7 @@ class Curve:
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y):
-            raise InvalidParameter("y", len(self.y), f"as many places as x has, which is {len(self.x)}")
+            raise InvalidParameter("y", len(self.y), f"a list of the length of x, which is {len(self.x)}")
 
 
 @dataclass(frozen=True, kw_only=True)

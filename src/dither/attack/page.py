@@ -27,7 +27,7 @@ def write_page(path: Path | str, outcomes: Sequence[Outcome]) -> Path:
 def page(outcomes: Sequence[Outcome]) -> str:
     """Return the text of the page."""
     title = f"Attack: {outcomes[0].attack}" if len(outcomes) == 1 else "Attacks"
-    about = note("On generated data: nobody real is in it. Blue: without protection. Orange: with dither's.")
+    about = note("On generated data, without any real person. Blue: without protection. Orange: with dither's.")
     return whole_page(title, about, *(_section(one) for one in outcomes))
 
 

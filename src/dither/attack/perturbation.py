@@ -81,9 +81,11 @@ def angle_preservation(targets: int = 400, epsilon: Number = "1/2") -> Outcome:
         ceiling=None,
         n=targets,
         loss=_loss(epsilon),
-        words=f"A secret rotation and noise of standard deviation {_BLUR:g} leave {shares[0]:.0%} of the angles as "
-        f"they were. The size of that noise, and how many directions of the rows stand above it, are read off the "
-        f"release itself: {level:.2g} and {rank}.",
+        words=(
+            f"A secret rotation and noise of standard deviation {_BLUR:g} leave {shares[0]:.0%} of the angles as they "
+            "were. The size of that noise, and how many directions of the rows exceed it, are read from the release "
+            f"itself: {level:.2g} and {rank}."
+        ),
         figures=(("noise level read off the release", level), ("rank above the noise", float(rank or 0))),
         axes=("true angle", "angle in the release"),
         curves=tuple(
@@ -118,15 +120,17 @@ def one_known_record(targets: int = 400, epsilon: Number = "1/2") -> Outcome:
     chance = max(float(np.mean(_close(one, rows.true))) for one in (other, mean))
     return Outcome(
         attack="one-record",
-        measure=f"share of nearest rows told to within {_CLOSE:.0%}",
+        measure=f"share of nearest rows inferred to within {_CLOSE:.0%}",
         unprotected=shares[0],
         protected=shares[1],
         chance=chance,
         ceiling=None,
         n=targets,
         loss=_loss(epsilon),
-        words=f"Each of {targets} people in turn is the one record that is known; the row at the smallest angle to it "
-        f"is told rightly, all {_COLUMNS} numbers of it, in {shares[0]:.0%} of the cases.",
+        words=(
+            f"Each of {targets} people in turn is the one record that is known; the row at the smallest angle to it "
+            f"is inferred correctly, all {_COLUMNS} numbers of it, in {shares[0]:.0%} of the cases."
+        ),
     )
 
 
@@ -147,7 +151,7 @@ def known_set(targets: int = 400, epsilon: Number = "1/2") -> Outcome:
     within = np.linspace(0.0, 1.0, 26)
     return Outcome(
         attack="known-set",
-        measure=f"share of rows told to within {_CLOSE:.0%}",
+        measure=f"share of rows inferred to within {_CLOSE:.0%}",
         unprotected=shares[0],
         protected=shares[1],
         chance=float(np.mean(_close(mean, truth))),
@@ -157,7 +161,7 @@ def known_set(targets: int = 400, epsilon: Number = "1/2") -> Outcome:
         words=f"{known} known records of {targets + known} give the rotation; all others are turned back with a median "
         f"error of {np.median(errors[0]):.1%}.",
         figures=(("median relative error", float(np.median(errors[0]))),),
-        axes=("relative error", "share of rows told that well"),
+        axes=("relative error", "share of rows inferred that well"),
         curves=tuple(
             Curve(name, tuple(within.tolist()), tuple(float(np.mean(error <= reach)) for reach in within))
             for name, error in zip(("rotated and blurred", "defended rows"), errors, strict=True)

@@ -57,7 +57,7 @@ def traces(targets: int = 300, epsilon: Number = "1/2") -> Outcome:
     counted = tuple(float(points) for points in range(_POINTS + 3))
     return Outcome(
         attack="traces",
-        measure="share of people whose place at an unknown hour is told rightly",
+        measure="share of people whose place at an unknown hour is inferred correctly",
         unprotected=float(np.mean(right[_POINTS])),
         protected=float(np.mean(secret[chosen] == int(private.argmax()))),
         chance=1 / _PLACES,
@@ -68,7 +68,7 @@ def traces(targets: int = 300, epsilon: Number = "1/2") -> Outcome:
         f"{alone[_POINTS] / targets:.0%} of {targets} people, and with it every other hour. Counts of people in places "
         "have no traces.",
         figures=tuple((f"share alone with {points} points", float(alone[points]) / targets) for points in (2, 3, 4)),
-        axes=("points that are known", "share told rightly"),
+        axes=("points that are known", "share inferred correctly"),
         curves=(Curve("traces under false names", counted, tuple(float(np.mean(row)) for row in right)),),
     )
 
@@ -249,8 +249,10 @@ def averaged_reports(targets: int = 150, epsilon: Number = "1/2") -> Outcome:
         ceiling=ceiling(1 / len(houses), epsilon),
         n=targets,
         loss=f"{plainly(epsilon)} for homes {_APART:g} metres apart, all reports together",
-        words=f"One report is {2 / rate:.0f} metres from home on average, the mean of {_REPORTS} reports {far:.0f}: "
-        f"{_REPORTS} reports lose {_REPORTS} times what one loses. A report that is said again loses nothing more.",
+        words=(
+            f"One report is {2 / rate:.0f} metres from home on average, the mean of {_REPORTS} reports {far:.0f}: "
+            f"{_REPORTS} reports lose {_REPORTS} times what one loses. A report that is sent again loses nothing more."
+        ),
         axes=("metres to the east", "metres to the north"),
         curves=(
             Curve("houses", *_places(houses), joined=False),

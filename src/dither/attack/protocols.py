@@ -42,7 +42,7 @@ def millionaires(targets: int = 300, epsilon: Number = "1/2") -> Outcome:
         shares.append(right)
     return Outcome(
         attack="millionaires",
-        measure="share of fortunes told exactly",
+        measure="share of fortunes revealed exactly",
         unprotected=shares[0][-1],
         protected=shares[1][-1],
         chance=1 / _RICHEST,
@@ -51,7 +51,7 @@ def millionaires(targets: int = 300, epsilon: Number = "1/2") -> Outcome:
         loss=f"{plainly(epsilon)} for one person's fortune, all {rounds} comparisons together",
         words=f"{rounds} comparisons, each of them perfectly secure, give a fortune between 0 and {_RICHEST - 1} "
         f"exactly. Answered at random for one price, they give no more than a guess.",
-        axes=("comparisons", "share of fortunes told exactly"),
+        axes=("comparisons", "share of fortunes revealed exactly"),
         curves=tuple(
             Curve(name, tuple(map(float, range(rounds + 1))), tuple(right))
             for name, right in zip(("true answers", "randomised answers"), shares, strict=True)
@@ -86,14 +86,16 @@ def collusion(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
     guesses = np.clip(always, 0, _LARGEST)
     return Outcome(
         attack="collusion",
-        measure="share of numbers told exactly",
+        measure="share of numbers revealed exactly",
         unprotected=float(np.mean(read == numbers)),
         protected=float(np.mean(guesses == numbers)),
         chance=1 / (_LARGEST + 1),
         ceiling=ceiling(1 / (_LARGEST + 1), epsilon),
         n=targets,
-        loss=f"{plainly(epsilon)} for one curator's number, whoever else colludes",
-        words=f"One of {_AGGREGATORS} aggregators, alone, divides its share by its weight and has the number. Against "
-        f"additive shares and noise that is never left out, all other curators and all but one aggregator together "
-        f"are off by {np.mean(np.abs(always - numbers)):.0f} on average.",
+        loss=f"{plainly(epsilon)} for one curator's number, regardless of who else colludes",
+        words=(
+            f"One of {_AGGREGATORS} aggregators, alone, divides its share by its weight and has the number. Against "
+            "additive shares and noise that is always added, all other curators and all but one aggregator together "
+            f"are off by {np.mean(np.abs(always - numbers)):.0f} on average."
+        ),
     )

@@ -163,16 +163,19 @@ def related_items(targets: int = 200, epsilon: Number = "1/2") -> Outcome:
     prior = 1 / (_RELATED_ITEMS - _RELATED_KNOWN)
     return Outcome(
         attack="related-items",
-        measure="share of people whose newest purchase is told rightly",
+        measure="share of people whose newest purchase is inferred correctly",
         unprotected=shares[0],
         protected=shares[1],
         chance=prior,
         ceiling=ceiling(prior, epsilon),
         n=targets,
         loss=f"{plainly(epsilon)} for one person's whole history, both days together",
-        words=f"{targets} people buy one item each between two days. Whoever knows {_RELATED_KNOWN} earlier purchases "
-        f"of a person finds the new one in {shares[0]:.0%} of the cases, from public lists of what is bought together.",
-        axes=("known purchases", "share told rightly"),
+        words=(
+            f"{targets} people buy one item each between two days. An attacker who knows {_RELATED_KNOWN} earlier "
+            f"purchases of a person finds the new one in {shares[0]:.0%} of the cases, from public lists of what is "
+            "bought together."
+        ),
+        axes=("known purchases", "share inferred correctly"),
         curves=tuple(curves),
     )
 
@@ -256,7 +259,7 @@ def ratings(targets: int = 300, epsilon: Number = "1/2") -> Outcome:
     private = noisy_counts(np.bincount(secret, minlength=_SCORES), epsilon, moved=2)
     return Outcome(
         attack="ratings",
-        measure="share of people whose score of a film is told rightly",
+        measure="share of people whose score of a film is inferred correctly",
         unprotected=shares[-1],
         protected=float(np.mean(secret[chosen] == int(private.argmax()))),
         chance=1 / _SCORES,
@@ -266,6 +269,6 @@ def ratings(targets: int = 300, epsilon: Number = "1/2") -> Outcome:
         words=f"{users} users with {_RATED} ratings each. {_RATINGS_KNOWN} ratings that are about right, a third of "
         f"them not at all, find the row of {found:.0%} of {targets} people. Counts of scores have no rows.",
         figures=(("share of people whose row is found", found),),
-        axes=("ratings that are known", "share told rightly"),
+        axes=("ratings that are known", "share inferred correctly"),
         curves=(Curve("rows under false names", tuple(float(n) for n in range(_RATINGS_KNOWN + 1)), tuple(shares)),),
     )

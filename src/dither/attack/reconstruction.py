@@ -43,7 +43,7 @@ def differencing(targets: int = 400, epsilon: Number = "1/2") -> Outcome:
     truth = secrets[:, 0]
     return Outcome(
         attack="differencing",
-        measure="share of people whose yes or no is told rightly",
+        measure="share of people whose yes or no is inferred correctly",
         unprotected=float(np.mean(exact == truth)),
         protected=float(np.mean((difference >= 1) == truth)),
         chance=0.5,
@@ -79,21 +79,23 @@ def averaging(targets: int = 400, epsilon: Number = "1/2") -> Outcome:
     asked = np.unique(np.geomspace(1, _REPEATS, 24).astype(int))
     shares = {
         name: [float(np.mean((answers[:, :count].mean(axis=1) > 0.5) == truth)) for count in asked.tolist()]
-        for name, answers in (("no account is kept", careless), ("one budget for all", budgeted))
+        for name, answers in (("no account", careless), ("one budget for all", budgeted))
     }
     unprotected, protected = (curve[-1] for curve in shares.values())
     return Outcome(
         attack="averaging",
-        measure="share of people whose yes or no is told rightly",
+        measure="share of people whose yes or no is inferred correctly",
         unprotected=unprotected,
         protected=protected,
         chance=0.5,
         ceiling=ceiling(0.5, epsilon),
         n=targets,
         loss=f"{plainly(epsilon)} for one person's answer, all {_REPEATS} repeats together",
-        words=f"Each answer alone loses {plainly(epsilon)}. After {_REPEATS} fresh ones without an account, "
-        f"the average tells {unprotected:.0%} of the bits; out of one budget the repeats add nothing.",
-        axes=("answers averaged", "share told rightly"),
+        words=(
+            f"Each answer alone loses {plainly(epsilon)}. After {_REPEATS} fresh ones without an account, the average "
+            f"reveals {unprotected:.0%} of the bits; out of one budget the repeats add nothing."
+        ),
+        axes=("answers averaged", "share inferred correctly"),
         curves=tuple(Curve(name, tuple(map(float, asked)), tuple(curve)) for name, curve in shares.items()),
     )
 
@@ -248,7 +250,7 @@ def census(targets: int = 200, epsilon: Number = "1/2") -> Outcome:
     same = float(np.mean([np.array_equal(found, true.ravel()) for found, true in zip(exact, cells, strict=True)]))
     return Outcome(
         attack="census",
-        measure="share of people whose origin is told rightly",
+        measure="share of people whose origin is inferred correctly",
         unprotected=unprotected,
         protected=protected,
         chance=1 / _SIZES[2],

@@ -87,18 +87,20 @@ def timing(targets: int = 300, epsilon: Number = "1/4") -> Outcome:
     protected = float(np.mean((evidence > 0) == truth))
     return Outcome(
         attack="timing",
-        measure="share of people whose yes or no is told rightly",
+        measure="share of people whose yes or no is inferred correctly",
         unprotected=float(np.mean(counted == truth)),
         protected=protected,
         chance=0.5,
         ceiling=None,
         n=targets,
         loss=f"epsilon = {loss:g} for one person's answer, if time is not seen",
-        words="The number of tosses of the naive sampler tells the size of its noise, and with it every bit. Draws of "
-        f"dither, timed by the clock, tell {protected:.0%} of them, where the answers alone may tell "
-        f"{ceiling(0.5, epsilon):.0%}.",
+        words=(
+            "The number of tosses of the naive sampler reveals the size of its noise, and with it every bit. Draws "
+            f"of dither, timed by the clock, reveal {protected:.0%} of them, where the answers alone may reveal "
+            f"{ceiling(0.5, epsilon):.0%}."
+        ),
         figures=(
-            ("share that answers alone may tell, at most", ceiling(0.5, epsilon)),
+            ("share that answers alone may reveal, at most", ceiling(0.5, epsilon)),
             ("nanoseconds per unit of noise, as fitted", float(slope)),
             ("nanoseconds of a draw, median", float(typical)),
         ),
@@ -172,16 +174,18 @@ def floating_point(targets: int = 300, epsilon: Number = "1/2") -> Outcome:
     right = np.where(truth[:, None] == 1, possible[1], possible[0])
     return Outcome(
         attack="floating-point",
-        measure="share of people whose yes or no is told rightly",
+        measure="share of people whose yes or no is inferred correctly",
         unprotected=float(np.mean(guesses[0] == truth)),
         protected=float(np.mean(guesses[1] == truth)),
         chance=0.5,
         ceiling=ceiling(0.5, epsilon),
         n=targets,
         loss=f"{plainly(epsilon)} for one person's answer, all {_ANSWERS} numbers together",
-        words=f"{1 - wrong.mean():.0%} of the numbers that the naive sampler released cannot come from the other "
-        f"answer; of {_ANSWERS} numbers one is enough. dither's are multiples of {float(mechanism.step):g}, "
-        f"whatever is true.",
+        words=(
+            f"{1 - wrong.mean():.0%} of the numbers that the naive sampler released cannot come from the other "
+            f"answer; of {_ANSWERS} numbers one is enough. dither's are multiples of {float(mechanism.step):g}, for "
+            "any true answer."
+        ),
         figures=(
             ("share of naive numbers impossible under the other answer", float(1 - wrong.mean())),
             ("share of naive numbers found possible under the true answer", float(right.mean())),

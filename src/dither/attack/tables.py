@@ -118,7 +118,7 @@ def homogeneity(view: View, values: Codes) -> Found:
     """Guess the values of the tenth of people whom the release says most of."""
     share, named = _surest(view, values)
     chance = float(_whole(view, values).max())
-    return Found("homogeneity", "value told rightly, of the tenth that is surest", share, chance, named)
+    return Found("homogeneity", "value inferred correctly, of the tenth that is surest", share, chance, named)
 
 
 def background(view: View, values: Codes) -> Found:
@@ -138,7 +138,7 @@ def background(view: View, values: Codes) -> Found:
         guesses = (shares[kinds][:, order] * allowed).argmax(axis=1)
         right += int(counts[order[guesses] == own].sum())
         chance += int(counts.sum()) if order[(ordered * allowed).argmax()] == own else 0
-    words = f"value told rightly, {ruled_out} others being ruled out"
+    words = f"value inferred correctly, {ruled_out} others being ruled out"
     return Found("background", words, right / len(values), chance / len(values), len(values))
 
 
@@ -158,7 +158,7 @@ def similarity(view: View, values: Codes, groups: Codes) -> Found:
     merged, kinds = view.merged(groups, count), groups[values]
     share, named = _surest(merged, kinds)
     chance = float(np.bincount(kinds).max() / len(kinds))
-    return Found("similarity", "kind of value told rightly, of the tenth that is surest", share, chance, named)
+    return Found("similarity", "kind of value inferred correctly, of the tenth that is surest", share, chance, named)
 
 
 def intersection(view: View, earlier: View, values: Codes) -> Found:
@@ -176,7 +176,7 @@ def intersection(view: View, earlier: View, values: Codes) -> Found:
     alone = float(np.mean(_guesses(view)[view.of_row] == values))
     share = float(np.mean(_guesses(View(places, both))[places] == values))
     return Found(
-        "intersection", "value told rightly by two releases (by chance: by this one)", share, alone, len(values)
+        "intersection", "value inferred correctly by two releases (by chance: by this one)", share, alone, len(values)
     )
 
 
@@ -214,7 +214,7 @@ def minimality(
             informed += int(np.count_nonzero(own[mine] == guess))
         right += int(np.count_nonzero(own == plain[view.of_row[rows]]))
         n += len(rows)
-    words = "value told rightly where a class was left whole (by chance: by its counts)"
+    words = "value inferred correctly where a class was left whole (by chance: by its counts)"
     return Found("minimality", words, informed / n, right / n, n) if n else None
 
 

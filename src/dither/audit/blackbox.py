@@ -254,7 +254,7 @@ def _tested(drawn: _Drawn, false_alarm: float, deltas: Sequence[Fraction]) -> li
     first = [column[:choosing] for column in drawn.sides[0]], [column[:choosing] for column in drawn.sides[1]]
     choices = choose(first, drawn.features, trials=trials, deltas=wanted)
     if not choices:
-        said = "no event tells the two apart"
+        said = "no event distinguishes the two"
         return [
             (Evidence(0.0, delta, said, _SIDES[0], 0, 0, trials, samples, 0, false_alarm), None) for delta in wanted
         ]

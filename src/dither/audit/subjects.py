@@ -111,7 +111,7 @@ def subjects_of(
         return list(thing)
     if callable(thing):
         if claim is None:
-            raise InvalidParameter("claim", None, "given for a plain function, which does not say what it promises")
+            raise InvalidParameter("claim", None, "required for a plain function, which declares no promise")
         return [subject(thing, claim, *pairs)]
     raise InvalidParameter("name", f"{name}, which is a {type(thing).__name__}", _RULE)
 

@@ -62,8 +62,8 @@ REASONS: Final[Mapping[str, str]] = MappingProxyType(
             "law of runs that pays for two, which helps repeat-and-select, was not tried here."
         ),
         "selected-columns": (
-            "Not found yet: 0.22 at most. Columns are chosen first, with a part of the loss of its own; instances"
-            " that give the loss to that choice were hardly tried."
+            "Not found yet: 0.22 at most. Columns are chosen first, with a separate part of the loss; instances that "
+            "give the loss to that choice were hardly tried."
         ),
     }
 )

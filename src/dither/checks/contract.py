@@ -86,7 +86,7 @@ def check_public_record(example: Example) -> None:
     copy = dataclasses.replace(mechanism)  # type: ignore[type-var]
     require(mechanism == copy and hash(mechanism) == hash(copy), "a copy of the record differs from it")
     require(isinstance(kind.version, int) and kind.version >= 1, "version is not an integer of at least 1")
-    require(isinstance(kind.numerics, Numerics), "numerics is none of exact, bounded, idealised")
+    require(isinstance(kind.numerics, Numerics), "numerics is not one of exact, bounded, idealised")
     text = inspect.getdoc(kind) or ""
     require("Guarantee:" in text and ">>>" in text, "the docstring lacks its guarantee or an example")
 

@@ -75,7 +75,7 @@ FIXED: Final = {
 }
 #: Classes with instances for which no data is found, and the reason.
 UNFITTED: Final = {
-    "lifted": "a source and a method are taken together whatever they are for, and the method refuses at its first row",
+    "lifted": "a source and a method are combined for any purpose, and the method refuses at its first row",
     "adaptive-parts": "the questions of its examples cost more than its smallest budget",
     "kept-table": "the questions of its example cost more than its smallest budget",
 }

@@ -59,7 +59,7 @@ def check_scales(example: Example) -> None:
             return
         for one, two, three in zip(first.numbers, second.numbers, third.numbers, strict=True):
             # From thousands to millions as from a few to thousands.
-            require(two * two == one * three, f"{first.law} is asked for {one}, {two} and {three} at growing scales")
+            require(two * two == one * three, f"{first.law} is drawn for {one}, {two} and {three} at growing scales")
 
 
 def check_candidates(example: Example) -> None:
@@ -72,7 +72,7 @@ def check_candidates(example: Example) -> None:
             few, hundreds = (one.loss(distance) for one in (mechanism, many))
             require(few <= hundreds or mechanism.candidates > 2, f"{few} among few, {hundreds} among hundreds")
         asked = [set(_asked(one, np.zeros(one.candidates, dtype=np.int64))) for one in (mechanism, many)]
-        told = f"among few {sorted(asked[0])} is asked for, among hundreds {sorted(asked[1])}"
+        told = f"among few {sorted(asked[0])} is drawn, among hundreds {sorted(asked[1])}"
         require(asked[0] == asked[1], told)
 
 

@@ -67,7 +67,7 @@ def check_estimator(estimator: Any, X: Any, y: Any = None) -> None:
     """
     read = _reader(estimator, X.shape[1])
     expected = read(X, y)
-    require(len(expected) == len(X), "there are not as many rows behind the door as before it")
+    require(len(expected) == len(X), "the numbers of rows before and after the check differ")
     for name, rows, labels in containers(X, y):
         found = _read(read, rows, labels, name)
         require(_same(found, expected), f"rows given as {name} are other numbers than as an array")

@@ -67,7 +67,7 @@ def _check(example: Example, *, is_full: bool) -> None:
                 require(not violations, f"a foreign row is no neighbour of none: {violations[:1]}")
             else:
                 said = _refusal(mechanism, given)
-                require(said == refusal, f"a list with a foreign row is refused in other words: {said!r}")
+                require(said == refusal, f"a list with a foreign row is refused with another message: {said!r}")
 
 
 def _objects(rows: list[Any]) -> Any:

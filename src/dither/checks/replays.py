@@ -191,7 +191,7 @@ def check_histories(examples: Sequence[Example]) -> None:
             differs = unlike(one, found)
             require(differs is None, f"{mechanism.name}, {history}, in another process: {differs}")
     places = changed(kept, kept_there)
-    require(not places, f"what was run is kept in {', '.join(places[:5])}")
+    require(not places, f"what was run is stored in {', '.join(places[:5])}")
 
 
 def _two(example: Example) -> tuple[Any, Any]:

@@ -54,13 +54,13 @@ VERBS: Final = MappingProxyType(
             "Check that the ledger of a service was never rewritten since the last visit; exit 1 if it was.",
         ),
         "login": Verb("login:login", "Sign in to a service, and keep its token for the commands that ask it."),
-        "serve": Verb("serve:serve", "Let people with tokens ask over HTTP, on the budgets and quotas of this folder."),
+        "serve": Verb("serve:serve", "Serve this curator folder over HTTP; tokens, budgets and quotas apply."),
         "sql": Verb("ask:sql", "Answer a query privately, every number with its error bar, and charge the ledger."),
         "ask": Verb(
             "conversation:converse", "Ask any number of questions about some columns or a graph, for one price."
         ),
         "shell": Verb("shell:shell", "Ask many queries at a prompt: each is priced, and asked if you say yes."),
-        "quote": Verb("ask:quote", "Say what a query would cost and how far it would err; the data stays closed."),
+        "quote": Verb("ask:quote", "Show the price and expected error of a query without opening the data."),
         "bounds": derived("bounds"),
         "limits": derived("limits"),
         "synthesize": derived("synthesize"),
@@ -79,7 +79,7 @@ VERBS: Final = MappingProxyType(
         "places": derived("places"),
         "report-location": Verb(
             "report_location:report",
-            "Tell roughly where this device is, with noise, and count what all its reports cost together.",
+            "Report the approximate position of this device, with noise, and add up the cost of all its reports.",
         ),
         "release": Verb(
             "release:release",
@@ -109,11 +109,11 @@ DISGUISE: Final = MappingProxyType(
             "Publish quasi-identifiers and sensitive values in two tables, joined by groups. NO formal guarantee.",
         ),
         "slices": Verb(
-            "disguise_tables:slices", "Shuffle groups of columns by themselves within buckets. NO formal guarantee."
+            "disguise_tables:slices", "Shuffle groups of columns separately within buckets. NO formal guarantee."
         ),
         "totals": Verb(
             "disguise_totals:totals",
-            "Leave out or round cells of a table of sums, with an attacker's intervals. NO formal guarantee.",
+            "Suppress or round cells of a table of sums, with an attacker's intervals. NO formal guarantee.",
         ),
         "baskets": Verb(
             "disguise_tables:baskets",
@@ -123,10 +123,12 @@ DISGUISE: Final = MappingProxyType(
             "disguise_parties:join",
             "Join two owners' columns only if every class has k rows, neither showing its rows. NO formal guarantee.",
         ),
-        "releases": Verb("disguise_parties:releases", "Say what several releases of the same people tell together."),
+        "releases": Verb(
+            "disguise_parties:releases", "Measure what several releases of the same people reveal together."
+        ),
         "guards": Verb(
             "disguise_checks:guards",
-            "Say how surely anybody's value is told to be below the node that they guard. NO formal guarantee.",
+            "Measure how surely any person's value is known to be below the node that they guard. NO formal guarantee.",
         ),
         "freeform": Verb(
             "disguise_checks:freeform",
@@ -157,9 +159,7 @@ STREAM: Final = MappingProxyType(
         "show": Verb(
             "stream:show", "Show what a stream has released, and what kind it is; nothing is released by this."
         ),
-        "close": Verb(
-            "stream:close", "Release nothing more, for ever; what was paid for and not released is not given back."
-        ),
+        "close": Verb("stream:close", "End a stream permanently; what was paid for and not released is not refunded."),
     }
 )
 PEOPLE: Final = MappingProxyType(
@@ -196,7 +196,7 @@ RECEIPT: Final = MappingProxyType(
 APPROVALS: Final = MappingProxyType(
     {
         "list": Verb(
-            "govern:questions", "List the releases that others must agree to: who asks what, and what it may lose."
+            "govern:questions", "List the releases that others must agree to: analyst, request and privacy loss."
         ),
         "approve": Verb(
             "govern:approve", "Agree to a release: to what it asks and what it may lose, for seven days and one debit."
@@ -213,15 +213,15 @@ PUBLISHED: Final = MappingProxyType(
         ),
         "state": Verb(
             "receipts:state",
-            "State anew the budget of a data set and what is spent of it, for everybody; with -o, write the receipt.",
+            "Update the public statement of a data set's budget and what is spent of it; with -o, write the receipt.",
         ),
     }
 )
 TOKEN: Final = MappingProxyType(
     {
-        "new": Verb("people:new_token", "Make a token of a person; it is printed once, and kept nowhere."),
+        "new": Verb("people:new_token", "Make a token of a person; it is printed once and not stored."),
         "list": Verb("people:tokens", "List tokens without their secrets: whose, until when, used when."),
-        "revoke": Verb("people:revoke_token", "End a token, at once and everywhere."),
+        "revoke": Verb("people:revoke_token", "Revoke a token immediately, on every server."),
     }
 )
 DATASETS: Final = MappingProxyType(
@@ -232,12 +232,14 @@ DATASETS: Final = MappingProxyType(
         "set-quota": Verb(
             "owners:set_quota", "Limit what one analyst may spend; from then on, those without a quota spend nothing."
         ),
-        "open": Verb("govern:open_dataset", "Let a draft, or a data set that was paused, be asked."),
+        "open": Verb("govern:open_dataset", "Accept requests for a draft or a paused data set."),
         "pause": Verb("govern:pause", "Debit nothing to a data set until it is opened again; stored answers stay."),
-        "close": Verb("govern:close", "Debit nothing more to a data set, for ever; rows and stored answers stay."),
+        "close": Verb(
+            "govern:close", "Close a data set permanently: it takes no more charges; rows and stored answers stay."
+        ),
         "rename": Verb("owners:rename", "Call a data set otherwise; its budget, answers and receipts stay."),
         "retire": Verb(
-            "owners:retire", "End a data set: nothing more is asked of it, and its copied rows are removed."
+            "owners:retire", "Retire a data set: it takes no more requests, and its copied rows are removed."
         ),
         "history": Verb("owners:history", "Show who asked what, when, at which price, and what the owner decided."),
     }
@@ -254,7 +256,7 @@ BENCH: Final = MappingProxyType(
         ),
         "marginals": Verb(
             "compare:marginals",
-            "Measure how far published marginals of one, two and three attributes are from the true ones.",
+            "Measure the error of published marginals of one, two and three attributes.",
         ),
         "learn": Verb(
             "compare_learning:run",
@@ -290,7 +292,7 @@ PANELS: Final = MappingProxyType(
 GROUPS: Final = MappingProxyType(
     {
         "datasets": (DATASETS, OWNER, "List the data sets, or decide about one: budget, quotas, name, end."),
-        "people": (PEOPLE, OWNER, "Who may ask from elsewhere, and what."),
+        "people": (PEOPLE, OWNER, "People who may use the service, and their rights."),
         "approvals": (APPROVALS, OWNER, "The releases that others must agree to before they are debited."),
         "published": (PUBLISHED, OWNER, "The stored answers that everybody may see."),
         "receipt": (RECEIPT, EVERYBODY, "Receipts that anybody can check: what was debited for an answer."),
@@ -301,13 +303,13 @@ GROUPS: Final = MappingProxyType(
             "Tables, numbers and networks that look alike or changed, and what is left to find. NO formal guarantee.",
         ),
         "ledger": (LEDGER, OWNER, "What was spent, by whom, and whether the books are true."),
-        "publish": (PUBLISH, ANALYST, "Publish tables of counts: histograms, many queries at once, marginals."),
-        "stream": (STREAM, ANALYST, "Numbers that go on being released, tick by tick, for one price."),
+        "publish": (PUBLISH, ANALYST, "Publish tables of counts: histograms, many queries in one release, marginals."),
+        "stream": (STREAM, ANALYST, "Continual release: one query, answered at every tick, for one price."),
         "bench": (BENCH, RESEARCHER, "Compare methods by their error, on generated or real data."),
     }
 )
 _AnyHome = Annotated[
-    Path | None, typer.Option("--home", help="The curator's folder, here or after the verb; else DITHER_HOME.")
+    Path | None, typer.Option("--home", help="Curator folder, here or after the verb. Defaults to DITHER_HOME.")
 ]
 
 app = group(

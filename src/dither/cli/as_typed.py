@@ -49,17 +49,16 @@ def refusal_words(failure: InvalidParameter) -> str:
     'budget must be a finite number above 0, got nothing'
     """
     plain = str(failure)
-    if not plain.startswith(f"{failure.parameter} must be {failure.rule}, got "):
-        return plain
     what, of, whose = failure.parameter.partition(" of ")
     name = f"{getattr(failure, _TYPED, what)}{of}{whose}"
-    _, _, told = plain.partition(f"{failure.rule}, got ")
-    if failure.offender is None and told != repr(None):
-        got = f", got {told}"  # A refusal of a service: the value stayed there, and its words have it.
-    else:
+    _, _, shown = plain.partition(f"{failure.rule}, got ")
+    if plain != failure.worded(failure.parameter, shown):
+        return plain  # not its own words alone
+    # A refusal of a service: the value stayed there, and its words have it.
+    if failure.offender is not None or shown == repr(None):
         # A flag was typed or was not: its rule says which it should have been.
-        got = "" if isinstance(failure.offender, bool) else f", got {said_value(failure.offender)}"
-    return f"{name} must be {failure.rule}{got}"
+        shown = "" if isinstance(failure.offender, bool) else said_value(failure.offender)
+    return failure.worded(name, shown)
 
 
 def said_value(value: object) -> str:

@@ -181,7 +181,9 @@ def sql(
 
         given = {"--out": out, "--key": key, "--threshold-share": threshold_share, "--quote": is_quoted or None}
         if about_one := [option for option, value in given.items() if value is not None]:
-            raise InvalidParameter("query", None, f"given with {', '.join(about_one)}: that is about one query")
+            raise InvalidParameter(
+                "query", None, f"required with {', '.join(about_one)}: these options are about one query"
+            )
         shell(dataset, epsilon, delta, rho, analyst, noise, yes, home)
         return
     outputs = () if out is None else (table_output("out", out, _SUFFIXES),)
@@ -206,7 +208,9 @@ def sql(
             result: Any = asked.sql(query, **how, key=charged.key)
         if not isinstance(result, QueryResult):
             if out is not None:
-                raise InvalidParameter("out", str(out), "left out: EXPLAIN PRIVACY gives a quote, which is not written")
+                raise InvalidParameter(
+                    "out", str(out), "not allowed with EXPLAIN PRIVACY: its quote is not written to a file"
+                )
             show(result, as_json=as_json)
             return
         with delivering(charged.name):
@@ -224,7 +228,8 @@ def quote(
     delta: Delta = None,
     rho: Rho = None,
     target: Annotated[
-        str | None, typer.Option(help="COLUMN=ERROR: find the epsilon at which that column errs by at most so much.")
+        str | None,
+        typer.Option(help="COLUMN=ERROR: find the least epsilon at which that column has at most this error."),
     ] = None,
     rows: Annotated[
         int | None, typer.Option(help="With --target on a mean: for groups of how many rows.", min=1)
@@ -237,7 +242,7 @@ def quote(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Say what a query would cost and how far it would err; the data stays closed."""
+    """Show the price and expected error of a query without opening the data."""
     check_figures(epsilon=epsilon, rho=rho)
     how: dict[str, Any] = {"noise": noise, "threshold_share": threshold_share, "auto_share": auto_share}
     how["quantiles"] = quantiles

@@ -193,8 +193,8 @@ def _noise(draws: int, *, as_json: bool) -> int:
         table.add_row(name, f"{fit.distance:.5f}", f"{fit.critical:.5f}", f"{error:.1%}", verdict)
     print_table(table)
     console.print(
-        f"{draws:,} draws of each law, false alarm of all together at most {_FALSE_ALARM:g}. A pass does not show that "
-        "noise is drawn anew, independent of the data, or of the scale that a promise needs."
+        f"{draws:,} draws of each law, false alarm of all together at most {_FALSE_ALARM:g}. A pass does not show "
+        "that noise is fresh, independent of the data, or of the scale that a promise needs."
     )
     return int(is_refuted)
 
@@ -217,7 +217,7 @@ def _advance(
 def _table(accounts: list[Account]) -> Table:
     """Return what was found on each instance."""
     table = Table()
-    for title in ("mechanism", "claim", "certified", "share", "outputs a side", "the telling event", "verdict"):
+    for title in ("mechanism", "claim", "certified", "share", "outputs a side", "distinguishing event", "verdict"):
         table.add_column(title, overflow="fold")
     for one in accounts:
         table.add_row(

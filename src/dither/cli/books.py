@@ -29,7 +29,7 @@ OneDataSet = Annotated[
 def show(
     dataset: OneDataSet = None,
     analyst: Annotated[str | None, typer.Option(help="One analyst's quota and spending.")] = None,
-    epsilon: Annotated[str | None, typer.Option(help="Would a further release of this size fit?")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="Check whether one more release of this size fits.")] = None,
     delta: Delta = None,
     rho: Rho = None,
     home: Home = None,
@@ -61,7 +61,9 @@ def _looked_up(
         from dither.curator.access import room_of
 
         if analyst is not None:
-            raise InvalidParameter("analyst", analyst, "left out with --server: a service tells you your own")
+            raise InvalidParameter(
+                "analyst", analyst, "not allowed with --server: a service only returns your own balance"
+            )
         with asked:
             if would is None and asked.me()["role"] != Role.ANALYST.value:
                 found = asked.balances()
@@ -98,7 +100,7 @@ def _record(balance: Balance, would_fit: bool | None) -> dict[str, Any]:
 
 def print_balances(balances: Sequence[Balance]) -> None:
     """Print a table of what is spent and left, a row for each data set."""
-    table = new_table("data set", "unit", "budget", "spent", "waiting", "left at once", "releases")
+    table = new_table("data set", "unit", "budget", "spent", "waiting", "remaining", "releases")
     for balance in balances:
         table.add_row(
             balance.dataset, balance.unit, str(balance.budget), str(balance.spent),

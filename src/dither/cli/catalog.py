@@ -48,7 +48,7 @@ def show(
         typer.Option(help="Only mechanisms for this task, the first to take first.", autocompletion=task_names),
     ] = None,
     with_reference: Annotated[
-        bool, typer.Option("--all", help="Every mechanism by name, those that are there as literature as well.")
+        bool, typer.Option("--all", help="Every mechanism by name, including those for reference only.")
     ] = False,
     with_sources: Annotated[
         bool, typer.Option("--sources", help="What the literature describes: whether it is here, and what differs.")
@@ -124,14 +124,14 @@ def _print_tasks() -> None:
     print_table(table)
     total = len(registered())
     say(f"'dither catalog --task NAME' says when to take which, 'dither catalog TEXT' searches all {total} mechanisms,")
-    say("'dither catalog --all' lists them by name, those that are there as literature as well,")
+    say("'dither catalog --all' lists them by name, including those for reference only,")
     say("'dither catalog --sources' what the literature describes, and what differs here.")
 
 
 def _print(entries: Iterable[Entry], task: str | None) -> None:
     rows = [row(entry) for entry in entries]
     if not rows:
-        say("nothing says so")
+        say("no entry matches")
         return
     table = new_table("name", "what it does" if task is None else "when to take it", "loss", "numerics")
     for entry in rows:

@@ -40,7 +40,7 @@ def check(dataset: DataSetName, home: Home = None, as_json: Json = False) -> Non
 def kept_words(fit: TableFit) -> str:
     """Return how much of a table is kept, in one line."""
     filled, kept = (sum(getattr(one, name) for one in fit.columns) for name in ("filled", "kept"))
-    words = f"{fit.table.name}: {fit.kept_rows:,} of {fit.rows:,} rows kept, {kept:,} of {filled:,} filled cells"
+    words = f"{fit.table.name}: {fit.kept_rows:,} of {fit.rows:,} rows loaded, {kept:,} of {filled:,} filled cells"
     named = " and ".join(fit.table.identifying)
     return f"{words}; {fit.without_id:,} rows have no {named}" if fit.without_id else words
 
@@ -66,7 +66,7 @@ def _beyond(one: ColumnFit) -> str:
     column = one.column
     if column.categories is not None:
         return "are no declared category, and belong to no group"
-    return f"lie outside [{column.lower}, {column.upper}], and are clamped where they are added up"
+    return f"are outside [{column.lower}, {column.upper}], and are clamped where they are added up"
 
 
 def misplaced(fit: TableFit) -> Iterator[str]:
@@ -75,8 +75,8 @@ def misplaced(fit: TableFit) -> Iterator[str]:
         named, places = " and ".join(one.columns), fit.table.places
         if one.outside and places is not None:
             becomes = "count at its border" if places.outside == CLAMP else "count nowhere"
-            hint = f"; {one.swapped:,} would lie inside if {named} were swapped" if one.swapped else ""
-            yield f"{one.outside:,} positions of {named} lie outside the box {list(places.box)}, and {becomes}{hint}"
+            hint = f"; {one.swapped:,} would be inside if {named} were swapped" if one.swapped else ""
+            yield f"{one.outside:,} positions of {named} are outside the box {list(places.box)}, and {becomes}{hint}"
         if one.unknown:
             yield f"{one.unknown:,} positions of {named} are 0 and 0, which is read as unknown, and count nowhere"
 
@@ -91,8 +91,8 @@ def referring(fit: ReferenceFit) -> Iterator[str]:
     if fit.shared:
         yield (
             f"{fit.shared:,} values of {key} belong to several people, and rows refer to them: such rows are not "
-            "added, because each would count for all of these people. Empty the cells of a value that stands for no "
-            "key, such as 0 or 'none'"
+            "added, because each would count for all of these people. Empty the cells of a value that means no key, "
+            "such as 0 or 'none'"
         )
     if fit.beyond:
         yield f"{fit.beyond:,} rows are more than {fit.owner.rows} for one {key}, and do not count"

@@ -146,7 +146,7 @@ def workloads(
 def marginals(
     out: Results = None,
     scales: Scales = "1000,10000,100000",
-    domains: Annotated[str, typer.Option(help="How many attributes of each table are kept.")] = "8,14",
+    domains: Annotated[str, typer.Option(help="Number of attributes of each table to use.")] = "8,14",
     epsilons: Epsilons = "0.1,1",
     delta: TriedDelta = "1e-6",
     methods: Methods = None,
@@ -156,7 +156,7 @@ def marginals(
     processes: Processes = 1,
     as_json: Json = False,
 ) -> None:
-    """Measure how far published marginals of one, two and three attributes are from the true ones."""
+    """Measure the error of published marginals of one, two and three attributes."""
     from dither.bench.compared.marginals import MARGINALS
 
     _show(
@@ -181,7 +181,7 @@ def _show(comparison: Comparison, asked: Asked) -> None:
     """Run what is not yet in the folder, then print tables and write ``index.html``."""
     wanted = comparison.trials(asked.grid())
     if not wanted:
-        raise InvalidParameter("methods", asked.methods or "all", "such that one fits what is asked")
+        raise InvalidParameter("methods", asked.methods or "all", "methods of which at least one fits the request")
     record = asked.out / "results.jsonl"
     keep_known([Output("out", record), Output("out", asked.out / "index.html")])
     asked.out.mkdir(parents=True, exist_ok=True)

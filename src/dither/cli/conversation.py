@@ -33,7 +33,7 @@ def converse(
     name: Name,
     questions: Asked = None,
     columns: Annotated[
-        str | None, typer.Option(help="To open it: the columns that can be asked about, with commas between.")
+        str | None, typer.Option(help="To open it: the columns to ask about, separated by commas.")
     ] = None,
     table: Annotated[str | None, typer.Option(help="To open it: the table, where there is more than one.")] = None,
     kind: Annotated[
@@ -64,7 +64,7 @@ def converse(
     """Ask any number of questions about some columns or a graph, for one price."""
     asked = [*(questions or ()), *_lines(file)]
     if is_read and (asked or columns is not None):
-        raise InvalidParameter("--answers", True, "left out beside questions and columns")
+        raise InvalidParameter("--answers", True, "not allowed with questions or columns")
     charged = Charged(
         epsilon=epsilon,
         delta=delta,
@@ -79,7 +79,7 @@ def converse(
     if columns is None and kind != CUTS:
         said = (epsilon, delta, rho, table, bins, kind, *further.values())
         if any(word is not None for word in said) or is_quoted:
-            raise InvalidParameter("--columns", None, "said where a conversation is opened or priced")
+            raise InvalidParameter("--columns", None, "required to open or price a conversation")
         with (
             ask.session(home, dataset, analyst, key="") as session,
             contextlib.closing(session.conversation(name, only_read=is_read)) as talk,
@@ -148,7 +148,7 @@ def _lines(file: Path | None) -> list[str]:
     elif file.is_file():
         text = file.read_text(encoding="utf-8")
     else:
-        raise InvalidParameter("--file", str(file), "a file that is there, or -")
+        raise InvalidParameter("--file", str(file), "an existing file, or -")
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
@@ -169,5 +169,5 @@ def _table(session: Session, said: str | None) -> str:
         return said
     private = [one.name for one in session.dataset.tables if not one.is_public]
     if len(private) != 1:
-        raise InvalidParameter("--table", None, f"said, since there are {', '.join(private)}")
+        raise InvalidParameter("--table", None, f"required: the data set has {', '.join(private)}")
     return private[0]

@@ -103,7 +103,7 @@ def add(
         Path, typer.Argument(metavar="FILE", help="A schema, .yaml; or a data file, .csv or .parquet, for the wizard.")
     ],
     budget: Annotated[
-        str | None, typer.Option(help="The epsilon that all releases together may lose, for ever.")
+        str | None, typer.Option(help="Total epsilon for all releases of this data set; it never renews.")
     ] = None,
     delta: Delta = None,
     rho: Rho = None,
@@ -117,7 +117,7 @@ def add(
         str | None, typer.Option(help="With a data file: what the data set is called; else after the file.")
     ] = None,
     may_be_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Register a table of which no row is kept, all the same.")
+        bool, typer.Option("--allow-empty", help="Register a table even if none of its rows can be loaded.")
     ] = False,
     is_unopened: Annotated[
         bool, typer.Option("--draft", help="Let it only be priced, until 'dither datasets open' opens it.")
@@ -155,7 +155,7 @@ def add(
     asked = connection()
     if asked is not None:
         if in_place or may_be_empty:
-            raise InvalidParameter("server", server, "left out with --in-place and --allow-empty")
+            raise InvalidParameter("server", server, "not allowed with --in-place or --allow-empty")
         with asked:
             added = asked.add(schema, epsilon=budget, delta=delta, rho=rho, is_draft=is_unopened)
         _say_added(added, as_json=as_json)
@@ -211,7 +211,7 @@ def _add_asking(
         say(text)
         fits = _fits(curator, dataset, may_be_empty=False)
         _say_kept(fits)
-        if not is_agreed(f"register {called} with {loss}, for ever, and write {goal}?"):
+        if not is_agreed(f"register {called} with {loss} in total, and write {goal}?"):
             _offer_draft(goal, text, options_of(loss))
         _register(curator, dataset, loss, in_place=in_place, as_json=False, is_draft=is_draft)
         goal.write_text(text, encoding="utf-8")
@@ -242,11 +242,11 @@ def _fits(curator: Curator, dataset: DataSet, *, may_be_empty: bool) -> tuple[Ta
     for fit in fits:
         if not (fit.kept_rows or fit.table.is_public or may_be_empty):
             why = (
-                "it has none"
+                "it has no rows"
                 if not fit.rows
                 else f"none has a {' and '.join(fit.table.identifying)} of its declared kind"
             )
-            rule = f"a file of which rows are kept: {why}; 'dither add --allow-empty' registers it all the same"
+            rule = f"a file with at least one valid row: {why}; 'dither add --allow-empty' registers it nevertheless"
             raise InvalidParameter("source", fit.table.source, rule)
     return fits
 
@@ -275,7 +275,7 @@ def _register(
     again = f"edition {edition}; " if dataset.name in before else ""
     say(f"{called}: {again}{balance.budget} for {dataset.unit}; {balance.spent} is spent")
     if curator.standing(dataset.name).stage == "draft":
-        say(f"next: 'dither quote' prices what it is asked; 'dither datasets open {called}' lets it be asked")
+        say(f"next: 'dither quote' prices requests; 'dither datasets open {called}' accepts them")
         return
     say(f"next: '{_next_verb(dataset, called)} --epsilon E' asks and pays")
 
@@ -288,7 +288,7 @@ def _say_added(record: dict[str, Any], *, as_json: bool) -> None:
     budget = Loss.from_dict(record["budget"])
     say(with_address(f"{record['dataset']}: edition {record['edition']}; {budget} for {record['unit']}"))
     if record["stage"] == "draft":
-        say(f"next: 'dither datasets open {record['dataset']}' lets it be asked")
+        say(f"next: 'dither datasets open {record['dataset']}' accepts requests")
 
 
 def _next_verb(dataset: DataSet, called: str) -> str:

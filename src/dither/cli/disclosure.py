@@ -91,8 +91,8 @@ class Disclosed:
                 "What an attacker gets, and what differential privacy would have cost",
                 paragraph(
                     "The attacks are run on this very table. The attacker knows the quasi-identifiers of everybody. "
-                    f"Beside it stands a synthetic table of the same columns at epsilon = {EPSILON} for a row, whose "
-                    "attacker reads what goes with what in it."
+                    f"For comparison there is a synthetic table of the same columns at epsilon = {EPSILON} for a row, "
+                    "whose attacker reads what goes with what in it."
                 ),
                 table(("column", "attack", "share of", "this table", "with privacy", "by chance"), rows),
                 table(
@@ -101,7 +101,7 @@ class Disclosed:
                         (f"relative error of {_QUERIES} random counts", f"{self.errors[0]:.1%}", private),
                         *(
                             (
-                                f"{name}, told by a classifier (by the true rows: {true:.1%})",
+                                f"{name}, predicted by a classifier (by the true rows: {true:.1%})",
                                 f"{mine:.1%}",
                                 "" if theirs is None else f"{theirs:.1%}",
                             )

@@ -27,9 +27,10 @@ _Earlier = Annotated[
     Path | None, typer.Option(help="For the report: another release of the same rows, in the same order.")
 ]
 Sensitive = Annotated[str | None, typer.Option(help="Columns that others should not learn.")]
-Null = Annotated[str | None, typer.Option(help="Texts that stand for nothing, such as n/a.")]
+Null = Annotated[str | None, typer.Option(help="Strings that mean a missing value, for example n/a.")]
 Dates = Annotated[
-    str | None, typer.Option(help="How dates such as 03/04/2021 are written: day-first or month-first; else texts.")
+    str | None,
+    typer.Option(help="How dates such as 03/04/2021 are written: day-first or month-first; otherwise they are text."),
 ]
 
 
@@ -63,7 +64,7 @@ def disguise(
     ] = None,
     suppression: Annotated[
         float,
-        typer.Option(help="For methods with --hierarchies: the share of rows that may be left out.", min=0, max=1),
+        typer.Option(help="For methods with --hierarchies: the share of rows that may be suppressed.", min=0, max=1),
     ] = 0.0,
     objective: Annotated[
         str, typer.Option(help="For optimal, what is to be small: penalty, discernibility, entropy or height.")
@@ -74,7 +75,7 @@ def disguise(
     diversity: Annotated[str, typer.Option(help="How --l counts: distinct, entropy or recursive.")] = "distinct",
     c: Annotated[float, typer.Option("--c", help="Of recursive diversity.")] = 1.0,
     t: Annotated[
-        float | None, typer.Option("--t", help="How far a class's sensitive values are from the table's, at most.")
+        float | None, typer.Option("--t", help="Largest distance of a class's sensitive values from the table's.")
     ] = None,
     distance: Annotated[str, typer.Option(help="For --t, between values: equal, ordered or hierarchical.")] = "equal",
     alpha: Annotated[float | None, typer.Option(help="The share of a sensitive value in a class, at most.")] = None,
@@ -83,7 +84,10 @@ def disguise(
         float | None, typer.Option(help="|log| of a value's share in a class over that in the table, at most.")
     ] = None,
     keep_order: Annotated[
-        bool, typer.Option("--keep-order", help="Leave rows in their order, which tells who is who; else shuffle them.")
+        bool,
+        typer.Option(
+            "--keep-order", help="Keep the order of rows, which reveals who is who; otherwise they are shuffled."
+        ),
     ] = False,
     earlier: _Earlier = None,
     sizes: Annotated[
@@ -103,7 +107,7 @@ def disguise(
 
     _check_earlier(earlier, report)
     if sizes is not None and report is None:
-        raise InvalidParameter("map", sizes, "given with --report, which draws it")
+        raise InvalidParameter("map", sizes, "combined with --report, which draws it")
     check_files(file, [Output("out", out, (".csv", ".parquet")), *_report(report)], force=force)
     table, read = read_table(file, null, dates)
     typed = {"quasi": quasi, "sensitive": sensitive, "identifiers": identifiers}
@@ -159,7 +163,7 @@ def risk(
         float | None, typer.Option(help="The share of the population in the table: estimates who is alone there.")
     ] = None,
     weights: Annotated[
-        str | None, typer.Option(help="A column of sampling weights: how many people each row stands for.")
+        str | None, typer.Option(help="A column of sampling weights: how many people each row represents.")
     ] = None,
     household: Annotated[str | None, typer.Option(help="A column that says who lives together.")] = None,
     hierarchies: Annotated[
@@ -168,7 +172,7 @@ def risk(
     null: Null = None,
     dates: Dates = None,
     missing: Annotated[
-        str, typer.Option(help="A missing cell is a value of its own, or a wildcard that fits any: own or wildcard.")
+        str, typer.Option(help="How a missing cell counts: own (a separate value) or wildcard (fits any value).")
     ] = "own",
     earlier: _Earlier = None,
     report: Report = None,
@@ -198,13 +202,13 @@ def risk(
     roles = _roles({"quasi": quasi, "sensitive": sensitive}, table.names, schema, in_schema)
     odd = [*read, *odd_columns(table, roles)]
     if hierarchies is not None and report is None:
-        raise InvalidParameter("hierarchies", str(hierarchies), "given with --report, whose attacks use them")
+        raise InvalidParameter("hierarchies", str(hierarchies), "combined with --report, whose attacks use them")
     secrets = {name: table[name].values for name in roles.sensitive}
     trees = {} if hierarchies is None else read_hierarchies(hierarchies, secrets)
     found: Risk = risk_of(table, roles.quasi, roles.sensitive, everybody)
     alone = special_uniques(table, roles.quasi)
     if fraction is not None and weights is not None:
-        raise InvalidParameter("fraction", fraction, "left out with --weights, which say it")
+        raise InvalidParameter("fraction", fraction, "not allowed with --weights, which state it")
     heavy = None if weights is None else weighted_risk(table, roles.quasi, weights)
     how: Any = missing
     there = None if everybody is None else presence(table, everybody, roles.quasi)
@@ -236,7 +240,7 @@ def risk(
     for name, figure in risk_rows(found):
         say(f"{name}: {figure}")
     if there is not None:
-        say(f"somebody is known to be in the table with probability {there.least:.1%} to {there.most:.1%}, by class")
+        say(f"a person is known to be in the table with probability {there.least:.1%} to {there.most:.1%}, by class")
     if fits is not None:
         say(f"rows that fit a row, with missing cells as wildcards: {fits:,} at least")
     say(f"rows alone by at most {len(alone.rows)} of the columns: {alone.any_row:,}")
@@ -265,10 +269,10 @@ def _roles(typed: Mapping[str, str | None], there: Sequence[str], schema: Path |
     said = [option for option, text in typed.items() if text is not None]
     if schema is None:
         if name is not None:
-            raise InvalidParameter("table", name, "given with --schema")
+            raise InvalidParameter("table", name, "combined with --schema")
         return Roles(**{option: words_of(text) or () for option, text in typed.items() if text or option == "quasi"})
     if said:
-        raise InvalidParameter(said[0], typed[said[0]], "left out with --schema, which states the roles")
+        raise InvalidParameter(said[0], typed[said[0]], "not allowed with --schema, which states the roles")
     dataset = load_schema(schema)
     names = [one.name for one in dataset.tables]
     if name is None and len(names) > 1:
@@ -319,14 +323,16 @@ def _mapped(text: str) -> tuple[Any, list[float]]:
     try:
         values = [int(word) if rule == "k" else float(word) for word in words]
     except ValueError:
-        kind = "whole numbers" if rule == "k" else "numbers"
+        kind = "integers" if rule == "k" else "numbers"
         raise InvalidParameter("map", text, f"{kind} with commas between, such as 2,5,10,20 or l=2,3") from None
     return rule, values
 
 
 def _check_earlier(earlier: Path | None, report: Path | None) -> None:
     if earlier is not None and report is None:
-        raise InvalidParameter("earlier", str(earlier), "given with --report, which says what both releases tell")
+        raise InvalidParameter(
+            "earlier", str(earlier), "combined with --report, which shows what both releases reveal together"
+        )
 
 
 def _report(report: Path | None) -> list[Output]:
@@ -353,6 +359,6 @@ def _made(method: str, roles: Roles, rules: Rules, more: dict[str, Any]) -> Disg
     taken = {one.name for one in fields(kind)}
     unheard = [name for name, value in more.items() if value and name not in taken]
     if unheard:
-        raise InvalidParameter(unheard[0], more[unheard[0]], f"left out with {method}")
+        raise InvalidParameter(unheard[0], more[unheard[0]], f"not allowed with {method}")
     made: Disguise = kind(roles, rules, **{name: value for name, value in more.items() if name in taken and value})
     return made

@@ -32,7 +32,7 @@ def guards(
     dates: Dates = None,
     as_json: Json = False,
 ) -> None:
-    """Say how surely anybody's value is told to be below the node that they guard. NO formal guarantee."""
+    """Measure how surely any person's value is known to be below the node that they guard. NO formal guarantee."""
     from dither.disguise import WARNING
     from dither.disguise.personal import guarded
 
@@ -48,7 +48,7 @@ def guards(
     say(WARNING, style="bold red")
     for sentence in read:
         say(sentence)
-    say(f"a value is told to be below the node that guards it with probability {most:.1%} at most")
+    say(f"a value is known to be below the node that guards it with probability {most:.1%} at most")
 
 
 def freeform(
@@ -57,8 +57,10 @@ def freeform(
         list[str],
         typer.Option(help="A column that can be seen, or some of its values, such as ill=flu,cold; may be repeated."),
     ],
-    most: Annotated[int, typer.Option(help="Values that somebody has seen of a person, at most.", min=1)] = 3,
-    columns: Annotated[str | None, typer.Option(help="Columns that are looked at; all, if not given.")] = None,
+    most: Annotated[
+        int, typer.Option(help="Largest number of values of a person that an attacker has seen.", min=1)
+    ] = 3,
+    columns: Annotated[str | None, typer.Option(help="Columns to check, separated by commas. Defaults to all.")] = None,
     null: Null = None,
     dates: Dates = None,
     as_json: Json = False,
@@ -90,7 +92,7 @@ def freeform(
         say("nothing follows: no row has a value that can be seen beside one that cannot")
         return
     seen = " and ".join(f"{name} = {value}" for name, value in found.known)
-    say(f"who has seen {seen} tells {found.told[0]} = {found.told[1]} with probability {found.share:.1%}")
+    say(f"anyone who has seen {seen} knows {found.told[0]} = {found.told[1]} with probability {found.share:.1%}")
     say(f"{found.rows:,} rows have what was seen; the table is FF-anonymous for every bound from this share on")
 
 

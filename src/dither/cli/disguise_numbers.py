@@ -35,18 +35,17 @@ def matrix(
     ] = None,
     kept: Annotated[
         int | None,
-        typer.Option(help="For rotation, ranks, factors: how many directions, ranks or factors are kept.", min=1),
+        typer.Option(help="For rotation, ranks, factors: the number of directions, ranks or factors to keep.", min=1),
     ] = None,
     share: Annotated[
-        float | None, typer.Option(help="For wavelets: the threshold; for frequencies: the share kept; else 0.5.")
+        float | None,
+        typer.Option(help="For wavelets: the threshold; for frequencies: the share to keep. [default: 0.5]"),
     ] = None,
     bases: Annotated[
         str | None, typer.Option(help="For wavelets: names of bases, one for each block of columns; else haar.")
     ] = None,
     restore: Annotated[bool, typer.Option("--restore", help="Give back true means and deviations.")] = False,
-    known: Annotated[
-        int | None, typer.Option(help="Say what somebody gets who knows this number of rows, drawn at random.", min=1)
-    ] = None,
+    known: Annotated[int | None, typer.Option(help="Attack with this many known rows, drawn at random.", min=1)] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -73,7 +72,7 @@ def matrix(
         found = undone(values, made.values, places.tolist())
         more["undone"] = found.to_dict()
         figures += [
-            f"who knows {found.known} rows tells the others to within {found.known_set:.2%} in the median",
+            f"anyone who knows {found.known} rows knows the others to within {found.known_set:.2%} in the median",
             f"{found.angle_pairs:.1%} of the angles between rows are known to within two degrees",
         ]
     if made.distortion is not None:
@@ -100,7 +99,7 @@ def _distortion(method: str, typed: Mapping[str, Any]) -> MatrixDisguise:
     )
     kept, share = given.get("kept"), given.get("share", 0.5)
     if method in ("ranks", "factors") and kept is None:
-        raise InvalidParameter("kept", kept, f"given with {method}")
+        raise InvalidParameter("kept", kept, f"required with {method}")
     if method == "noise" and not given.get("blur"):
         raise InvalidParameter("blur", given.get("blur"), "above 0 with noise")
     made: dict[str, Callable[[], MatrixDisguise]] = {
@@ -128,7 +127,7 @@ def _taken(method: str, known: Mapping[str, Sequence[str]], typed: Mapping[str, 
     given = {name: value for name, value in typed.items() if value is not None}
     for name, value in given.items():
         if name not in known[method]:
-            raise InvalidParameter(name, value, f"left out with {method}")
+            raise InvalidParameter(name, value, f"not allowed with {method}")
     return given
 
 
@@ -161,7 +160,7 @@ def network(
     check_files(file, [Output("out", out, (".csv",))], force=force)
     by = _reweighing(method, {"sigma": sigma, "reach": reach, "pairs": pairs, "k": k, "mu": mu})
     if method == "alike" and not directed:
-        raise InvalidParameter("directed", directed, "given with alike, which compares the edges that leave a node")
+        raise InvalidParameter("directed", directed, "set with alike, which compares the edges that leave a node")
     read = _read(file, ends, weight, directed=directed)
     chosen = () if pairs is None else _chosen(pairs, read.nodes)
     with _as_written(read.nodes):
@@ -212,7 +211,7 @@ def walks(
     told_walks = (
         f"{len(rows):,} of {len(chosen):,} pairs are connected; from one inverse for all of them.",
         f"The mean walk is up to {longer:.4g} times as long as the shortest path.",
-        "These are lengths under the true weights: whoever has them learns about every weight.",
+        "These are lengths under the true weights: anyone who has them learns about every weight.",
     )
     if as_json:
         figures = {"pairs": len(chosen), "connected": len(rows), "longer": longer, "theta": theta}
@@ -313,7 +312,7 @@ def _reweighing(method: str, typed: Mapping[str, Any]) -> Callable[[tuple[tuple[
     if method == "alike":
         for name in ("k", "mu"):
             if name not in given:
-                raise InvalidParameter(name, None, "given with alike")
+                raise InvalidParameter(name, None, "required with alike")
         return lambda pairs: AlikeWeights(given["k"], given["mu"], pairs)
     if method == "paths":
         return lambda pairs: KeptPaths(pairs, given.get("reach", 0.5))

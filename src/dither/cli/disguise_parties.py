@@ -46,7 +46,7 @@ def join(
     for said, file, table in zip(("left", "right"), (left, right), tables, strict=True):
         mine = [name for name in names if name in table.names]
         if not mine:
-            raise InvalidParameter("quasi", quasi, f"such that {file} has one of them")
+            raise InvalidParameter("quasi", quasi, f"columns of which {file} has at least one")
         sides.append(Side(said, table, person, mine, [name for name in dropped if name in table.names]))
     made = agree(sides[0], sides[1], k)
     path = write_whole(out, made.table.write)
@@ -64,7 +64,7 @@ def releases(
     dates: Dates = None,
     as_json: Json = False,
 ) -> None:
-    """Say what several releases of the same people tell together."""
+    """Measure what several releases of the same people reveal together."""
     from dither.disguise import WARNING
     from dither.disguise.republication import increment, m_invariance, rho_alpha
 

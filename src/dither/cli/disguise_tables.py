@@ -86,7 +86,7 @@ def cells(
     given = {name: value for name, value in asked.items() if value is not None}
     for name in given:
         if name not in taken:
-            raise InvalidParameter(name, given[name], f"left out with {method}")
+            raise InvalidParameter(name, given[name], f"not allowed with {method}")
     names = words_of(columns) or ()
     if "column" in taken and len(names) != 1:
         raise InvalidParameter("columns", columns, f"one column, for {method}")
@@ -95,8 +95,8 @@ def cells(
     made = kind(**where, **given).apply(table)
     path = write_whole(out, made.table.write)
     lines = [f"{name}: {share:.1%} of the cells are others" for name, share in made.changed.items()]
-    lines.append(f"{made.linked:.1%} of the rows are found again by whoever has the true columns")
-    lines.append("the rows are in their order, which tells who is who")
+    lines.append(f"{made.linked:.1%} of the rows are found again by anyone who has the true columns")
+    lines.append("the rows are in their order, which reveals who is who")
     told(made, {"table": path}, lines, as_json=as_json, read=read)
 
 
@@ -138,14 +138,14 @@ def slices(
             help='Columns that stay together, such as "age,town;job,ill"; the sensitive one may be in several.'
         ),
     ] = None,
-    parts: Annotated[int, typer.Option(help="How many groups of columns are looked for, without --together.")] = 2,
+    parts: Annotated[int, typer.Option(help="The number of groups of columns to find, without --together.")] = 2,
     least: Annotated[int, typer.Option(help="Rows of a bucket, at least.")] = 2,
     null: Null = None,
     dates: Dates = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Shuffle groups of columns by themselves within buckets. NO formal guarantee."""
+    """Shuffle groups of columns separately within buckets. NO formal guarantee."""
     from dither.disguise import Roles
     from dither.disguise.buckets import Slicing
 
@@ -175,7 +175,7 @@ def baskets(
     file: File,
     out: Out,
     k: Annotated[int, typer.Option("--k", help="Baskets that a few known items are in, at least.", min=1)],
-    m: Annotated[int, typer.Option("--m", help="How many items somebody may know.", min=1)] = 2,
+    m: Annotated[int, typer.Option("--m", help="The number of items that an attacker may know.", min=1)] = 2,
     basket: Annotated[str, typer.Option(help="The column that says which basket a row is of.")] = "basket",
     item: Annotated[str, typer.Option(help="The column of items.")] = "item",
     hierarchy: Annotated[
@@ -204,6 +204,6 @@ def baskets(
     path = write_whole(out, shown.write)
     lines = [
         f"{m} known items are in {made.smallest} baskets at least; penalty {made.penalty:.4f} of 1",
-        "baskets are numbered anew, in the order in which they came",
+        "baskets are renumbered, in the order in which they came",
     ]
     told(made, {"table": path}, lines, as_json=as_json)

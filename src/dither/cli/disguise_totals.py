@@ -34,7 +34,8 @@ def totals(
         float | None, typer.Option(help="The second largest may not know the largest within p percent.")
     ] = None,
     base: Annotated[
-        float | None, typer.Option("--round", help="Round every cell to a multiple of this, in place of leaving out.")
+        float | None,
+        typer.Option("--round", help="Round every cell to a multiple of this, instead of suppressing cells."),
     ] = None,
     nearest: Annotated[
         bool, typer.Option("--nearest", help="With --round: to the nearest one, not at random.")
@@ -43,7 +44,7 @@ def totals(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Leave out or round cells of a table of sums, with an attacker's intervals. NO formal guarantee."""
+    """Suppress or round cells of a table of sums, with an attacker's intervals. NO formal guarantee."""
     from dither.disguise import WARNING
     from dither.disguise.totals import Totals, rounded, suppress
 
@@ -52,14 +53,14 @@ def totals(
     if (base is None) == (not rules):
         raise InvalidParameter("rules", None, "one or more of --threshold, --dominance, --p-percent, or --round")
     if nearest and base is None:
-        raise InvalidParameter("nearest", nearest, "given with --round")
+        raise InvalidParameter("nearest", nearest, "combined with --round")
     columns = words_of(by) or ()
     if len(columns) != 2:
         raise InvalidParameter("by", by, "two columns, with a comma between")
     table = Totals.of(read_table(file, null, None)[0], (columns[0], columns[1]), value, giver)
     made: Any = suppress(table, rules) if base is None else rounded(table, base, nearest=nearest)
     path = write_whole(out, lambda target: _write(target, table, made))
-    done = getattr(made, "done", (f"Every cell and margin is rounded to a multiple of {base}, by itself.",))
+    done = getattr(made, "done", (f"Every cell and margin is rounded separately to a multiple of {base}.",))
     if as_json:
         cells = [dict(zip(_HEAD, line, strict=True)) for line in _lines(table, made)]
         print_json({"warning": WARNING, "done": list(done), "cells": cells, "written": {"table": str(path)}})

@@ -37,7 +37,7 @@ def use_folder(home: Path, *, is_server_typed: bool) -> None:
 
     """
     if _server and is_server_typed:
-        rule = f"left out where --home names a folder, {str(home)!r}: a verb acts at one place; type one of the two"
+        rule = f"not allowed with --home, {str(home)!r}: a command uses a folder or a server, not both"
         raise InvalidParameter("--server", _server[0], rule)
     use(None)
 
@@ -80,7 +80,7 @@ def connection(*, is_public: bool = False) -> Connection | None:
 def named_elsewhere(dataset: str | None) -> str:
     """Return which data set is asked about, which a service has to be told."""
     if dataset is None:
-        raise InvalidParameter("dataset", None, "named: a service is told about one data set at a time")
+        raise InvalidParameter("dataset", None, "required: a service answers about one data set at a time")
     return dataset
 
 

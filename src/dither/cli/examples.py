@@ -20,7 +20,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "catalog": (
             "dither catalog                           # tasks, and what to take for each",
             "dither catalog --task histogram",
-            "dither catalog wavelet                   # all that say so",
+            "dither catalog wavelet                   # all that mention it",
             "dither catalog --all",
             "dither catalog --sources sparse          # what print describes, and what differs here",
             "dither catalog dawa --card               # eleven fields about one mechanism or verb",
@@ -57,7 +57,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         ),
         "datasets set-quota": ("dither datasets set-quota clinic ana --epsilon 0.5",),
         "datasets open": ("dither datasets open clinic",),
-        "datasets pause": ('dither datasets pause clinic --reason "somebody found a mistake in the file"',),
+        "datasets pause": ('dither datasets pause clinic --reason "found a mistake in the file"',),
         "datasets close": ('dither datasets close clinic --reason "the study is over"',),
         "approvals": ("dither approvals list --waiting", "dither approvals approve 12"),
         "published": ("dither published list", 'dither published add 12 --title "Visits by ward"'),
@@ -163,7 +163,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither fit clinic visits waited --features age --epsilon 1 -o waited.json",
             "dither fit clinic visits waited --model LinearRegression --features age --epsilon 1 --quote",
         ),
-        "predict": ("dither predict model.json mine.csv -o told.csv",),
+        "predict": ("dither predict model.json mine.csv -o predicted.csv",),
         "release": ("dither release clinic method.json --quote", "dither release clinic method.json -o value.json"),
         "publish": (
             "dither publish histogram clinic visits ward --epsilon 0.2 --quote",

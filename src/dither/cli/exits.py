@@ -43,7 +43,7 @@ MEANINGS: Final[Mapping[int, str]] = MappingProxyType(
         OVER_BUDGET: "the budget or the quota has no room for it; nothing was charged",
         NOT_FOUND: "no folder, data set or mechanism has that name; nothing was charged",
         FAILED: "the engine, the ledger or the system failed; the message says whether a charge stands",
-        NOT_DELIVERED: "the answer was paid for and is kept, but could not be written or shown; its key gives it again",
+        NOT_DELIVERED: "the answer was paid for and is stored, but not written or shown; its key returns it again",
         INTERRUPTED: "interrupted; the message says whether a charge stands, and how to come to the answer",
     }
 )

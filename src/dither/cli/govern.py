@@ -32,9 +32,9 @@ Whose = Annotated[str | None, typer.Option(help="Whose answer, where a key was u
 
 
 def open_dataset(dataset: DataSetName, reason: Reason = "", home: Home = None, server: Server = None) -> None:
-    """Let a draft, or a data set that was paused, be asked."""
+    """Accept requests for a draft or a paused data set."""
     _set_stage(home, dataset, "open", reason)
-    say(with_address(f"{dataset} is open: whoever may ask can"))
+    say(with_address(f"{dataset} is open: it accepts requests from those who may ask"))
 
 
 def pause(dataset: DataSetName, reason: Reason = "", home: Home = None, server: Server = None) -> None:
@@ -44,21 +44,21 @@ def pause(dataset: DataSetName, reason: Reason = "", home: Home = None, server: 
 
 
 def close(dataset: DataSetName, reason: Reason = "", home: Home = None, server: Server = None) -> None:
-    """Debit nothing more to a data set, for ever; rows and stored answers stay.
+    """Close a data set permanently: it takes no more charges; rows and stored answers stay.
 
     There is no way back. 'dither datasets retire' removes the rows as well.
     """
     _set_stage(home, dataset, "closed", reason)
-    say(with_address(f"{dataset} is closed for ever: its answers can still be fetched"))
+    say(with_address(f"{dataset} is closed permanently: its answers can still be fetched"))
 
 
 def questions(
-    waiting: Annotated[bool, typer.Option("--waiting", help="Only those that nobody has settled.")] = False,
+    waiting: Annotated[bool, typer.Option("--waiting", help="Only those that are still undecided.")] = False,
     home: Home = None,
     server: Server = None,
     as_json: Json = False,
 ) -> None:
-    """List the releases that others must agree to: who asks what, and what it may lose."""
+    """List the releases that others must agree to: analyst, request and privacy loss."""
     with connection() or Curator.open(home) as curator:
         found = curator.questions(is_waiting=waiting)
     if as_json:
@@ -126,7 +126,7 @@ def published(home: Home = None, server: Server = None, as_json: Json = False) -
 
 def publish(
     name: Answer,
-    title: Annotated[str, typer.Option(help="In public words.")] = "",
+    title: Annotated[str, typer.Option(help="Public title.")] = "",
     dataset: Whose = None,
     home: Home = None,
     server: Server = None,
@@ -177,7 +177,7 @@ def _set_stage(home: Path | None, dataset: str, stage: str, reason: str) -> None
 def _check_own_token(by: str | None) -> None:
     """Refuse another name than that of the token by which a service knows who decides."""
     if by is not None:
-        raise InvalidParameter("as", by, "left out with --server: who decides is whose token it is")
+        raise InvalidParameter("as", by, "not allowed with --server: the token identifies who decides")
 
 
 def _decider(curator: Curator, by: str | None) -> str:

@@ -54,13 +54,12 @@ def graph_questions(facts: Facts) -> list[Question]:
         Question(
             UNIT,
             "what is protected? 'edge': whether any two are joined; 'node': a node with all its edges",
-            otherwise="'edge' hides each tie, and costs little; 'node' hides a person with all ties, and errs more",
+            otherwise="'edge' hides each tie, and costs little; 'node' hides a person with all ties, at larger errors",
         ),
         Question(
             DIRECTED,
             "'undirected', where a row says the same of both; 'directed', where it leads from the first to the second",
-            otherwise="friends are undirected, payments directed; of a directed graph the number of edges alone can be "
-            "asked",
+            otherwise="friends are undirected, payments directed; a directed graph only supports the number of edges",
         ),
         Question(
             NODES,
@@ -77,11 +76,11 @@ def graph_questions(facts: Facts) -> list[Question]:
         Question(
             EDGES,
             "how many edges count at most? there are too many nodes to hold all pairs",
-            otherwise="round, from public knowledge; each release then costs twice as much",
+            otherwise="round, from public knowledge; each release then costs twice the price",
         ),
     ]
     if dated:
-        text = f"a column by which edges of a period can be asked for: {', '.join(dated)}; 'n' for none"
+        text = f"a column that selects edges of a period: {', '.join(dated)}; 'n' for none"
         found.append(Question(TIME, text, otherwise="'n' unless you will ask for edges of a month, say"))
     return found
 

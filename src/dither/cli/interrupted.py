@@ -76,7 +76,7 @@ def what_became(session: Session, key: str | None, *, has_files: bool = False) -
     if "return" in kinds:
         cost = "what the answer lost stays charged"
     if "answer" in kinds:
-        return f"interrupted; {cost} and the answer is kept: {again} gives it at no further cost"
+        return f"interrupted; {cost} and the answer is stored: {again} returns it at no additional cost"
     proved = any(entry.record.get(PROOF) for entry in known)
     attempts = 1 + sum(entry.kind == "renew" for entry in known)
     if proved and attempts < MOST_ATTEMPTS and "seal" not in kinds:
@@ -84,6 +84,6 @@ def what_became(session: Session, key: str | None, *, has_files: bool = False) -
     if "draw" in kinds:
         return (
             f"interrupted while noise was drawn; {cost}, and noise is not drawn twice for one charge: there is no "
-            "answer, and to ask again is a further charge"
+            "answer, and a new request is charged again"
         )
-    return f"interrupted before noise was drawn; {cost}: {again} goes on at no further cost"
+    return f"interrupted before noise was drawn; {cost}: {again} continues at no additional cost"

@@ -20,4 +20,4 @@ def login(
         say(f"open {where} in a browser, on any machine, and type {code}")
 
     path = keep_token(url, log_in(url, tell))
-    say(f"signed in; the token is kept in {path}")
+    say(f"signed in; the token is stored in {path}")

@@ -84,7 +84,7 @@ def known_noise(value: str) -> str:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-_FOLDER: Final = "The curator's folder, here or before the verb; else DITHER_HOME or one above."
+_FOLDER: Final = "Curator folder. Defaults to DITHER_HOME, then the nearest parent folder that is one."
 Home = Annotated[Path | None, typer.Option("--home", callback=found_home, help=_FOLDER)]
 #: Of verbs that bring something into a folder, or serve it: nobody means that of a demonstration without naming it.
 OwnHome = Annotated[Path | None, typer.Option("--home", callback=own_home, help=_FOLDER)]
@@ -95,29 +95,31 @@ Server = Annotated[
         callback=used_server,
         is_eager=True,  # whether a folder is looked for depends on it
         envvar="DITHER_SERVER",
-        help="Ask the service at this address, with the token in DITHER_TOKEN, and no folder.",
+        help="Address of a dither service to use instead of a folder; the token is read from DITHER_TOKEN.",
     ),
 ]
 DataSetName = Annotated[
     str,
     typer.Argument(
-        metavar="DATASET", help="The name of a data set; see 'dither datasets'.", autocompletion=dataset_names
+        metavar="DATASET", help="Name of a data set; 'dither datasets' lists them.", autocompletion=dataset_names
     ),
 ]
-Epsilon = Annotated[str | None, typer.Option(help="What the release may lose, such as 0.5 or 1/3.")]
-Epsilons = Annotated[str, typer.Option(help="Losses.")]
+Epsilon = Annotated[str | None, typer.Option(help="Privacy loss of this release (epsilon), for example 0.5 or 1/3.")]
+Epsilons = Annotated[str, typer.Option(help="Privacy losses (epsilon), separated by commas.")]
 Delta = Annotated[
     str | None, typer.Option(help="The probability that the epsilon bound may be exceeded, such as 1e-6.")
 ]
 Rho = Annotated[str | None, typer.Option(help="A zero-concentrated loss instead of epsilon and delta.")]
-Analyst = Annotated[str, typer.Option(help="On whose quota the release is made.")]
-Noise = Annotated[str, typer.Option(callback=known_noise, help="laplace, gaussian, or auto for whichever errs less.")]
+Analyst = Annotated[str, typer.Option(help="Analyst whose quota is charged.")]
+Noise = Annotated[
+    str, typer.Option(callback=known_noise, help="laplace, gaussian, or auto (the smaller expected error).")
+]
 Quantiles = Annotated[
     str,
     typer.Option(
         "--quantiles",
         callback=known_search,
-        help="tree, exponential, or auto for whichever has the shorter intervals of quantiles.",
+        help="tree, exponential, or auto (the shorter intervals of quantiles).",
     ),
 ]
 ThresholdShare = Annotated[
@@ -129,21 +131,19 @@ ThresholdShare = Annotated[
 ]
 AutoShare = Annotated[
     str,
-    typer.Option(
-        "--auto-share", help="Where a query says CLAMP(x, AUTO): the share of the loss that finds the ranges."
-    ),
+    typer.Option("--auto-share", help="With CLAMP(x, AUTO) in the query: the share of the loss that finds the ranges."),
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file.")]
-Force = Annotated[bool, typer.Option("--force", help="Write over files that are there.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 Key = Annotated[str | None, typer.Option(help="Your name for this request: a retry with it returns the stored answer.")]
 TableOut = Annotated[Path | None, typer.Option("--out", "-o", help="Also write .csv, .parquet or .json.")]
 Plot = Annotated[bool, typer.Option("--plot", help="With --out, also write a plot beside it, as HTML.")]
 OnlyTable = Annotated[
-    str | None, typer.Argument(metavar="TABLE", help="A private table; may be omitted if it is the only one.")
+    str | None, typer.Argument(metavar="TABLE", help="A private table; optional if it is the only one.")
 ]
 Model = Annotated[Path | None, typer.Option(help="Also write what was released, as JSON.")]
 Quoted = Annotated[
-    bool, typer.Option("--quote", help="Only say what it would cost; the data stays closed, nothing is written.")
+    bool, typer.Option("--quote", help="Show price and expected error without opening the data or charging anything.")
 ]
 Report = Annotated[Path | None, typer.Option(help="Also write a report on the quality, .html or .json.")]
 

@@ -99,7 +99,7 @@ def keep_files(outputs: Sequence[Output], *, force: bool) -> None:
     """
     for option, path, _, _ in outputs:
         if not force and path.exists():
-            raise InvalidParameter(option, str(path), "a new file; --force writes over one that is there")
+            raise InvalidParameter(option, str(path), "a new file; --force overwrites an existing one")
 
 
 def keep_sources(outputs: Sequence[Output], curator: Curator) -> None:

@@ -113,7 +113,7 @@ def retire(
     home: Home = None,
     server: Server = None,
 ) -> None:
-    """End a data set: nothing more is asked of it, and its copied rows are removed.
+    """Retire a data set: it takes no more requests, and its copied rows are removed.
 
     There is no way back. Your own files stay. Answers that were given can still be fetched.
     """
@@ -205,7 +205,7 @@ def _save(value: object, out: Path | None) -> None:
     if out is None:
         return
     if not isinstance(value, QueryResult):
-        raise InvalidParameter("out", str(out), "left out: this answer is not a table; --json prints it")
+        raise InvalidParameter("out", str(out), "not allowed: this answer is not a table; --json prints it")
     from dither.cli.ask import save
 
     save(value, out)

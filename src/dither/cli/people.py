@@ -34,7 +34,7 @@ def add(
         str | None, typer.Option(help="Whom the issuer of OpenID Connect knows them as, to sign in there.")
     ] = None,
     issuer: Annotated[
-        str | None, typer.Option(help="Its address; the one in the settings of the service unless said.")
+        str | None, typer.Option(help="Its address. Defaults to the one in the settings of the service.")
     ] = None,
     home: Home = None,
 ) -> None:
@@ -43,7 +43,9 @@ def add(
         # Read as the service reads it: from the file in any spelling, and from variables.
         place = issuer or stated_settings(curator.settings.service, {}).get("oidc_issuer")
         if subject is not None and (not place or not isinstance(place, str)):
-            raise InvalidParameter("issuer", place, "given, or named as 'oidc issuer' in the settings of the service")
+            raise InvalidParameter(
+                "issuer", place, "required, unless the settings of the service name an 'oidc issuer'"
+            )
         declared = People(curator).add(person, role)
         if subject is not None:
             People(curator).identify(person, str(place), subject)
@@ -58,11 +60,15 @@ def grant(
     rho: Rho = None,
     most: Annotated[
         str | None,
-        typer.Option(help="The most that one release may lose, as epsilon or rho; else as before, 'none' for any."),
+        typer.Option(
+            help="The most that one release may lose, as epsilon or rho; 'none' for no limit. Unchanged by default."
+        ),
     ] = None,
     usual: Annotated[
         str | None,
-        typer.Option(help="What a request over HTTP loses where it states nothing; else as before, 'none' to end it."),
+        typer.Option(
+            help="Default loss of a request over HTTP that states none; 'none' removes it. Unchanged by default."
+        ),
     ] = None,
     allowance: Annotated[
         str | None,
@@ -78,7 +84,7 @@ def grant(
 ) -> None:
     """Let a person ask of a data set, within a quota of its budget."""
     if (quota is None) == (rho is None):
-        raise InvalidParameter("quota", quota, "given, or replaced by --rho")
+        raise InvalidParameter("quota", quota, "required, unless --rho is set")
     kind = "epsilon" if rho is None else "rho"
     said = {"most": most, "usual": usual}
     limits: dict[str, Any] = {name: _loss(kind, text) for name, text in said.items()}
@@ -199,12 +205,12 @@ def _show_granted(asked: Connection, *, as_json: bool) -> None:
 
 def new_token(
     person: Who,
-    days: Annotated[int, typer.Option(help="After how many days it ends by itself.")] = USUAL_DAYS,
+    days: Annotated[int, typer.Option(help="The number of days after which it expires.")] = USUAL_DAYS,
     scopes: Annotated[str, typer.Option(help="What it is good for: ask, read, decide.")] = "ask,read,decide",
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Make a token of a person; it is printed once, and kept nowhere."""
+    """Make a token of a person; it is printed once and not stored."""
     named = words_of(scopes) or ()
     known = {scope.value: scope for scope in Scope}
     if unknown := [name for name in named if name not in known]:
@@ -235,10 +241,10 @@ def revoke_token(
     token: Annotated[str, typer.Argument(metavar="TOKEN", help="Its public name, the middle part of the token.")],
     home: Home = None,
 ) -> None:
-    """End a token, at once and everywhere."""
+    """Revoke a token immediately, on every server."""
     with Curator.open(home) as curator:
         People(curator).revoke_token(token)
-    say(f"{token} lets nobody in any more")
+    say(f"{token} is no longer valid")
 
 
 def _terms(grant: Grant) -> str:

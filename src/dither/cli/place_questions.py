@@ -42,7 +42,7 @@ def place_questions(facts: Facts) -> list[Question]:
     return [
         Question(
             AT,
-            "which two columns say where somebody was? latitude and longitude in this order, or y and x; 'n' where "
+            "which two columns hold a person's position? latitude and longitude in this order, or y and x; 'n' where "
             "they are ordinary numbers",
             f"{first}, {second}",
             FROM_NAME,
@@ -69,7 +69,7 @@ def place_questions(facts: Facts) -> list[Question]:
         ),
         Question(
             TRIP,
-            "which column tells the trips of a person apart, where a row is a point of a journey? 'n' where it is a "
+            "which column identifies the trips of a person, where a row is a point of a journey? 'n' where it is a "
             "visit",
             trips[0] if trips else "",
             FROM_NAME if trips else NOWHERE,
@@ -81,7 +81,7 @@ def place_questions(facts: Facts) -> list[Question]:
             timed[0] if timed else "",
             FROM_TYPE if timed else NOWHERE,
         ),
-        Question(TRIPS, "how many trips of one person count?", otherwise="a release costs that many times as much"),
+        Question(TRIPS, "how many trips of one person count?", otherwise="a release costs that many times the price"),
         Question(POINTS, "how many points of one trip count?", otherwise="from public knowledge: how long trips are"),
     ]
 
@@ -160,7 +160,7 @@ class PlaceDecisions:
             wrong = self._take(what, edges)
             if not wrong and self._warned != edges and self._is_elsewhere(edges):
                 self._warned = edges
-                return "no row lies there (are latitude and longitude swapped?); type it again to keep it"
+                return "no row is there (are latitude and longitude swapped?); type it again to keep it"
             return wrong
         name, most = _LIMITS[question.place]
         if not (typed.isascii() and typed.isdecimal() and 1 <= int(typed) <= most):

@@ -27,7 +27,7 @@ def predict(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the rows go, with a prediction each, as .csv.")],
     column: Annotated[str, typer.Option(help="What the column of predictions is called.")] = "predicted",
-    decimal: Annotated[str, typer.Option(help="What stands before decimals in a CSV file: . or ,")] = ".",
+    decimal: Annotated[str, typer.Option(help="Decimal separator of a CSV file: . or ,")] = ".",
     force: Force = False,
     home: Home = None,
     as_json: Json = False,

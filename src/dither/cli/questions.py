@@ -38,7 +38,7 @@ def questions_of(facts: Facts, dataset: str) -> list[Question]:
                 "numbers are written with a comma before their decimals, as in 3,14",
                 "yes",
                 FROM_DATA,
-                "'y' if your numbers look so; 'n' if the comma is something else: such columns are texts then",
+                "'y' if your numbers look so; 'n' if the comma is something else: such columns are text then",
             )
         )
     found += [
@@ -76,12 +76,10 @@ def _of_column(one: ColumnFacts, paid: str) -> list[Question]:
     elif one.kind not in (Kind.TEXT, Kind.BOOLEAN):
         proposal, origin = _bounds(one)
         text = f"the bounds of {one.name}, to add up: least, largest"
-        otherwise = (
-            f"'n' leaves them out now; {paid} finds them under privacy, and is paid for" if one.kind.is_number else ""
-        )
+        otherwise = f"'n' declares no bounds; {paid} finds them privately, for a price" if one.kind.is_number else ""
         found.append(Question(f"{place}.bounds", text, proposal, origin, otherwise))
     if one.missing:
-        text = f"rows in which {one.name} is missing are a group of their own"
+        text = f"rows in which {one.name} is missing form a separate group"
         otherwise = "'y' makes missing a value that may be published; 'n' leaves such rows out of groups and models"
         found.append(Question(f"{place}.nullable", text, "yes", FROM_DATA, otherwise))
     return found
@@ -166,9 +164,9 @@ class Answers:
             return "this one must be decided"
         if question.place.endswith(".kind"):
             if question.column == self._person:
-                return "the column that says whose a row is cannot be left out"
+                return "the column that identifies people is required"
             for kind in self._naming(question.column):
-                return f"{self._asked[kind].why_needed} cannot be left out"
+                return f"{self._asked[kind].why_needed} is required"
             del self._columns[question.column]
         return ""
 

@@ -74,7 +74,7 @@ def key(out: Out = None, force: Force = False, home: Home = None, server: Server
 
 def new_key(
     lost: Annotated[
-        bool, typer.Option("--lost", help="The key is lost: begin with one that nobody has signed.")
+        bool, typer.Option("--lost", help="The key is lost: start with one that no old key has signed.")
     ] = False,
     home: Home = None,
 ) -> None:
@@ -83,7 +83,7 @@ def new_key(
         _refuse_served(curator)
         if lost:
             say(f"receipts from now on are checked with {begin_anew(curator.books, curator.folder / FOLDER)}")
-            say("no old key has signed it: tell everybody who checks receipts")
+            say("no old key has signed it: inform everybody who checks receipts")
             return
         log = Log(curator.ledger, curator.folder)
         old = log.public_key
@@ -101,15 +101,13 @@ def export_key(
     with Curator.open(home) as curator:
         content, code = Log(curator.ledger, curator.folder).sealed_key()
     _put(content.decode(), file, force=force)
-    say(f"{file} is opened by this code, which is told once and goes another way than the file:")
+    say(f"{file} is opened by this code, which is shown once. Send it separately from the file:")
     say(code)
 
 
 def import_key(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="As 'dither receipt export-key' wrote it.")],
-    code: Annotated[
-        str | None, typer.Option(help="The code that was told with it; asked for where it is left out.")
-    ] = None,
+    code: Annotated[str | None, typer.Option(help="The code that was shown with it. Prompted for by default.")] = None,
     home: Home = None,
 ) -> None:
     """Sign with the key of another machine that shares the ledger, from its sealed file."""
@@ -173,12 +171,12 @@ def _proved(receipt: Any, key: PublicKey, answer: bytes | None) -> Verified | St
     if not is_statement(receipt):
         return verify_receipt(receipt, key, answer)
     if answer is not None:
-        raise InvalidParameter("answer", "given", "left out with a statement, which is about none")
+        raise InvalidParameter("answer", "given", "not allowed with a statement, which is about no answer")
     return verify_statement(receipt, key)
 
 
 def state(dataset: DataSetName, out: Out = None, force: Force = False, home: Home = None) -> None:
-    """State anew the budget of a data set and what is spent of it, for everybody; with -o, write the receipt.
+    """Update the public statement of a data set's budget and what is spent of it; with -o, write the receipt.
 
     Something of the data set must be published: each publication states both as they were then.
     """

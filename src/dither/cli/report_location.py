@@ -33,20 +33,20 @@ def report(
     book: Annotated[Path, typer.Option("--budget", help="The file that counts what this device has spent.")] = Path(
         "dither-location.json"
     ),
-    again: Annotated[bool, typer.Option("--again", help="Show the last report once more, at no cost.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Show the last report again, at no cost.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Tell roughly where this device is, with noise, and count what all its reports cost together."""
+    """Report the approximate position of this device, with noise, and add up the cost of all its reports."""
     from dither.curator.device import read_book, report_location
 
     if again:
         known = read_book(book)
         if known.last is None:
-            raise InvalidParameter("--again", str(book), "left out before the first report")
+            raise InvalidParameter("--again", str(book), "not allowed before the first report")
         north, east, price, reach = *known.last, None, None
     else:
         if latitude is None or longitude is None or epsilon is None:
-            rule = "given as well: a report needs LAT, LON and --epsilon-per-metre, such as 48.8584 2.2945 and 0.005"
+            rule = "required: a report needs LAT, LON and --epsilon-per-metre, such as 48.8584 2.2945 and 0.005"
             given = {"LAT": latitude, "LON": longitude, "--epsilon-per-metre": epsilon}
             raise InvalidParameter(next(name for name, value in given.items() if value is None), None, rule)
         made = report_location(

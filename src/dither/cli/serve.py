@@ -23,14 +23,14 @@ _BUDGET: Final = 10
 
 def serve(
     demo: Annotated[bool, typer.Option("--demo", help="Serve a generated folder.")] = False,
-    host: Annotated[str | None, typer.Option(help="The address to listen at; 127.0.0.1 unless said.")] = None,
-    port: Annotated[int | None, typer.Option(help="The port; 8077 unless said, 0 for any.")] = None,
-    workers: Annotated[int | None, typer.Option(help="How many processes share the work; 1 unless said.")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 for any free port. [default: 8077]")] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of processes that share the work. [default: 1]")] = None,
     check: Annotated[bool, typer.Option("--check", help="Only print the settings in force.")] = False,
     home: OwnHome = None,
     as_json: Json = False,
 ) -> None:
-    """Let people with tokens ask over HTTP, on the budgets and quotas of this folder."""
+    """Serve this curator folder over HTTP; tokens, budgets and quotas apply."""
     from dither.service.settings import read_settings
 
     folder, given = demo_folder() if demo else home, {"host": host, "port": port, "workers": workers}

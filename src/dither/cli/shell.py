@@ -29,13 +29,13 @@ from dither.errors import DitherError, InvalidParameter, LossNotStated
 from dither.publish.queries import QueryResult
 
 _HELP = """\
-SELECT ... ;             prices a query, and asks it if you say yes; it may take several lines, and ends with ;
+SELECT ... ;             prices a query, and runs it if you say yes; it may take several lines, and ends with ;
 EXPLAIN PRIVACY SELECT ... ;   prices it alone
 .tables                  the tables
 .columns [TABLE]         their columns, kinds, bounds and categories, as declared
-.epsilon E, .delta D     what each query may lose from here on; .rho R in place of both
-.left                    what is left of the budget
-.key KEY                 gives the next query this key: one that was asked before is answered again at no cost
+.epsilon E, .delta D     privacy loss of each query from here on; .rho R in place of both
+.left                    the remaining budget
+.key KEY                 gives the next query this key: a repeated one returns its stored answer at no cost
 .help                    this
 .quit                    leaves; so does the end of the input"""
 _LOSSES = ("epsilon", "delta", "rho")
@@ -152,7 +152,7 @@ class Prompt:
             others = _LOSSES[:2] if word == "rho" else ("rho",)
             self.stated |= {word: rest[0], **dict.fromkeys(others)}
         else:
-            raise InvalidParameter("command", f".{word}", "one of those that .help lists, with its words")
+            raise InvalidParameter("command", f".{word}", "one of those that .help lists, with its arguments")
 
     def _ask(self, text: str) -> None:
         """Price a query, ask whether to pay, pay, and show the answer."""
@@ -184,9 +184,7 @@ class Prompt:
     def _agreed(self) -> bool:
         """Return whether the price is right."""
         if not self.is_terminal:
-            raise InvalidParameter(
-                "--yes", False, "given where nobody can be asked: add --yes to pay for queries of a pipe"
-            )
+            raise InvalidParameter("--yes", False, "required when input is not a terminal: it confirms each charge")
         try:
             said = input("ask it? [y/N] ")
         except EOFError:

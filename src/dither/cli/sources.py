@@ -134,7 +134,7 @@ def show(text: str | None, *, as_json: bool) -> None:
         print_json([row(item) for item in shown])
         return
     if not shown:
-        say("nothing says so")
+        say("no entry matches")
         return
     table = new_table("id", "what", "state", "where", "what differs from print")
     for item in shown:

@@ -17,7 +17,7 @@ _FALSE_ALARM = 1e-6
 
 
 def show(
-    name: Annotated[str | None, typer.Argument(help="One specimen, told in full; else a table of all.")] = None,
+    name: Annotated[str | None, typer.Argument(help="One specimen in full. Defaults to a table of all.")] = None,
     samples: Annotated[
         int | None, typer.Option(help="How many outputs to draw on each side, of those that are sampled.", min=1000)
     ] = None,
@@ -58,7 +58,7 @@ def _summary(found: list[Refutation]) -> str:
     sampled = sum(each.samples > 0 for each in found)
     return (
         f"{refuted} of {len(found)} claims refuted: {len(found) - sampled} by proof, {sampled} from outcomes, where "
-        f"the false alarm of all together is at most {_FALSE_ALARM:g}. 'dither specimens NAME' tells one in full."
+        f"the false alarm of all together is at most {_FALSE_ALARM:g}. 'dither specimens NAME' shows one in full."
     )
 
 

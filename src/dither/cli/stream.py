@@ -43,8 +43,10 @@ def open_stream(
     released: Annotated[
         str,
         typer.Option(
-            help="running: all since the start, at the end of each tick; tick: each tick by itself; decayed: less the "
-            "longer ago; quantiles: of the last group of a count; top: its largest groups."
+            help=(
+                "running: all since the start, at the end of each tick; tick: each tick separately; decayed: less "
+                "the longer ago; quantiles: of the last group of a count; top: its largest groups."
+            )
         ),
     ] = "running",
     horizon: Annotated[
@@ -60,7 +62,10 @@ def open_stream(
         int | None, typer.Option(help="How often that list is chosen; else by the number of ticks.", min=1)
     ] = None,
     kept: Annotated[
-        str | None, typer.Option(help="exact: survives a crash; noisy: nothing exact is kept, a crash loses a tick.")
+        str | None,
+        typer.Option(
+            help="exact: state survives a crash. noisy: only noisy state is stored, so a crash loses one tick."
+        ),
     ] = None,
     analyst: Analyst = "curator",
     is_quoted: Quoted = False,
@@ -107,10 +112,12 @@ def feed(
 ) -> None:
     """Take rows that have arrived; they count when their ticks are released."""
     if not file.is_file():
-        raise InvalidParameter("file", str(file), "a file that is there")
+        raise InvalidParameter("file", str(file), "an existing file")
     with _found(home, dataset, analyst, name) as opened:
         if isinstance(opened, SeizableStream):
-            rule = "'exact', to be fed by itself: this one keeps nothing when a command ends; say --rows with release"
+            rule = (
+                "'exact', to be fed separately: this stream stores nothing when a command ends. Pass --rows to release"
+            )
             raise InvalidParameter("kept", "noisy", rule)
         is_new, end = opened.feed(file, batch=batch), opened.ends_at
     # Public: how many of these rows lie beyond the end is not said.
@@ -139,11 +146,11 @@ def release(
     """Release the ticks that have ended; what was released before stays as it was."""
     outputs = () if out is None else (table_output("out", out, _SUFFIXES),)
     shown = f"'dither stream show {dataset} {name}'"
-    how_on = f"; the same command goes on, and {shown} shows what was released by then"
+    how_on = f"; the same command continues, and {shown} shows what was released by then"
     with _found(home, dataset, analyst, name, outputs, force=force, how_on=how_on) as opened:
         if rows is not None:
             if not rows.is_file():
-                raise InvalidParameter("rows", str(rows), "a file that is there")
+                raise InvalidParameter("rows", str(rows), "an existing file")
             opened.feed(rows)
         is_kept = not isinstance(opened, SeizableStream)
         if is_kept and opened.is_without_rows:
@@ -201,7 +208,7 @@ def show(
 def close(
     dataset: DataSetName, name: Name, analyst: Analyst = "curator", server: Server = None, home: Home = None
 ) -> None:
-    """Release nothing more, for ever; what was paid for and not released is not given back."""
+    """End a stream permanently; what was paid for and not released is not refunded."""
     with _found(home, dataset, analyst, name) as opened:
         opened.end()
         say(f"closed after {_done(opened)}; nothing is given back")
@@ -245,9 +252,9 @@ def _done(opened: Stream) -> str:
 
 def _in_words(name: str, errors: dict[str, int]) -> str:
     if len(set(errors.values())) == 1:
-        return f"{name} errs by at most {next(iter(errors.values()))} at every tick, each 95 times of 100"
+        return f"{name} has an error of at most {next(iter(errors.values()))} at every tick, each 95 times of 100"
     several = ", ".join(f"{error} at tick {tick}" for tick, error in errors.items())
-    return f"{name} errs by at most {several}, each 95 times of 100"
+    return f"{name} has an error of at most {several}, each 95 times of 100"
 
 
 def _save(result: QueryResult, out: Path) -> None:

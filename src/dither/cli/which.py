@@ -51,7 +51,7 @@ def table_and_words(dataset: DataSet, words: Sequence[str]) -> tuple[str, tuple[
     private = [table for table in dataset.tables if not table.is_public]
     if words and (len(private) != 1 or words[0].split(",")[0].strip() not in private[0].kinds):
         alone = len(private) == 1
-        left_out = f", or left out before one of its columns: {', '.join(private[0].kinds)}" if alone else ""
+        left_out = f", or omitted before one of its columns: {', '.join(private[0].kinds)}" if alone else ""
         raise InvalidParameter("table", words[0], f"one of {', '.join(table.name for table in private)}{left_out}")
     return only_table(dataset), tuple(words)
 

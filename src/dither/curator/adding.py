@@ -222,7 +222,7 @@ def _imported(home: Path, folder: Path, dataset: DataSet, table: Table, *, in_pl
     files = files_of(table, home)
     if in_place:
         if not all(map(is_parquet, files)):
-            raise InvalidParameter("in_place", table.source, "left out for CSV, which is always imported")
+            raise InvalidParameter("in_place", table.source, "not allowed for CSV, which is always imported")
         origins = check_parquet(table, files, folder)
         return TableEdition(origins=origins, files=origins)
     copy = folder / f"{table.name}-{uuid.uuid4().hex}.parquet"

@@ -210,7 +210,7 @@ def _setting(mechanism: Any, *, is_local: bool) -> str:
     whose = "by each person alone" if is_local else "by a trusted curator"
     if isinstance(mechanism, Interactive | InteractivePrimitive):
         return f"Interactive: a conversation, which is priced as a whole, {whose}."
-    made = "for one value" if isinstance(mechanism, Primitive) else "by a plan of draws that is fixed beforehand"
+    made = "for one value" if isinstance(mechanism, Primitive) else "by a plan of draws that is fixed in advance"
     return f"Non-interactive: one release, made {made}, {whose}."
 
 

@@ -20,7 +20,7 @@ from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 if TYPE_CHECKING:
     from dither.pages.frame import Chart
 
-_ASK: Final = "to be said by the curator"
+_ASK: Final = "to be completed by the curator"
 _VARIANTS: Final = {
     PureDP: "pure differential privacy",
     ApproxDP: "approximate differential privacy",

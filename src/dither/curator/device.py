@@ -174,7 +174,7 @@ def _opened(path: Path, box: Box | None, limit: Number | None) -> DeviceBook:
     known = _read(path)
     if box is not None and box != known.box:
         other = "take another file (--budget, in Python book) for another area"
-        rule = f"left out, or {_edges(known.box)} as the first report said; {other}"
+        rule = f"omitted, or {_edges(known.box)} as in the first report; {other}"
         raise InvalidParameter("box", _edges(box), rule)
     if cap is not None and known.limit is not None and cap != known.limit:
         raise InvalidParameter("limit", str(cap), f"{known.limit}, as the first report said")

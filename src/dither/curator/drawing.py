@@ -137,11 +137,11 @@ class Drawing:
         left = MOST_ATTEMPTS - self._held.attempt
         if not left:
             return (
-                f"this was the last of {MOST_ATTEMPTS} attempts, and the request is not tried again: to ask anew, with "
-                "another key, is a further charge"
+                f"this was the last of {MOST_ATTEMPTS} attempts, and the request is not tried again: a new request, "
+                "with another key, is charged again"
             )
         count = "1 attempt is" if left == 1 else f"{left} attempts are"
-        return f"{count} left: to retry without a further charge, ask again with key={self._held.key!r}"
+        return f"{count} left: retry at no additional cost with key={self._held.key!r}"
 
 
 def place_of(receipt: Receipt) -> str:

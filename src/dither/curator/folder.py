@@ -113,7 +113,7 @@ class Curator(OwnersVerbs, GoverningVerbs, Closing):
         """
         home = Path(folder).expanduser().resolve()
         if (home / SETTINGS).exists():
-            raise InvalidParameter("folder", str(folder), f"new: {SETTINGS} is there already")
+            raise InvalidParameter("folder", str(folder), f"new: {SETTINGS} already exists")
         curator = cls(home, Settings(ledger=ledger), anchors=None if anchors is None else Path(anchors))
         with whole_or_nothing(home, curator.ledger_place, curator.anchors) as made:
             curator.ledger.verify()
@@ -194,7 +194,7 @@ class Curator(OwnersVerbs, GoverningVerbs, Closing):
         if budget is None:
             budget = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
         elif any(word is not None for word in (epsilon, delta, rho)):
-            raise InvalidParameter("budget", budget, "given alone, in place of epsilon, delta and rho")
+            raise InvalidParameter("budget", budget, "set alone, instead of epsilon, delta and rho")
         dataset = schema if isinstance(schema, DataSet) else located_schema(schema)
         # The rows, the marks and the books keep the name that a data set is registered with.
         dataset = replace(dataset, name=self.registered(dataset.name))
@@ -397,7 +397,7 @@ def _written(dataset: DataSet) -> str:
     with suppress(InvalidSchema):
         is_readable = bool(loads(text))
     if not is_readable:
-        rule = "of texts that a file can hold; rename a source whose name is not UTF-8, and mend descriptions"
+        rule = "made of text that a file can hold; rename a source whose name is not UTF-8, and correct descriptions"
         raise InvalidParameter("schema", dataset.name, rule)
     return text
 
@@ -454,5 +454,5 @@ def _read_settings(path: Path) -> Settings:
     if not isinstance(allowed, bool):
         raise InvalidParameter("settings.allow idealised", allowed, "true or false")
     if not isinstance(service, dict):
-        raise InvalidParameter("settings.service", service, "settings by name, such as 'port: 8077', or left out")
+        raise InvalidParameter("settings.service", service, "settings by name, such as 'port: 8077', or omitted")
     return Settings(ledger, allowed, service)

@@ -28,7 +28,7 @@ _ACTS: Final = {
     "edition": "other rows were added: a new edition",
     "stage": "is now",
     "revoke": "may ask no more:",
-    "ask": "an approval is asked for:",
+    "ask": "an approval is requested:",
     "approve": "a release is approved",
     "decline": "a release is declined",
     "retract": "an approval counts no more",

@@ -145,7 +145,7 @@ def _askable(clamps: FoundClamps, make: Callable[[str], Offer[QueryResult]]) -> 
             return wider, make(wider.filled(wider.usual))
         except Unanswerable as error:
             refused = refused or error
-    raise refused or Unanswerable("the query cannot be asked with any clamp", "write CLAMP(x, low, high)")
+    raise refused or Unanswerable("the query is not supported with any clamp", "write CLAMP(x, low, high)")
 
 
 def _key(name: str, table: str, column: str) -> str:

@@ -80,7 +80,7 @@ class OwnersVerbs:
 
         """
         if not isinstance(reason, str) or not reason.strip():
-            raise InvalidParameter("reason", reason, "given: the release card shows it")
+            raise InvalidParameter("reason", reason, "a string that is not empty: the release card shows it")
         name = self._known(dataset)
         self.ledger.raise_budget(name, _stated("budget", budget, epsilon, delta, rho), reason=reason)
         return self.ledger.balance(name)
@@ -180,5 +180,5 @@ def _stated(parameter: str, loss: Loss | None, epsilon: Any, delta: Any, rho: An
     if loss is None:
         return stated_loss(epsilon=epsilon, delta=delta, rho=rho)
     if any(word is not None for word in (epsilon, delta, rho)):
-        raise InvalidParameter(parameter, loss, "given alone, in place of epsilon, delta and rho")
+        raise InvalidParameter(parameter, loss, "set alone, instead of epsilon, delta and rho")
     return loss

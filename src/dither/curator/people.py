@@ -170,7 +170,7 @@ class People:
         # No database is asked for a name that none can keep.
         found = None if "\0" in str(name) else self._books.person(name)
         if found is None or found.until is not None:
-            raise NotFound(f"nobody is declared as {str(name)[:64]!r}; 'dither people list' says who is")
+            raise NotFound(f"no person is declared as {str(name)[:64]!r}; 'dither people list' shows who is")
         return Person(found.name, Role(found.role), found.since)
 
     def all(self) -> tuple[Person, ...]:
@@ -180,7 +180,7 @@ class People:
     def remove(self, name: str) -> None:
         """Let a person in no more: grants end, and so do all tokens, at once and everywhere."""
         if not self._books.end_person(name):
-            raise NotFound(f"nobody is declared as {str(name)[:64]!r}; 'dither people list' says who is")
+            raise NotFound(f"no person is declared as {str(name)[:64]!r}; 'dither people list' shows who is")
 
     def grant(
         self,
@@ -213,7 +213,9 @@ class People:
         terms = Terms(most, usual, allowance, approval)
         registered = self._curator.dataset(dataset).name
         if by == name and self._books.terms(registered, name).approval is not None:
-            raise InvalidParameter("person", name, "another than whoever decides, where others must agree to releases")
+            raise InvalidParameter(
+                "person", name, "a person other than the one who decides, where others must agree to releases"
+            )
         self._books.set_quota(registered, name, quota, terms=terms)
         if not self._books.keep_grant(name, registered):
             self.person(name)
@@ -270,7 +272,7 @@ class People:
         """
         self.person(name)
         if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= _LONGEST_DAYS:
-            raise InvalidParameter("days", days, f"a whole number from 1 to {_LONGEST_DAYS}")
+            raise InvalidParameter("days", days, f"an integer from 1 to {_LONGEST_DAYS}")
         if not scopes:
             raise InvalidParameter("scopes", scopes, f"one or more of {', '.join(scope.value for scope in Scope)}")
         # The token that a proof gave has a name that follows from it, so that there is one, and nothing else is kept.

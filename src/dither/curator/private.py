@@ -197,7 +197,7 @@ class _Columns:
                 column["nullable"] = True
             columns[self.names[place]] = column
         if not columns:
-            raise InvalidParameter("data", _listed(self.stored), "columns of types that can be asked about")
+            raise InvalidParameter("data", _listed(self.stored), "columns of types that queries support")
         return columns
 
 
@@ -326,7 +326,9 @@ def _refuse_missing(columns: _Columns, *, said: Mapping[str, bool], is_person: b
     candidates = id_candidates(columns.stored)
     whose = candidates[0] if candidates else "..."
     line = f"dither.private(..., budget=1, person={whose!r}, rows=10)"
-    rule = f"given, by one who knows the data: {'; '.join(f'{name}: {what}' for name, what in missing)}; as in {line}"
+    rule = (
+        f"stated by someone who knows the data: {'; '.join(f'{name}: {what}' for name, what in missing)}; as in {line}"
+    )
     raise InvalidParameter(", ".join(name for name, _ in missing), "nothing", rule)
 
 
@@ -336,7 +338,7 @@ def _unit(unit: str | None, *, is_person: bool) -> str:
     if not isinstance(unit, str) or unit not in _UNITS:
         raise InvalidParameter("unit", unit, f"one of {', '.join(_UNITS)}")
     if unit.startswith("person") != is_person:
-        rule = "that of people where person= says whose a row is, and that of rows where it is left out"
+        rule = "a unit of people if person= is set, and a unit of rows if it is not"
         raise InvalidParameter("unit", unit, rule)
     return unit
 
@@ -358,7 +360,7 @@ def _is_of_categories(stored: str) -> bool:
 def _written(parameter: str, column: str, values: Any) -> list[Any]:
     """Return what is declared as a list; refuse columns and arrays, which mostly come from rows."""
     if not isinstance(values, list | tuple | range):
-        rule = "a list or tuple that somebody wrote down: what is public is never read off the rows"
+        rule = "a list or tuple written by hand: public facts are never read from the rows"
         raise InvalidParameter(f"{parameter} of {column}", type(values).__name__, rule)
     return list(values)
 

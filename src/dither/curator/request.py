@@ -44,7 +44,7 @@ class Request:
 
     def __post_init__(self) -> None:
         if not isinstance(self.description, str):
-            raise InvalidParameter("description", self.description, "a text")
+            raise InvalidParameter("description", self.description, "a string")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""

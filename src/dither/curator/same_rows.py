@@ -54,7 +54,7 @@ def _tables(dataset: DataSet) -> list[Table]:
 
 def _rule(one: str, other: str) -> str:
     return (
-        f"of different rows for {one} and {other}: every row is a unit of its own, and would count twice where a query "
+        f"of different rows for {one} and {other}: each row is its own unit, and would count twice where a query "
         "unites them; declare one table, or people as the unit"
     )
 

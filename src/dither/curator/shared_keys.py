@@ -31,7 +31,7 @@ def refuse_shared_keys(dataset: DataSet, draft: Draft) -> None:
         if found.keys:
             keys = "1 key" if found.keys == 1 else f"{found.keys:,} keys"
             rule = (
-                f"a reference to keys of one person each ({table.owner}): empty the cells of a key that stands for "
+                f"a reference to keys of one person each ({table.owner}): empty the cells of a key that means "
                 f"nothing, such as 0 or 'none', in {table.owner.table}, or refer by all columns of a whole key"
             )
             raise InvalidParameter(f"owner of {table.name}", f"{keys} of up to {found.people:,} people", rule)

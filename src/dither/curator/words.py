@@ -185,7 +185,7 @@ class _Reader:
 
     def _number(self, written: Any, place: str, _: int) -> Fraction:
         if not (isinstance(written, str) and _NUMBER.fullmatch(written)):
-            raise InvalidParameter(place, written, 'a text such as "0.1" or "1/3"')
+            raise InvalidParameter(place, written, 'a string such as "0.1" or "1/3"')
         return exact(place, written)
 
     def _real(self, written: Any, place: str, _: int) -> float:
@@ -193,7 +193,7 @@ class _Reader:
             found = float(written)
             if math.isfinite(found):
                 return found
-        raise InvalidParameter(place, written, 'a text such as "0.1" or "1e-05"')
+        raise InvalidParameter(place, written, 'a string such as "0.1" or "1e-05"')
 
     def _date(self, written: Any, place: str, _: int) -> Any:
         return _moment(datetime.date, written, place)

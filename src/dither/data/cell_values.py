@@ -200,7 +200,7 @@ def sorted_classes(classes: Any, parameter: str = "classes") -> NDArray[Any]:
     """
     if classes is None:
         raise InvalidParameter(parameter, None, "declared: all labels that may occur; they are never taken from data")
-    rule = "two or more different labels, all texts or all numbers"
+    rule = "two or more different labels, all strings or all numbers"
     if isinstance(classes, str | bytes) or not hasattr(classes, "__len__") or getattr(classes, "ndim", 1) != 1:
         raise InvalidParameter(parameter, classes, rule)
     given = [label.item() if isinstance(label, np.generic) else label for label in classes]

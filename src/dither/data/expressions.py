@@ -212,7 +212,7 @@ class Grid(Expression):
         if not (math.isfinite(self.lower - self.origin) and math.isfinite(self.upper - self.origin)):
             raise InvalidParameter("origin", self.origin, "finite, and so must be the bounds less the origin")
         if not -1000 <= self.exponent <= 1000 or max(abs(self.least), abs(self.most)) > 2**62:
-            raise InvalidParameter("exponent", self.exponent, "such that the range has at most 2^62 steps")
+            raise InvalidParameter("exponent", self.exponent, "small enough for a range of at most 2^62 steps")
 
     @cached_property
     def least(self) -> int:
@@ -446,32 +446,32 @@ def _kind_of_call(function: str, below: list[Kind]) -> Kind:
         return below[0] if function == "null_if" else Kind.BOOLEAN
     if function in ("and", "or", "not"):
         for kind in below:
-            _require(function, kind, kind is Kind.BOOLEAN, "given true or false")
+            _require(function, kind, kind is Kind.BOOLEAN, "applied to true or false values")
     elif function in ("least", "greatest", "coalesce"):
         return _common(function, below)
     elif function in _TEXT_FUNCTIONS:
         places = {"split_part": 2}.get(function, 1) if function in _PIECES else len(below)
         for kind in below[:places]:
-            _require(function, kind, kind is Kind.TEXT, "given texts")
+            _require(function, kind, kind is Kind.TEXT, "applied to text")
         for kind in below[places:]:
-            _require(function, kind, kind is Kind.INTEGER, "given whole positions")
+            _require(function, kind, kind is Kind.INTEGER, "applied to integer positions")
     elif function in _DATE_FUNCTIONS:
         wanted = (Kind.DATE,) if function in ("days_between", "add_days") else (Kind.DATE, Kind.TIMESTAMP)
-        _require(function, below[0], below[0] in wanted, f"given a {' or '.join(kind.value for kind in wanted)}")
+        _require(function, below[0], below[0] in wanted, f"applied to a {' or '.join(kind.value for kind in wanted)}")
         if len(below) > 1:
             second = {"truncate_date": Kind.TEXT, "days_between": Kind.DATE}.get(function, Kind.INTEGER)
-            _require(function, below[1], below[1] is second, f"given a {second.value} as second argument")
+            _require(function, below[1], below[1] is second, f"applied to a {second.value} as second argument")
     elif function in ("hour", "minute", "second", "microseconds") or function in _TIME_FUNCTIONS:
-        _require(function, below[0], below[0] is Kind.TIMESTAMP, "given a timestamp")
+        _require(function, below[0], below[0] is Kind.TIMESTAMP, "applied to a timestamp")
         for kind in below[1:]:
             wanted_kind = _TIME_FUNCTIONS[function]
-            _require(function, kind, kind is wanted_kind, f"given a {wanted_kind.value} as second argument")
+            _require(function, kind, kind is wanted_kind, f"applied to a {wanted_kind.value} as second argument")
     elif function in _WHOLE_FUNCTIONS:
         for kind in below:
-            _require(function, kind, kind is Kind.INTEGER, "given integers")
+            _require(function, kind, kind is Kind.INTEGER, "applied to integers")
     elif function != "is_null":
         for kind in below:
-            _require(function, kind, kind.is_number, "given numbers")
+            _require(function, kind, kind.is_number, "applied to numbers")
     if result == "number":
         return Kind.REAL if Kind.REAL in below else Kind.INTEGER
     if isinstance(result, Kind):
@@ -495,7 +495,7 @@ def _castable(given: Kind, wanted: Kind) -> Kind:
 
 def _comparable(function: str, first: Kind, second: Kind) -> None:
     same = first is second or (first.is_number and second.is_number)
-    _require(function, second, same, f"given two values of one kind, the first is a {first.value}")
+    _require(function, second, same, f"applied to two values of one kind, the first is a {first.value}")
 
 
 def _common(function: str, kinds: list[Kind]) -> Kind:

@@ -38,7 +38,7 @@ def _with_nodes(table: Node, tables: dict[str, Node], folder: Path | None) -> No
     declared = [name for name in named if _declares(_below(columns, name))]
     if isinstance(said.value, list):
         if declared:
-            rule = f"left out, or {declared[0]} declared without bounds and categories: the nodes are written once"
+            rule = f"omitted, or {declared[0]} declared without bounds and categories: the nodes are written once"
             raise said.refuse(f"{len(said.value)} nodes", rule)
         return _put(table, graph, columns, named, ("categories", said), keeps=False)
     if declared or not isinstance(said.value, str) or said.value not in tables:
@@ -71,7 +71,9 @@ def _of_key(said: Node, edges: Node, nodes: Node, folder: Path | None) -> tuple[
     base = Path() if folder is None else folder
     place = (base / path).resolve()
     if place == (base / str(private.value)).resolve():
-        raise said.refuse(said.value, "a table of its own file: nodes read off the edges would publish who has one")
+        raise said.refuse(
+            said.value, "a table with a separate file: nodes read from the edges would publish who has one"
+        )
     return "categories", Node([Node(one, said.place, said.line) for one in _cells(place, header, source)], *_at(said))
 
 

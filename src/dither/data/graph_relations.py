@@ -163,7 +163,7 @@ def _joined_rows(table: Table, since: Value, until: Value) -> tuple[Relation, tu
     for parameter, function, bound in (("since", "at_least", since), ("until", "less", until)):
         if bound is not None:
             if graph.time is None:
-                raise InvalidParameter(parameter, bound, "left out: the graph declares no time")
+                raise InvalidParameter(parameter, bound, "not allowed: the graph declares no time")
             moment = Literal(bound, table.column(graph.time).kind)
             rows = Filter(rows, Call(function, (Name(graph.time), moment)))
     ends: tuple[Expression, Expression] = (first, second)

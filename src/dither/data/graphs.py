@@ -74,14 +74,14 @@ class Graph(Declaration):
             raise InvalidParameter("ends", self.ends, "two different columns")
         for name in ("weight", "time"):
             if getattr(self, name) in (*self.ends, *([self.weight] if name == "time" and self.weight else [])):
-                raise InvalidParameter(name, getattr(self, name), "a column of its own")
+                raise InvalidParameter(name, getattr(self, name), "a separate column")
         if self.edges is not None:
             whole("edges", self.edges, least=1, most=MOST_EDGES)
         if self.degree is not None:
             whole("degree", self.degree, least=1, most=MOST_NODES - 1)
             if self.edges is not None:
                 # One hub could push out the edges of strangers, any number of them.
-                raise InvalidParameter("edges", self.edges, "left out where a degree is declared")
+                raise InvalidParameter("edges", self.edges, "not allowed where a degree is declared")
 
     @property
     def uncut(self) -> tuple[str, ...]:

@@ -147,9 +147,9 @@ def check_relation(relation: Relation, dataset: DataSet) -> None:
             raise InvalidParameter("relation", join.table.name, "private rows: public ones are only joined to them")
     tables = _tables(relation)
     if sum(isinstance(part, Scan) for part in parts) > MOST_READ:
-        raise Unanswerable(f"the query reads more than {MOST_READ} private tables", "ask for less at once")
+        raise Unanswerable(f"the query reads more than {MOST_READ} private tables", "split the query")
     if tables > MOST_TABLES:
         raise Unanswerable(
-            f"the query joins {tables} private tables, more than {MOST_TABLES}",
-            "ask for less at once; WITH and subqueries count as often as they are read",
+            f"the query joins {tables} private tables; at most {MOST_TABLES} are supported",
+            "split the query; WITH and subqueries count each time they are read",
         )

@@ -92,7 +92,7 @@ class Places(Declaration):
         if self.zones:
             given = [name for name in ("box", "to", "trip", "time", "trips", "points") if getattr(self, name)]
             if given:
-                raise InvalidParameter(given[0], getattr(self, given[0]), "left out where zones are declared")
+                raise InvalidParameter(given[0], getattr(self, given[0]), "not allowed where zones are declared")
             return
         self._check_box()
         if set(self.to) & set(self.at):
@@ -120,17 +120,17 @@ class Places(Declaration):
 
     def _check_journey(self) -> None:
         if (self.trip is None) != (self.time is None):
-            raise InvalidParameter("trip", self.trip, "given with time: which trip a point is of, and its order")
+            raise InvalidParameter("trip", self.trip, "set together with time: which trip a point is of, and its order")
         for name in ("trips", "points"):
             limit = getattr(self, name)
             if (limit is None) != (self.trip is None):
                 raise InvalidParameter(
-                    name, limit, "given exactly where trip and time are: how much of a person counts"
+                    name, limit, "set exactly if trip and time are: it limits what counts of a person"
                 )
             if limit is not None:
                 whole(name, limit, least=1, most=MOST_TRIPS if name == "trips" else MOST_POINTS)
         if self.trip is not None and self.to:
-            raise InvalidParameter("to", self.to, "left out where rows are points of journeys")
+            raise InvalidParameter("to", self.to, "not allowed where rows are points of journeys")
 
     @property
     def sides(self) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -147,7 +147,7 @@ class Places(Declaration):
         """Refuse places of a public table, and columns that are no positions, zones or times."""
         here, columns = f"places of {table.name}", {column.name: column for column in table.columns}
         if table.is_public:
-            raise InvalidParameter(here, self.columns, "left out for a public table")
+            raise InvalidParameter(here, self.columns, "not allowed for a public table")
         for name in self.columns:
             if name not in columns:
                 raise InvalidParameter(here, name, f"one of its columns {', '.join(columns)}")
@@ -156,10 +156,10 @@ class Places(Declaration):
                 raise InvalidParameter(here, name, "a column of real numbers or integers")
         for name in self.zones:
             if columns[name].kind not in (Kind.TEXT, Kind.INTEGER) or columns[name].public_values is None:
-                rule = "a column of texts or integers with categories, or integers with bounds"
+                rule = "a column of text or integers with categories, or integers with bounds"
                 raise InvalidParameter(here, name, rule)
         if self.trip is not None and columns[self.trip].kind not in (Kind.TEXT, Kind.INTEGER):
-            raise InvalidParameter(here, self.trip, "a column of texts or integers")
+            raise InvalidParameter(here, self.trip, "a column of text or integers")
         if self.time is not None and columns[self.time].kind in (Kind.TEXT, Kind.BOOLEAN):
             raise InvalidParameter(here, self.time, "a column of numbers, dates or timestamps")
 
@@ -180,7 +180,7 @@ class Places(Declaration):
         ends = f", to: [{', '.join(pairs[1][:2])}]" if len(pairs) > 1 and pairs[1][2] == pairs[0][2] else ""
         metres = "" if pairs[0][2] else ", coordinates: metres"
         return (
-            "decide, where rows say where somebody was: the public box in which positions count, in round",
+            "decide, where rows hold positions of people: the public box in which positions count, in round",
             "numbers that anybody could know; then 'dither places' draws maps.",
             f"places: {{at: [{', '.join(pairs[0][:2])}]{ends}, box: [SOUTH, WEST, NORTH, EAST]{metres}}}",
         )

@@ -147,7 +147,7 @@ class JoinPublic(_Over):
             raise InvalidParameter("table", self.table.name, "a public table with a declared unique key")
         if len(self.keys) != len(self.compared):
             columns = ", ".join(self.compared) or "nothing"
-            raise InvalidParameter("keys", len(self.keys), f"as many as the key {columns} has columns")
+            raise InvalidParameter("keys", len(self.keys), f"one for each column of the key {columns}")
         for key, name in zip(self.keys, self.compared, strict=True):
             # What cannot be compared would be converted cell by cell, and fail at one that is of another kind.
             same = Call(
@@ -193,11 +193,11 @@ class UnionAll(Relation):
         """Refuse sides of other columns, of people and of rows, and one row on both sides."""
         if list(self.left.columns.values()) != list(self.right.columns.values()):
             shown = [[kind.value for kind in side.columns.values()] for side in (self.left, self.right)]
-            raise InvalidParameter("union", shown, "of sides with as many columns, each of one kind on both")
+            raise InvalidParameter("union", shown, "of sides with the same number of columns, each of one kind on both")
         if self.left.has_persons != self.right.has_persons:
             raise InvalidParameter("union", "people and rows", "of one unit on both sides")
         if not self.left.has_persons and (both := tables_read(self.left) & tables_read(self.right)):
-            rule = "of different tables and sources, where every row is a unit of its own"
+            rule = "of different tables and sources, where each row is its own unit"
             raise InvalidParameter("union", sorted({name for _, name in both}), rule)
 
     @property

@@ -114,7 +114,7 @@ def _draft(table: str, location: str, engine: str, found: Sequence[Found]) -> Dr
         reason = unfit(stored_name, kind, stored, listed)
         if reason:
             left_out.append(f"{stored_name}: {reason}")
-            columns.append(f"      # left out: {scalar(stored_name)} {reason}")
+            columns.append(f"      # omitted: {scalar(stored_name)} {reason}")
             continue
         drafted.append(name)
         is_renamed = name != stored_name
@@ -154,7 +154,7 @@ def _lines(table: str, location: str, engine: str, names: Sequence[str]) -> Iter
     yield "      # Where only another table says it, declare both tables in one file, and in place of this line"
     yield "      # 'owner: {customer: customers.id}'. A table of public knowledge has 'public: true' and 'key: COLUMN'."
     yield from (f"    # {line}" for kind in KINDS.parts.values() for line in kind.drafted(names))
-    yield "    # decide: remove columns that nobody should ask about."
+    yield "    # decide: remove columns that queries should not use."
     yield "    columns:"
 
 
@@ -214,12 +214,12 @@ def unfit(name: str, kind: Kind | None, stored: str, listed: Sequence[str]) -> s
 
     """
     if listed.count(name) > 1:
-        return f"names {listed.count(name)} columns, and none of them can be told by it: give them different names"
+        return f"names {listed.count(name)} columns, so that it identifies none of them: give them different names"
     try:
         Column("c", Kind.TEXT, source=name)
     except InvalidParameter as error:
         return f"is not {error.rule}"
-    return f"is stored as {stored}, which is none of the kinds" if kind is None and stored else ""
+    return f"is stored as {stored}, which is not one of the kinds" if kind is None and stored else ""
 
 
 def _plain(name: str) -> str:
@@ -278,7 +278,7 @@ def _frame(frame: Any) -> list[Found]:
     if kind == "pandas.DataFrame":
         names = labels(frame)
         if None in names:
-            rule = "a frame whose columns are called by texts or integers: name them so, levels joined to one"
+            rule = "a frame whose columns are named by strings or integers: rename them, with levels joined to one name"
             raise InvalidParameter("source", "other labels", rule)
         types = zip(names, map(str, frame.dtypes), strict=True)
         # A column of Python objects declares nothing.
@@ -295,7 +295,7 @@ def _database(address: str, table: str) -> list[Found]:
     if not address.startswith(("postgresql://", "postgres://")):
         raise InvalidParameter("source", redact(address), "a path, or the address of a PostgreSQL database")
     if not table:
-        raise InvalidParameter("name", table, "given: which table of the database")
+        raise InvalidParameter("name", table, "required: the name of a table of the database")
     try:
         import psycopg
     except ImportError:

@@ -101,7 +101,9 @@ class Ticks(Declaration):
         if self.horizon is not None:
             whole("horizon", self.horizon, least=1, most=MOST_TICKS)
             if self.start.year + self.horizon * self.seconds // (366 * 86_400) >= 9998:
-                raise InvalidParameter("horizon", self.horizon, "such that the last tick ends before the year 9999")
+                raise InvalidParameter(
+                    "horizon", self.horizon, "small enough that the last tick ends before the year 9999"
+                )
         whole("watermark", self.watermark, least=0, most=_LONGEST)
         if self.late not in LATE:
             raise InvalidParameter("late", self.late, f"one of {', '.join(LATE)}")

@@ -57,7 +57,7 @@ _SORTED_ROW: Final = 2**12
 _FRAMED_ROW: Final = 16
 #: How many rows a person is taken to have where the request does not limit them.
 PERSON_ROWS: Final = 1000
-_REMEDY: Final = "compute fewer or shorter texts (SUBSTRING), or declare a shorter length of their columns"
+_REMEDY: Final = "compute less or shorter text (SUBSTRING), or declare a shorter length of their columns"
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class _Sum:
                 continue
             known = extent(expression, kinds, lengths)
             if known.largest > LONGEST_TEXT:
-                rule = f"such that no text can have more than {LONGEST_TEXT:,} characters; {_REMEDY}"
+                rule = f"limited to text of at most {LONGEST_TEXT:,} characters; {_REMEDY}"
                 raise _Refusal(f"{known.widest} of up to {known.largest:,} characters", rule)
             self.computed += known.made
             self.held += known.made
@@ -163,16 +163,16 @@ class _Request:
         if place.computed > allowed:
             by = f", most by {place.widest}" if place.widest else ""
             rule = (
-                f"such that a row holds at most {allowed:,} bytes of computed texts ({ROW_BYTES:,} and "
-                f"{_TIMES_DECLARED} times what its tables declare; 4 for a character); {_REMEDY}"
+                f"limited to {allowed:,} bytes of computed text in a row ({ROW_BYTES:,} and {_TIMES_DECLARED} times "
+                f"what its tables declare; 4 for a character); {_REMEDY}"
             )
             raise _Refusal(f"{what}: {place.computed:,} bytes{by}", rule)
         many = rows.rows if held is None else held
         taken = many * (place.held if rows.is_limited else place.computed)
         if self.memory is not None and 2 * taken > self.memory:
             rule = (
-                f"such that one person takes at most half of the engine's memory of {self.memory:,} bytes; "
-                f"{_REMEDY}, select fewer columns, lower 'rows per join', or give the engine more memory"
+                f"limited to rows of one person that take at most half of the engine's memory of {self.memory:,} "
+                f"bytes; {_REMEDY}, select fewer columns, lower 'rows per join', or give the engine more memory"
             )
             raise _Refusal(f"{what}: {many:,} rows a person, {taken:,} bytes", rule)
         cost = rows.rows * place.work
@@ -182,8 +182,8 @@ class _Request:
         allowed = PERSON_BYTES + self.rows * (_EACH_ROW + rows.declared)
         if self.work > allowed:
             rule = (
-                f"such that one person's rows cost at most {allowed:,} bytes that are written or searched; {_REMEDY}, "
-                "use fewer windows and joins, compute before a join instead of after it, or lower 'rows per join'"
+                f"limited to {allowed:,} bytes written or searched for one person's rows; {_REMEDY}, use fewer "
+                "windows and joins, compute before a join instead of after it, or lower 'rows per join'"
             )
             raise _Refusal(f"{self.work:,} bytes, most in {self.heaviest[1]}", rule)
 

@@ -63,9 +63,10 @@ class Window(Over):
         if self.function not in (*ORDERED, *MEASURED):
             raise InvalidParameter("window", self.function, f"one of {', '.join((*ORDERED, *MEASURED))}")
         if (self.function in ORDERED or self.running is not None or self.frame is not None) and not self.order:
-            raise InvalidParameter("order", (), f"given for {self.function}")
+            raise InvalidParameter("order", (), f"required for {self.function}")
         if self.function != "count" and (self.value is None) != (self.function in _UNVALUED):
-            raise InvalidParameter("value", self.value, f"{'absent' if self.value else 'given'} for {self.function}")
+            rule = "not allowed" if self.value else "required"
+            raise InvalidParameter("value", self.value, f"{rule} for {self.function}")
         if self.running is not None and (self.running not in ("range", "rows") or self.function not in MEASURED):
             raise InvalidParameter("running", self.running, "range or rows, of a count, sum, smallest or largest")
         if self.offset is not None:

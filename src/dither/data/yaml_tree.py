@@ -127,7 +127,7 @@ def from_plain(value: object) -> Node:
             node.value = {}
             for key, part in found.items():
                 if not issubclass(type(key), str):
-                    raise node.refuse(_shown(key), "keyed by texts")
+                    raise node.refuse(_shown(key), "keyed by strings")
                 name = str.__str__(key)
                 node.value[name] = Node("", f"{node.place}.{name}" if node.place else name, 0)
                 waiting.append((node.value[name], part, depth + 1))
@@ -160,7 +160,7 @@ def _as_text(node: Node, value: object) -> str:
         return value.isoformat(sep=" ")
     if isinstance(value, datetime.date):
         return value.isoformat()
-    raise node.refuse(_shown(value), "a text, a number, true or false, a date, a list or a dictionary")
+    raise node.refuse(_shown(value), "a string, a number, true or false, a date, a list or a dictionary")
 
 
 def _real_text(node: Node, value: float | Decimal | Fraction) -> str:
@@ -227,7 +227,9 @@ def _put(node: Node, parent: Node, awaiting: list[str]) -> None:
         parent.value[key] = node
     elif isinstance(parent.value, dict):
         if not isinstance(node.value, str):
-            raise InvalidSchema(f"{parent.place or 'schema'} (line {node.line})", "a list or mapping", "keyed by texts")
+            raise InvalidSchema(
+                f"{parent.place or 'schema'} (line {node.line})", "a list or mapping", "keyed by strings"
+            )
         if node.value in parent.value:
             raise InvalidSchema(f"{parent.place or 'schema'} (line {node.line})", node.value, "without repeated keys")
         awaiting.append(node.value)

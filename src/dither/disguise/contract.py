@@ -26,8 +26,8 @@ from dither.estimate.public_randomness import public_generator
 
 #: Stands on everything that leaves the room.
 WARNING: Final = (
-    "No formal guarantee: this is not differential privacy. Whoever knows more than the quasi-identifiers, or has "
-    "another release of the same people, may learn more than these figures say."
+    "No formal guarantee: this is not differential privacy. Anyone who knows more than the quasi-identifiers, or has "
+    "another release of the same people, may learn more than these figures show."
 )
 
 
@@ -109,7 +109,7 @@ class Disguise(ABC):
         gone = len(given) - len(made)
         done = [*recoded.done, f"Every one of {len(classes):,} classes fulfils {self.rules.said()}."]
         if gone:
-            done.append(f"{gone:,} of {len(given):,} rows are left out.")
+            done.append(f"{gone:,} of {len(given):,} rows are suppressed.")
         if self.roles.identifiers:
             done.append(f"Dropped: {', '.join(self.roles.identifiers)}.")
         done += odd_columns(given, self.roles)
@@ -150,7 +150,7 @@ class Disguise(ABC):
                 raise InvalidParameter("l", self.rules.l, f"at most the {len(values.shares)} values of {name}")
         one = np.zeros(len(table), dtype=np.int64)
         if not trial.holds(one, np.array([len(table)])).all():
-            raise InvalidParameter("rules", self.rules.said(), "such that the table as one class fulfils them")
+            raise InvalidParameter("rules", self.rules.said(), "rules that the table as one class fulfils")
         return trial
 
 

@@ -68,7 +68,7 @@ class Optimal(Disguise):
         lattice = Lattice.of(table, self.roles.quasi, self.hierarchies, trial, self.objective)
         search = Search(lattice, allowed, tagged=not allowed or self.rules.survives_mixing)
         node = search.best()
-        looked = f"The best of {search.floor.size:,} choices of levels; {search.looked:,} of them were looked at."
+        looked = f"The best of {search.floor.size:,} choices of levels; {search.looked:,} of them were evaluated."
         return lattice.recoded(table, node, (looked,))
 
     @classmethod

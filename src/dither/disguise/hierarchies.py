@@ -185,7 +185,7 @@ class Hierarchy:
         """Return the hierarchy in a CSV file with a line for each value: the value, then its labels, without a head."""
         file = Path(path)
         if not file.is_file():
-            raise InvalidParameter("hierarchy", str(path), "a file that is there")
+            raise InvalidParameter("hierarchy", str(path), "an existing file")
         try:
             with file.open(encoding="utf-8-sig", newline="") as stream:
                 first = stream.readline()
@@ -222,7 +222,7 @@ def _check_levels(lines: Mapping[str, tuple[str, ...]], height: int) -> None:
         for path in paths:
             for below in range(level):
                 if path[below] in labels and path[level] != path[below]:
-                    rule = f"without cycles: this label stands on level {level} as well, for something else"
+                    rule = f"without cycles: this label is also on level {level}, with another meaning"
                     raise InvalidParameter("hierarchy", path[below], rule)
 
 
@@ -257,7 +257,7 @@ def read_hierarchies(path: Path | str, columns: Mapping[str, Iterable[object]]) 
 
     file = Path(path)
     if not file.is_file():
-        raise InvalidParameter("hierarchies", str(path), "a file that is there")
+        raise InvalidParameter("hierarchies", str(path), "an existing file")
     try:
         # The base loader makes texts, lists and mappings and nothing else: a code such as 0471 keeps its zero.
         text = file.read_text(encoding="utf-8")

@@ -82,12 +82,12 @@ class Lattice:
         """Return the lattice of a table."""
         for name in quasi:
             if name not in hierarchies:
-                raise InvalidParameter("hierarchies", name, "given for every quasi-identifier; this one has none")
+                raise InvalidParameter("hierarchies", name, "set for every quasi-identifier; this one has no hierarchy")
         columns = [table[name] for name in quasi]
         levels = tuple(tuple(_levels(name, table[name], hierarchies[name])) for name in quasi)
         size = int(np.prod([len(one) for one in levels], dtype=object))
         if size > _MOST_NODES:
-            raise InvalidParameter("hierarchies", size, f"such that there are at most {_MOST_NODES} choices of levels")
+            raise InvalidParameter("hierarchies", size, f"few enough for at most {_MOST_NODES} choices of levels")
         told = [(column.codes, len(column.values)) for column in columns]
         if trial.rules.about_values:
             told += [(values.codes, len(values.shares)) for values in trial.values]
@@ -191,6 +191,6 @@ def rows_allowed(rules: Rules, suppression: float, rows: int) -> int:
     if not 0 <= suppression < 1:
         raise InvalidParameter("suppression", suppression, "a share of rows, at least 0 and less than 1")
     if suppression and rules.compares:
-        rule = "0 with t, beta or delta: these compare classes with the whole table, of which rows would be left out"
+        rule = "0 with t, beta or delta: these compare classes with the whole table, of which rows would be suppressed"
         raise InvalidParameter("suppression", suppression, rule)
     return math.floor(exact("suppression", suppression) * rows)

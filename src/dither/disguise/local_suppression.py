@@ -64,17 +64,19 @@ class LocalSuppression(Disguise):
             raise InvalidParameter("quasi", len(quasi), f"at most {_MOST_COLUMNS} columns for local suppression")
         for name in quasi:
             if ANYTHING in table[name].values:
-                raise InvalidParameter(name, ANYTHING, "without stars, which stand for cells struck out")
+                raise InvalidParameter(name, ANYTHING, "without stars, which mark suppressed cells")
         kinds = classes_of(table, quasi)
         size = len(kinds) * 2 ** len(quasi)
         if self.exact and (trial.rules.about_values or size > _MOST_UNKNOWNS):
-            rule = f"left out with rules beyond k, and beyond {_MOST_UNKNOWNS} kinds of rows times choices of columns"
+            rule = f"not allowed with rules beyond k, or beyond {_MOST_UNKNOWNS} kinds of rows times choices of columns"
             raise InvalidParameter("exact", self.exact, rule)
         kept = None
         if self.exact is not False and not trial.rules.about_values and size <= _MOST_UNKNOWNS:
             kept = fewest_stars(table, quasi, self.rules.k)
             if kept is None and self.exact:
-                raise InvalidParameter("exact", self.exact, f"such that it is found within {_SECONDS:g} seconds")
+                raise InvalidParameter(
+                    "exact", self.exact, f"False where no exact result is found within {_SECONDS:g} seconds"
+                )
         is_best = kept is not None
         if kept is None:
             kept = few_stars(table, quasi, trial)

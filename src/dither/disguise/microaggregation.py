@@ -106,7 +106,7 @@ def averaged(table: Table, quasi: tuple[str, ...], points: Points, groups: Codes
     whole = float(np.sum(scaled**2))
     done = (
         f"{count:,} groups, each published with its averages.",
-        f"{inside / whole if whole else 0.0:.2%} of the variance lies within groups and is lost.",
+        f"{inside / whole if whole else 0.0:.2%} of the variance is within groups and is lost.",
     )
     return Recoded(columns, np.arange(len(table)), penalty, done)
 

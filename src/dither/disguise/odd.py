@@ -22,9 +22,7 @@ _WORDS: Final = {"identifier": "names people", "quasi": "others may know of peop
 
 def odd_columns(table: Table, roles: Roles) -> list[str]:
     """Return sentences about columns that may not be what they seem."""
-    said = [
-        f"Missing values of {name} count as a value of their own." for name in roles.quasi if _has_holes(table[name])
-    ]
+    said = [f"Missing values of {name} count as a separate value." for name in roles.quasi if _has_holes(table[name])]
     return [*said, *hints(table, roles.quasi), *identifiers_left(table, roles), *_formulae(table, roles)]
 
 

@@ -120,7 +120,7 @@ def freeform(
     sources = [name for name in names if seen[name].any()]
     most = min(most, len(sources))
     if sum(comb(len(sources), size) for size in range(1, most + 1)) > _MOST_SETS:
-        raise InvalidParameter("most", most, f"such that there are at most {_MOST_SETS:,} sets of columns")
+        raise InvalidParameter("most", most, f"small enough for at most {_MOST_SETS:,} sets of columns")
     best = Freeform(0.0)
     for size in range(1, most + 1):
         for some in itertools.combinations(sources, size):

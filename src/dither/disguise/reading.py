@@ -43,7 +43,7 @@ class Reading:
     def __post_init__(self) -> None:
         given: Any = self.null
         if isinstance(given, str):
-            raise InvalidParameter("null", given, "a sequence of texts, not one text")
+            raise InvalidParameter("null", given, "a sequence of strings, not one string")
         object.__setattr__(self, "null", tuple(self.null))
         if self.dates is not None and self.dates not in LOCAL_DATES:
             raise InvalidParameter("dates", self.dates, f"one of {', '.join(LOCAL_DATES)}")
@@ -113,15 +113,15 @@ def hints(table: Table, names: Iterable[str]) -> list[str]:
         if texts and 2 * len(texts) < len(there):
             words = [value for value in texts if str(value).strip().lower() in _NOTHING]
             end = f": --null {','.join(map(str, words))} reads it as missing." if len(words) == len(texts) else "."
-            said.append(f"{name} is taken as texts, because of {texts[0]!r} among its numbers{end}")
+            said.append(f"{name} is read as text, because of {texts[0]!r} among its numbers{end}")
         elif there and _has_dates(column):
             said.append(
-                f"{name} looks like dates, such as {next(filter(is_local, there))!r}, and is taken as texts in the "
-                f"order of their letters: --dates {' or '.join(LOCAL_DATES)} says what is meant."
+                f"{name} looks like dates, such as {next(filter(is_local, there))!r}, and is read as text in "
+                f"alphabetical order: set --dates {' or '.join(LOCAL_DATES)} for dates."
             )
         elif there and 2 * len(short := list(filter(is_short, there))) > len(there):
             said.append(
-                f"{name} looks like dates with years of two digits, such as {short[0]!r}, and is taken as texts in the "
-                "order of their letters: write years with four digits."
+                f"{name} looks like dates with years of two digits, such as {short[0]!r}, and is read as text in "
+                "alphabetical order: write years with four digits."
             )
     return said

@@ -68,7 +68,7 @@ def disguised_page(made: Disguised, further: Further = NOTHING) -> str:
     kind = find_disguise(made.disguise)
     blur = made.blur
     lost = [
-        ("rows left out", f"{blur.suppressed:,}"),
+        ("rows suppressed", f"{blur.suppressed:,}"),
         (
             "normalised certainty penalty (0: nothing lost, 1: everything)",
             "" if blur.ncp is None else f"{blur.ncp:.4f}",
@@ -102,7 +102,7 @@ def risk_rows(risk: Risk) -> list[tuple[str, str]]:
         ("smallest class (k)", f"{risk.smallest:,}"),
         ("average class", f"{risk.average:,.2f}"),
         ("largest class", f"{risk.largest:,}"),
-        ("rows that nobody else looks like", f"{risk.uniques:,}"),
+        ("rows that no other row looks like", f"{risk.uniques:,}"),
         ("prosecutor risk: the target is in the table", f"{risk.prosecutor:.2%}"),
         *([("journalist risk: by a register", register)] if register else []),
         ("marketer risk: rows found again on average", f"{risk.marketer:.2%}"),
@@ -112,9 +112,10 @@ def risk_rows(risk: Risk) -> list[tuple[str, str]]:
 def guess_words(one: Guess) -> str:
     """Return in a sentence what an attacker learns of a sensitive column."""
     return (
-        f"{one.column}: who knows everybody's class guesses {one.right:.1%} right, without the table {one.blind:.1%}; "
-        f"{one.certain:.1%} of the rows are certain, and a value is up to {one.gain:.1f} times as frequent in a class. "
-        f"{one.distinct}-diverse (entropy {one.entropy:.2f}), {one.closeness:.3f}-close by the equal distance."
+        f"{one.column}: anyone who knows everybody's class guesses {one.right:.1%} right, without the table "
+        f"{one.blind:.1%}; {one.certain:.1%} of the rows are certain, and a value is up to {one.gain:.1f} times as "
+        f"frequent in a class. {one.distinct}-diverse (entropy {one.entropy:.2f}), {one.closeness:.3f}-close by the "
+        "equal distance."
     )
 
 
@@ -157,7 +158,7 @@ def uniques_told(special: Special, population: PopulationUniques | None, househo
     words = (
         "The fewer columns set a row apart, the easier it is found. Numbers of a population are estimates by models."
     )
-    return Further((section("Rows that stand alone", table((), rows), note(words)),), figures)
+    return Further((section("Unique rows", table((), rows), note(words)),), figures)
 
 
 def odd_told(sentences: Sequence[str]) -> Further:
@@ -182,7 +183,7 @@ def presence_told(found: Presence) -> Further:
 def weights_told(found: WeightedRisk) -> Further:
     """Return what a report says of a sample with weights."""
     rows = [
-        ("people that the rows stand for", f"{found.population:,.0f}"),
+        ("people that the rows represent", f"{found.population:,.0f}"),
         ("rows alone in the population, expected", f"{found.alone:,.1f}"),
         ("rows found again, expected", f"{found.found:,.1f}"),
         ("highest probability of a row to be found", f"{found.highest:.2%}"),
@@ -207,6 +208,6 @@ def map_told(points: Sequence[Point]) -> Further:
     part = section(
         f"Other values of {rule}",
         table((rule, "certainty penalty", "rows found again on average", "values guessed right"), rows),
-        figure(chart.markup(), f"Each point is a value of {rule}; those that lose more lie further right."),
+        figure(chart.markup(), f"Each point is a value of {rule}; those that lose more are on the right."),
     )
     return Further((part,), {"map": [one.to_dict() for one in points]})

@@ -82,13 +82,13 @@ class _Scheme(Disguise):
         column = table[name]
         tree = self.hierarchies.get(name)
         if tree is None:
-            raise InvalidParameter("hierarchies", name, "given for every quasi-identifier; this one has none")
+            raise InvalidParameter("hierarchies", name, "set for every quasi-identifier; this one has no hierarchy")
         return self.started(column, tree.covers(name, column))
 
     def _no_tree(self, table: Table, name: str) -> Hierarchy:
         """Return the hierarchy that keeps values or gives them up, where none may be given."""
         if self.hierarchies:
-            raise InvalidParameter("hierarchies", next(iter(self.hierarchies)), f"left out with {self.name}")
+            raise InvalidParameter("hierarchies", next(iter(self.hierarchies)), f"not allowed with {self.name}")
         return Hierarchy.flat(table[name].values)
 
     @abstractmethod

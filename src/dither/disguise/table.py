@@ -64,7 +64,7 @@ class Column:
             try:
                 codes.append(places.setdefault(cell, len(places)))
             except TypeError:
-                raise InvalidParameter("cell", cell, "one value, such as a number or a text") from None
+                raise InvalidParameter("cell", cell, "one value, such as a number or a string") from None
         return cls(tuple(places), np.array(codes, dtype=np.int64))
 
     def cells(self) -> list[Any]:
@@ -288,7 +288,7 @@ class Table:
         """
         file = Path(path)
         if not file.is_file():
-            raise InvalidParameter("file", str(path), "a file that is there")
+            raise InvalidParameter("file", str(path), "an existing file")
         if file.suffix.lower() == ".parquet":
             return cls._of_parquet(file)
         if file.suffix.lower() != ".csv":

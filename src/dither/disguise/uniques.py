@@ -132,7 +132,9 @@ def population_uniques(table: Table, quasi: Sequence[str], fraction: float) -> P
     if not len(table):
         raise InvalidParameter("table", 0, "one or more rows long")
     if len(table) / fraction > _MOST_PEOPLE:
-        raise InvalidParameter("fraction", fraction, f"such that the population has at most {_MOST_PEOPLE:,} people")
+        raise InvalidParameter(
+            "fraction", fraction, f"large enough for a population of at most {_MOST_PEOPLE:,} people"
+        )
     sizes = classes_of(table, quasi).sizes
     population = max(round(len(table) / fraction), len(table))
     counts = np.bincount(sizes)

@@ -60,7 +60,7 @@ def weighted_risk(table: Table, quasi: Sequence[str], weights: str) -> WeightedR
     heavy = numbers_of(table, weights)
     if heavy.min() < 1:
         row = int(heavy.argmin())
-        raise InvalidParameter(weights, f"{heavy[row]:g} in row {row + 1}", "at least 1: a row stands for itself")
+        raise InvalidParameter(weights, f"{heavy[row]:g} in row {row + 1}", "at least 1: a row represents itself")
     classes = classes_of(table, quasi)
     shares = classes.sizes / np.bincount(classes.of_row, weights=heavy, minlength=len(classes))
     risks = found_again(classes.sizes, np.minimum(shares, 1.0))

@@ -290,7 +290,7 @@ class _Layout:
         self.rows = [math.prod(sizes[axis] for axis in separator) for separator in tree.separators]
         homes = [tree.holding(axes) for axes in sets]
         if None in homes:
-            raise InvalidParameter("potentials", sets[homes.index(None)], "on attributes that lie in one clique")
+            raise InvalidParameter("potentials", sets[homes.index(None)], "on attributes of one clique")
         self.homes = [home for home in homes if home is not None]
         self.held: list[list[int]] = [[] for _ in tree.cliques]
         for number, home in enumerate(self.homes):

@@ -288,7 +288,7 @@ class Text(Field[str, str]):
 
     """
 
-    def __init__(self, default: str = REQUIRED, *, rule: str = "a text") -> None:
+    def __init__(self, default: str = REQUIRED, *, rule: str = "a string") -> None:
         super().__init__(default)
         self._rule = rule
 

@@ -86,7 +86,7 @@ def columns_named(X: Any, names: Sequence[str]) -> list[Any]:  # noqa: N803
 def one_column(y: Any, parameter: str = "y") -> Any:
     """Return a container of one cell for each row, or refuse it; its cells are not read."""
     if y is None:
-        raise InvalidValue(parameter, y, "given: this estimator requires y to be passed, but the target y is None")
+        raise InvalidValue(parameter, y, "required: this estimator requires y to be passed, but the target y is None")
     found = _as_known(y)
     if _is_frame(found):
         width, found = found.shape[1], found if found.shape[1] != 1 else _frame_columns(found)[0]
@@ -156,7 +156,7 @@ def _table(X: Any, columns: int | None, names: Sequence[str] | None = None) -> N
         raise InvalidValue("X", X, "an array, a sparse matrix, a frame or a list: rows of columns. Reshape your data")
     if columns is None:
         rule = "a list of rows only where the number of columns is declared (columns=, or bounds for each column)"
-        raise InvalidValue("X", X, f"an array or a frame, which has a width of its own, or {rule}")
+        raise InvalidValue("X", X, f"an array or a frame, whose width is known, or {rule}")
     rows = np.full((len(found), columns), None, dtype=object)
     for place, row in enumerate(found):
         for column, cell in enumerate(_row_cells(row, columns, names)):

@@ -117,7 +117,7 @@ def encoding_of(bounds: Any, categories: Any, *, as_codes: bool = False) -> Enco
 
 def _name(parameter: str, name: Any) -> str:
     if not isinstance(name, str):
-        raise InvalidParameter(parameter, name, "declared by the names of columns, which are texts")
+        raise InvalidParameter(parameter, name, "declared by the names of columns, as strings")
     return name
 
 

@@ -155,10 +155,10 @@ def plan_fit(
         raise InvalidParameter("per", per, f"one of {', '.join(PER)}")
     learns_rows = isinstance(estimator, RowsEstimator)
     if learns_rows != (target is None):
-        rule = "left out: this estimator predicts no column" if learns_rows else "a column to predict"
+        rule = "not allowed: this estimator predicts no column" if learns_rows else "a column to predict"
         raise InvalidParameter("target", target, rule)
     if score and learns_rows:
-        raise InvalidParameter("score", score, "left out: this estimator predicts no column")
+        raise InvalidParameter("score", score, "not allowed: this estimator predicts no column")
     relation, declared = source_of(dataset, table)
     copied: Any = trusted_estimator(estimator)
     # Of a search the estimator that is tuned declares what is public.
@@ -206,10 +206,10 @@ def trusted_estimator(estimator: Any, depth: int = DEEPEST) -> Any:
     """
     kind = type(estimator)
     if not _is_registered(kind):
-        raise InvalidParameter("estimator", kind.__name__, "one of dither.learn, and of no class of its own")
+        raise InvalidParameter("estimator", kind.__name__, "an instance of a class of dither.learn, and of no subclass")
     given = vars(estimator)
     if given.get("budget") is not None:
-        raise InvalidParameter("budget", kind.__name__, "left out: a session charges the ledger")
+        raise InvalidParameter("budget", kind.__name__, "not allowed: a session charges the ledger")
 
     def other(value: Any, left: int) -> Any:
         return trusted_estimator(value, left) if type(value).__name__ in learn.ESTIMATORS else None
@@ -225,9 +225,13 @@ def _is_registered(kind: Any) -> bool:
 def _scored(learner: Any, loss: Loss, part: Any, classes: tuple[Any, ...] | None) -> HeldOutScore:
     """Return a learner with its score on rows held out."""
     if learner.distance != ROW:
-        raise InvalidParameter("score", True, "left out where rows are replaced: one may be held out before or after")
+        raise InvalidParameter(
+            "score",
+            True,
+            "not allowed where rows are replaced: a row may be held out before its replacement, or only after it",
+        )
     if not scores_rows(type(learner)):
-        raise InvalidParameter("score", True, f"left out: what {learner.name} releases scores no rows")
+        raise InvalidParameter("score", True, f"not allowed: what {learner.name} releases scores no rows")
     if classes is not None:
         return HeldOutScore.calibrated(loss, learner=learner, classes=len(classes))
     from dither.learn.base import bounds_of

@@ -122,7 +122,9 @@ def plain(value: Any) -> Any:
         return str(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise InvalidParameter("parameters", type(value).__name__, "numbers, texts and lists of them, to be saved")
+    raise InvalidParameter(
+        "parameters", type(value).__name__, "numbers, strings or lists of them: no other value can be saved"
+    )
 
 
 def parameters_of(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,7 +151,7 @@ def read(text: str) -> dict[str, Any]:
     if record["version"] != VERSION:
         written = f"version {record['version']}"
         raise InvalidParameter(
-            "text", written, f"an estimator of version {VERSION}, with scikit-learn's words: fit anew"
+            "text", written, f"an estimator of version {VERSION}: fit the model again with this release of dither"
         )
     return record
 

@@ -53,11 +53,11 @@ class Attributes:
     def __post_init__(self) -> None:
         names, sizes = self.names, self.sizes
         if not isinstance(names, tuple | list) or not isinstance(sizes, tuple | list) or len(names) != len(sizes):
-            raise InvalidParameter("names", names, "as many names as sizes")
+            raise InvalidParameter("names", names, "a list with one name for each size")
         if not 1 <= len(names) <= _MOST_ATTRIBUTES or len(set(map(str, names))) != len(names):
             raise InvalidParameter("names", names, f"1 to {_MOST_ATTRIBUTES} different names")
         if not all(isinstance(name, str) and name for name in names):
-            raise InvalidParameter("names", names, "texts that are not empty")
+            raise InvalidParameter("names", names, "strings that are not empty")
         object.__setattr__(self, "names", tuple(names))
         object.__setattr__(self, "sizes", tuple(whole("sizes", size, least=1, most=_MOST_VALUES) for size in sizes))
 
@@ -111,7 +111,7 @@ class Attributes:
 
         Type and width are public and may be refused; no content is.
         """
-        rule = f"an array of whole numbers, a row for each record, {len(self.names)} columns"
+        rule = f"an array of integers, a row for each record, {len(self.names)} columns"
         # Not from a list: what type its entries need would depend on what they are.
         if not isinstance(data, np.ndarray) or data.dtype.kind not in "iu" or data.shape[1:] != (len(self.names),):
             raise InvalidValue("data", data, rule)

@@ -60,16 +60,16 @@ class Axis:
 
     def __post_init__(self) -> None:
         if (self.labels is None) == (self.edges is None):
-            raise InvalidParameter("labels", self.labels, "given, or edges in their place")
+            raise InvalidParameter("labels", self.labels, "set, or edges instead: one of the two")
         for name, values in (("labels", self.labels), ("edges", self.edges)):
             known = [value for value in values or () if value is not None]
             kinds = {float if type(value) is int else type(value) for value in known}
             if len(kinds) > 1 or any(value != value for value in known):
                 raise InvalidParameter(name, values, "values of one kind, each equal to itself")
         if self.labels is not None and len(set(self.labels)) != len(self.labels):
-            raise InvalidParameter("labels", self.labels, "different: a row lies in one cell")
+            raise InvalidParameter("labels", self.labels, "different: a row is in one cell")
         if self.edges is not None and not _is_ascending(self.edges):
-            raise InvalidParameter("edges", self.edges, "in ascending order: a row lies in one bin")
+            raise InvalidParameter("edges", self.edges, "in ascending order: a row is in one bin")
 
     @property
     def size(self) -> int:

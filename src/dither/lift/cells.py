@@ -214,7 +214,7 @@ def cells_of(
     if not isinstance(bins, dict) and bins is not None and len(names) != 1:
         raise InvalidParameter("bins", bins, "a mapping of column names where there is more than one column")
     if unknown := [name for name in given if name not in names]:
-        raise InvalidParameter("bins", unknown, f"for columns that are asked for: {', '.join(names)}")
+        raise InvalidParameter("bins", unknown, f"set for columns of the request only: {', '.join(names)}")
     if outside not in (None, ENDS, DROP):
         raise InvalidParameter("outside", outside, f"'{ENDS}' or '{DROP}'")
     relation, declared = source_of(dataset, table)

@@ -55,7 +55,7 @@ class EdgeGroups(Source[NDArray[np.int64]]):
         if self.dataset.unit != EDGE or self.dataset.table(self.table).graph is None:
             raise InvalidParameter("table", self.table, "a table with a graph, whose unit is an edge")
         if self.graph.nodes is None:
-            raise InvalidParameter("group", self.group, "left out: the graph names no table of nodes")
+            raise InvalidParameter("group", self.group, "not allowed: the graph names no table of nodes")
         if self.group not in self.nodes.kinds or not self.groups:
             raise InvalidParameter("group", self.group, f"a column of {self.graph.nodes} with categories")
 

@@ -80,7 +80,7 @@ class GraphSource(Source[NDArray[np.int64]]):
         if getattr(method, "nodes", None) != self.nodes:
             raise InvalidParameter("method", method.name, f"a method for {self.nodes} nodes")
         if self.graph.directed and not getattr(method, "takes_directed", False):
-            rule = "a method for directed graphs: declare the graph with 'directed: false' to leave directions out"
+            rule = "a method for directed graphs: declare the graph with 'directed: false' to ignore directions"
             raise InvalidParameter("method", method.name, rule)
 
     def numbers(self, cells: Values, length: int) -> NDArray[np.int64]:

@@ -75,7 +75,7 @@ class Journeys(Source[Trips]):
             raise InvalidParameter("dataset", self.dataset.name, rule)
         if self._table.person is None:
             # Through a reference a person may have one trip under several keys: more rows than trips are limited to.
-            raise InvalidParameter("table", self.table, "a table with a privacy id of its own, and not an owner")
+            raise InvalidParameter("table", self.table, "a table that has a privacy id, and not one with an owner")
         if len(self.shape) != 2 or min(self.shape) < 1:
             raise InvalidParameter("shape", self.shape, "the cells along both coordinates")
         _ = self.began

@@ -24,7 +24,7 @@ def _nothing() -> None:
 
 def not_released(*_: Any) -> NoReturn:
     """Stand for how an answer is stored and read, of what is opened and never released at once."""
-    raise HandleMisuse("what is opened is never released at once")
+    raise HandleMisuse("this offer cannot be released directly: open it first")
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,9 @@ class Offer(Generic[T]):
     def check_released(self) -> None:
         """Refuse to release at once what goes on, before anything is charged."""
         if self.opened_by:
-            raise HandleMisuse(f"this offer is opened by ``session.{self.opened_by}``, and answers one by one")
+            raise HandleMisuse(
+                f"this offer cannot be released directly; open it with ``session.{self.opened_by}(...)``"
+            )
 
     @property
     def is_idealised(self) -> bool:

@@ -95,13 +95,13 @@ def flow_cells(dataset: DataSet, table: Table, shape: tuple[int, int] | None = N
     places = declared(table)
     if places.zones:
         if shape is not None:
-            raise InvalidParameter("grid", shape, "left out where zones are declared")
+            raise InvalidParameter("grid", shape, "not allowed where zones are declared")
         return Cells(dataset, scan_of(dataset, table), tuple(axis_of(table.column(name)) for name in places.zones))
     if not places.to:
         rule = "a table whose rows are trips: its places declare zones, or where a trip ended ('to')"
         raise InvalidParameter("table", table.name, rule)
     if shape is None or shape[0] * shape[1] > MOST_ENDS:
-        raise InvalidParameter("grid", shape, f"given, with at most {MOST_ENDS} cells: trips are counted between them")
+        raise InvalidParameter("grid", shape, f"a grid of at most {MOST_ENDS} cells: trips are counted between them")
     ends = (("origin", places.at), ("destination", places.to))
     axes = tuple(one_axis(name, axes_of(table, columns, shape)) for name, columns in ends)
     return Cells(dataset, known_rows(dataset, table), axes)

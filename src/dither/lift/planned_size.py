@@ -52,7 +52,7 @@ def _count(cells: int) -> None:
 def check_cells(cells: int) -> None:
     """Refuse a table that is too large to be planned here."""
     if _here.most is not None and cells > _here.most:
-        rule = f"such that the table has at most {_here.most} cells, as this service plans; ask for fewer bins"
+        rule = f"few enough for a table of at most {_here.most} cells, the limit of this service; use fewer bins"
         raise InvalidParameter("bins", f"{cells} cells", rule)
     _count(cells)
 
@@ -66,7 +66,7 @@ def check_listed(parameter: str, values: int) -> None:
 
     """
     if _here.most is not None and values > _here.most:
-        rule = f"such that at most {_here.most} values are listed, as this service plans; list fewer"
+        rule = f"a list of at most {_here.most} values, the limit of this service"
         raise InvalidParameter(parameter, f"{values} values", rule)
     _count(values)
 
@@ -84,8 +84,8 @@ def check_bins(bins: Any, row: int = 0) -> None:
     most = LARGEST_ANSWER // row if row else cells
     if cells > most:
         rule = (
-            f"such that there are at most {most:,} cells, as many as one answer may hold; a histogram by the method "
-            "'sparse-histogram' shows those alone that seem not to be empty"
+            f"few enough for at most {most:,} cells, the limit of one answer; a histogram with method "
+            "'sparse-histogram' only returns cells that seem not to be empty"
         )
         raise InvalidParameter("bins", f"{cells:,} cells", rule)
 

@@ -45,7 +45,10 @@ class Source(ABC, Generic[V]):
         """Reject a method for something else, such as other columns."""
         if method.distance not in self.moves():
             known = " or ".join(map(repr, self.moves()))
-            rule = f"a mechanism whose distance is {known}: how far one unit moves what {type(self).__name__} reads"
+            rule = (
+                f"a mechanism whose distance is {known}: these bound the effect of one unit on what "
+                f"{type(self).__name__} reads"
+            )
             raise InvalidParameter("method", f"{method.name}, whose distance is {method.distance!r}", rule)
 
     def moved(self, method: Mechanism[Any, Any]) -> Fraction:

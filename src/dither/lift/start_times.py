@@ -55,7 +55,10 @@ class StartTimes:
                     "times", self.parts, "a number of equal parts of the day in whole minutes: 24, 96"
                 )
         elif self.column.lower is None or not self._ends[0] < self._ends[1]:
-            rule = f"left out, or {self.column.name} be a timestamp, or have two bounds in the schema: parts are public"
+            rule = (
+                f"not allowed unless {self.column.name} is a timestamp or has two bounds in the schema: parts are "
+                "public"
+            )
             raise InvalidParameter("times", self.parts, rule)
 
     @property

@@ -37,8 +37,8 @@ def check_length(parameter: str, rows: int, row: int, head: int = 0) -> None:
     """
     if head + rows * row > LARGEST_ANSWER:
         rule = (
-            f"such that its answer has at most {LARGEST_ANSWER:,} bytes; a row of it may have {row:,}, so ask for at "
-            f"most {max(0, LARGEST_ANSWER - head) // row:,} rows"
+            f"small enough for an answer of at most {LARGEST_ANSWER:,} bytes; a row of it may have {row:,}, so "
+            f"request at most {max(0, LARGEST_ANSWER - head) // row:,} rows"
         )
         raise InvalidParameter(parameter, f"{rows:,} rows", rule)
 

@@ -41,7 +41,7 @@ DEEPEST: Final = 16
 def checked_class(parameter: str, given: Any, known: type) -> None:
     """Reject objects of any class but ``known``, subclasses included."""
     if type(given) is not known:
-        raise InvalidParameter(parameter, type(given).__name__, f"a {known.__name__}, and of no class of its own")
+        raise InvalidParameter(parameter, type(given).__name__, f"a {known.__name__} itself, and not of a subclass")
 
 
 def checked_mechanism(mechanism: Any) -> None:
@@ -101,5 +101,5 @@ def plain_value(name: str, value: Any, other: Callable[[Any, int], Any], depth: 
         return copied
     made = other(value, depth)
     if made is None:
-        raise InvalidParameter(name, kind.__name__, "plain: numbers, texts, arrays, lists and dictionaries of these")
+        raise InvalidParameter(name, kind.__name__, "plain: numbers, strings, arrays, lists and dictionaries of these")
     return made

@@ -104,7 +104,7 @@ class BufferedCounter(RunningCounter):
         if self.entries > 2**24:
             raise InvalidParameter("shape", self.shape, "of at most 2^24 entries")
         if self.even and (self.steps is None or self.ticks > 1):
-            raise InvalidParameter("even", self.even, "left out for people, and without a known end")
+            raise InvalidParameter("even", self.even, "not allowed for people, or without a known end")
         # Rates and zeros that do not take turns are refused here, and not when a stream begins.
         _ = self.factor
 
@@ -139,7 +139,7 @@ class BufferedCounter(RunningCounter):
         """
         length = None if steps is None else whole("steps", steps, least=1, most=MOST_TICKS)
         if smooth and length is not None:
-            raise InvalidParameter("smooth", smooth, "left out where the number of ticks is known")
+            raise InvalidParameter("smooth", smooth, "not allowed where the number of ticks is known")
         if length is None:
             factor = smooth_factor(buffers or MOST_BUFFERS) if smooth else endless_factor(buffers or 10)
         else:

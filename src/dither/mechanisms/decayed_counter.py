@@ -108,14 +108,17 @@ class DecayedCounter(RunningCounter):
     def __post_init__(self) -> None:
         """Refuse two kinds of noise or none, and factors that are none."""
         if (self.sigma is None) == (self.scale is None):
-            raise InvalidParameter("sigma", self.sigma, "said, or scale in place of it")
+            raise InvalidParameter("sigma", self.sigma, "set, or scale instead: exactly one of the two")
         if (self.sigma or self.scale) > _LARGEST_NOISE:
             raise InvalidParameter("sigma", self.sigma or self.scale, f"at most {_LARGEST_NOISE}; add up larger units")
         if self.entries * len(self.lags) > _MOST_KEPT:
-            rule = f"such that {len(self.lags)} ticks of it, which have not faded, are at most {_MOST_KEPT} numbers"
+            rule = (
+                f"small enough that {len(self.lags)} ticks of it, which have not faded, are at most {_MOST_KEPT} "
+                "numbers"
+            )
             raise InvalidParameter("shape", self.shape, rule)
         if self.scale is not None and (self.rates or self.zeros or self.ticks > 1):
-            raise InvalidParameter("scale", self.scale, "left out with rates, zeros and people: it is for L1")
+            raise InvalidParameter("scale", self.scale, "not allowed with rates, zeros or people: it is for L1")
         if self.sigma is not None and not self.factor.rates[0] < self.decay:
             raise InvalidParameter("rates", "rates", f"below the decay {self.decay}")
 

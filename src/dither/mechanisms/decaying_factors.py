@@ -56,7 +56,7 @@ class DecayingFactor:
         order = [number for pair in zip(self.rates, self.zeros, strict=False) for number in pair]
         falls = all(low < high for high, low in zip([Fraction(1), *order], [*order, Fraction(0)], strict=True) if low)
         if not (0 < len(self.rates) == len(self.zeros) <= MOST_BUFFERS and falls and order[-1] > 0):
-            rule = f"1 to {MOST_BUFFERS} rates and as many zeros, in turns, falling from below 1 to above 0"
+            rule = f"1 to {MOST_BUFFERS} rates and the same number of zeros, in turns, falling from below 1 to above 0"
             raise InvalidParameter("rates", "rates and zeros", rule)
         if any(number.denominator > 2**_BITS for number in order):
             raise InvalidParameter("rates", "rates and zeros", f"fractions of at most {_BITS} binary digits")

@@ -351,7 +351,7 @@ class ExponentialQuantiles(Composed[Any, list[float]]):
     name: ClassVar[str] = "exponential-quantiles"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_interval_because: ClassVar[str] = "a chosen cell does not say how far away other rows are"
+    no_interval_because: ClassVar[str] = "a chosen cell does not bound the distance to other rows"
 
     unit: RowUnit = RowUnit()
     shares: TupleOf = TupleOf(
@@ -370,7 +370,7 @@ class ExponentialQuantiles(Composed[Any, list[float]]):
         for name, end in ends.items():
             if not -_FARTHEST < end < _FARTHEST:
                 raise InvalidParameter(
-                    name, "a larger number", "such that it and both ends of the range lie within 2^1000"
+                    name, "a larger number", "small enough that it and both ends of the range are within 2^1000"
                 )
         if not self.recursion.fits:
             raise InvalidParameter("shares", self.shares, "with small denominators, also of their ratios")

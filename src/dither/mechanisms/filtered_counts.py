@@ -90,7 +90,9 @@ class FilteredCounts(Primitive[Any, dict[int, int]]):
 
     def __post_init__(self) -> None:
         if chance_of_passing(self.scale, self.threshold, self.sampled)[1] > LARGEST_CHANCE:
-            raise InvalidParameter("threshold", self.threshold, "such that at most half of all empty cells pass")
+            raise InvalidParameter(
+                "threshold", self.threshold, "large enough that at most half of all empty cells pass"
+            )
 
     @property
     def distance(self) -> Metric:

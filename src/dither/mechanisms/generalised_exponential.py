@@ -96,7 +96,7 @@ class GeneralisedExponential(Primitive[Any, Any]):
     name: ClassVar[str] = "generalised-exponential"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_interval_because: ClassVar[str] = "the released candidate says nothing about where its score lies"
+    no_interval_because: ClassVar[str] = "the released candidate says nothing about its score"
 
     sensitivities: TupleOf = TupleOf(Positive(), rule="a tuple of numbers above 0, one for each candidate")
     scale: Positive = Positive()

@@ -65,7 +65,7 @@ class GroupedExponential(Choice):
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
     multiplicities: TupleOf = TupleOf(
-        Whole(least=1, most=LARGEST_MULTIPLICITY), rule="a tuple, with a whole number of at least 1 for each block"
+        Whole(least=1, most=LARGEST_MULTIPLICITY), rule="a tuple, with an integer of at least 1 for each block"
     )
 
     def __post_init__(self) -> None:

@@ -69,7 +69,9 @@ def facets(vertices: PublicArray) -> Facets:
         heights = [_dot(normal, point) for point in points]
         if max(heights) == 1:
             if sum(height == 1 for height in heights) > dimension:
-                raise InvalidParameter("vertices", vertices, "such that no facet has more corners than dimensions")
+                raise InvalidParameter(
+                    "vertices", vertices, "corners of a body without a facet of more corners than dimensions"
+                )
             corners.append(chosen)
             weights.append(volume)
             normals.append(normal)

@@ -118,7 +118,7 @@ class LineChoices(Primitive[Any, Any]):
     name: ClassVar[str] = "line-choices"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_interval_because: ClassVar[str] = "the released candidate says nothing about where its score lies"
+    no_interval_because: ClassVar[str] = "the released candidate says nothing about its score"
 
     shape: Shape = Shape()
     candidates: Whole = Whole(least=1, most=MOST_CANDIDATES)

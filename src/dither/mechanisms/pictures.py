@@ -25,7 +25,7 @@ def drawn(value: Any, interval: Interval | None, labels: Any) -> tuple[list[str]
         raise InvalidParameter("value", type(value).__name__, "a number or an array of numbers, to be drawn")
     names = [str(label) for label in (range(1, values.size + 1) if labels is None else labels)]
     if len(names) != values.size:
-        raise InvalidParameter("labels", len(names), f"as many as there are numbers: {values.size}")
+        raise InvalidParameter("labels", len(names), f"one for each number: {values.size}")
     ends = (value, value) if interval is None else (interval.low, interval.high)
     low, high = (np.atleast_1d(np.asarray(end, dtype=float)).ravel().tolist() for end in ends)
     return names, values.tolist(), low, high

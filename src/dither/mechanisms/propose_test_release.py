@@ -47,7 +47,7 @@ def passing_delta(scale: Fraction, threshold: int, units: Fraction) -> Fraction:
     """Return the probability that a distance below ``units`` passes the test: 0 + ... + noise >= threshold."""
     delta = discrete_laplace_tail(scale, threshold - math.ceil(units) + 1)
     if delta >= 1:
-        raise NoGuarantee(f"for {units} units at once the test says nothing: its delta would be 1")
+        raise NoGuarantee(f"for {units} units together the test says nothing: its delta would be 1")
     return delta
 
 

@@ -50,7 +50,7 @@ class RandomisedResponse(Primitive[Any, int]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "a single report is right or wrong; only many of them estimate a frequency"
-    no_interval_because: ClassVar[str] = "a single report names a category, which lies in no interval"
+    no_interval_because: ClassVar[str] = "a single report names a category, which has no interval"
 
     epsilon: Positive = Positive()
     categories: Whole = Whole(2, least=2, most=2**31)

@@ -29,7 +29,7 @@ MOST_CATEGORIES: Final = 1024
 TOTAL: Final = 2**52
 # Logarithms of such integers, and quotients of them, are right to far less than this.
 _MARGIN: Final = 1e-12
-_RULE = "a square table of whole numbers above 0, a row for each category, all rows with the sum 2^52"
+_RULE = "a square table of integers above 0, a row for each category, all rows with the sum 2^52"
 
 
 def _examples() -> Iterator[Example]:
@@ -82,8 +82,8 @@ class ResponseTable(Primitive[Any, int]):
     name: ClassVar[str] = "response-table"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "a report is one of several categories; how far they err depends on a prior"
-    no_interval_because: ClassVar[str] = "a category lies in no interval"
+    no_error_because: ClassVar[str] = "a report is one of several categories; their error depends on a prior"
+    no_interval_because: ClassVar[str] = "a category has no interval"
 
     weights: Array = Array("int", axes=2, least=2, most=MOST_CATEGORIES, rule=_RULE)
     apart: Array = Array(

@@ -157,10 +157,10 @@ class SampleAndAggregate(Composed[Any, float]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = (
-        "the private median is bounded in rank and the noise of a centre follows the answers; how far they lie apart "
-        "is private"
+        "the private median is bounded in rank and the noise of a centre follows the answers; the distance between "
+        "the two is private"
     )
-    no_interval_because: ClassVar[str] = "the statistic of all rows may lie far from that of a block"
+    no_interval_because: ClassVar[str] = "the statistic of all rows may be far from that of a block"
 
     part: Of[Geometric | DiscreteGaussian | Exponential | PermuteAndFlip | _Smooth] = Of(
         Geometric, DiscreteGaussian, Exponential, PermuteAndFlip, *get_args(_Smooth), rule=_PART

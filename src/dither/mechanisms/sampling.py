@@ -60,7 +60,7 @@ class PoissonSample(Composed[Any, Any]):
     name: ClassVar[str] = "poisson-sample"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = NumericsOf("part")  # type: ignore[assignment]
-    no_error_because: ClassVar[str] = "how far a sample is off all rows depends on the rows"
+    no_error_because: ClassVar[str] = "the distance of a sample from all rows depends on the rows"
     no_interval_because: ClassVar[str] = no_error_because
 
     part: Of[Composed[Any, Any]] = Of(Composed, rule="a composed mechanism on rows")
@@ -119,7 +119,7 @@ class FixedSizeSample(Composed[Any, Any]):
     name: ClassVar[str] = "fixed-size-sample"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = NumericsOf("part")  # type: ignore[assignment]
-    no_error_because: ClassVar[str] = "how far a sample is off all rows depends on the rows"
+    no_error_because: ClassVar[str] = "the distance of a sample from all rows depends on the rows"
     no_interval_because: ClassVar[str] = no_error_because
 
     part: Of[Composed[Any, Any]] = Of(Composed, rule="a composed mechanism on rows")

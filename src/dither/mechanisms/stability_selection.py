@@ -51,12 +51,12 @@ class KeyCounts(Domain):
     def admit(self, value: Any) -> Counts:
         """Return the keys in order, with their counts."""
         if not isinstance(value, Counter):
-            raise InvalidValue("value", value, "a Counter of texts")
+            raise InvalidValue("value", value, "a Counter of strings")
         kept = ((key, count) for key, count in value.items() if type(key) is str and type(count) is int and count > 0)
         return tuple(sorted((key, min(count, LARGEST_VALUE)) for key, count in kept))
 
     def __str__(self) -> str:
-        return "a Counter of texts"
+        return "a Counter of strings"
 
 
 class Touches(Metric):
@@ -123,7 +123,7 @@ class ThresholdedCounts(Primitive[Any, dict[str, int]]):
         if worst.denominator.bit_length() > _FINEST:
             worst = Fraction(math.ceil(worst * 2**_FINEST), 2**_FINEST)
         if worst >= 1:
-            raise NoGuarantee(f"for {units} units at once the threshold says nothing: delta would be 1")
+            raise NoGuarantee(f"for {units} units together the threshold says nothing: delta would be 1")
         return worst
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[Any]:

@@ -38,7 +38,7 @@ class _Label(Domain):
     def admit(self, value: Any) -> tuple[int, str]:
         is_pair = isinstance(value, tuple) and len(value) == 2
         if not (is_pair and type(value[0]) is int and type(value[1]) is str):
-            raise InvalidValue("value", value, "a distance and a text")
+            raise InvalidValue("value", value, "a distance and a string")
         return min(max(value[0], 0), LARGEST_VALUE), value[1]
 
 

@@ -114,7 +114,9 @@ class TreeCounter(RunningCounter):
         if self.combine == "subtract" and not isinstance(self.node, Geometric):
             raise InvalidParameter("combine", self.combine, "another way than subtraction for Gaussian noise")
         if math.prod(self.bases) > 2 * self.steps:
-            raise InvalidParameter("bases", self.bases, "such that the largest interval is at most twice the stream")
+            raise InvalidParameter(
+                "bases", self.bases, "small enough that the largest interval is at most twice the stream"
+            )
         if _width(self.node) > _WIDEST:
             raise InvalidParameter(
                 "node", self.node, f"noise of scale at most {_WIDEST}; add up values in larger units"

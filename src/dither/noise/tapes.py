@@ -83,7 +83,7 @@ class RecordedTapes(Tapes):
     @property
     def key(self) -> bytes:
         """Refused: nothing shorter than the words themselves says what they are."""
-        raise HandleMisuse("noise of a scripted source has no key, and cannot be resumed elsewhere")
+        raise HandleMisuse("noise of a scripted source has no key, and cannot be resumed in another process")
 
     def tape(self, *name: int) -> Entropy:
         """Return the tape of that name, at its beginning."""

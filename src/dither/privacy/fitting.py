@@ -59,7 +59,7 @@ def what_fits(budget: Filter, loss: Loss, others: Sequence[Filter] = (), most: L
     limits, kind = _Limits((budget, *others), most), budget.budget
     if isinstance(kind, PureDP) and (loss.pure is None or loss.delta > 0):
         what = "noise that is stated by rho" if loss.pure is None else "a delta"
-        return f"the budget is an epsilon alone, and has none for {what}: {_pure(limits)}"
+        return f"the budget is an epsilon alone, without room for {what}: {_pure(limits)}"
     if isinstance(loss, PureDP):
         return f"{_counted(budget)}epsilon is short: {_pure(limits)}"
     if loss.pure is None:
@@ -91,7 +91,7 @@ def _approx(budget: Filter, limits: _Limits, loss: Loss) -> str:
 
 def _delta(limits: _Limits, loss: Loss) -> str:
     left = min(one.budget.delta - one.spent.delta for one in limits.filters)
-    return f"delta is short: {shown(max(Fraction(0), left))} of it is left, and {shown(loss.delta)} was asked for"
+    return f"delta is short: {shown(max(Fraction(0), left))} of it is left, and the request needs {shown(loss.delta)}"
 
 
 def _pure(limits: _Limits) -> str:

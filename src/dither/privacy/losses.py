@@ -438,7 +438,7 @@ def stated_loss(
     """
     if loss is not None:
         if any(word is not None for word in (epsilon, delta, rho)):
-            raise InvalidParameter("loss", loss, "given alone, in place of epsilon, delta and rho")
+            raise InvalidParameter("loss", loss, "set alone, instead of epsilon, delta and rho")
         # A class of its own might say one thing and compare as another.
         if type(loss) not in (PureDP, ZCDP, ApproxDP):
             raise InvalidParameter("loss", loss, "PureDP, ZCDP or ApproxDP")
@@ -449,7 +449,7 @@ def stated_loss(
         raise LossNotStated(called)
     if rho is not None and (epsilon is not None or delta is not None):
         name, given = (called, epsilon) if epsilon is not None else ("delta", delta)
-        raise InvalidParameter(name, given, "left out beside rho: it is epsilon alone, epsilon with delta, or rho")
+        raise InvalidParameter(name, given, "not allowed beside rho: set epsilon alone, epsilon with delta, or rho")
     if rho is not None:
         return ZCDP(positive("rho", rho))
     size = positive(called, epsilon if epsilon is not None else 0)

@@ -377,7 +377,9 @@ class SampledExactly(Plan):
     def check(self, unit: Distance) -> None:
         """Reject every relation but replacement: elsewhere the number of units is private, and a unit may go alone."""
         if not (isinstance(unit, Unit) and unit.relation is Relation.REPLACE):
-            raise IncompatibleDistance("a plan on a sample of fixed size", "units replaced, so many in all", unit)
+            raise IncompatibleDistance(
+                "a plan on a sample of fixed size", "units replaced, with their total number fixed", unit
+            )
         if unit.protects not in _SINGLE_ELEMENTS:
             # Of a unit of many elements some are caught far more often than the share of elements that are kept.
             raise IncompatibleDistance("a plan on a sample of fixed size", "units that are one element each", unit)

@@ -143,7 +143,7 @@ def choose(
     total = None if rows is None else whole("rows", rows, least=1)
     if target_error is not None:
         if any(given is not None for given in (epsilon, delta, rho, loss)):
-            raise InvalidParameter("target_error", target_error, "given without epsilon, rho and loss")
+            raise InvalidParameter("target_error", target_error, "set without epsilon, rho and loss")
         return _for_error(asked, shape, positive("target_error", target_error))
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     found = _candidates(asked, shape, Purse.within(stated).loss, data_dependent=data_dependent, rows=total)
@@ -178,8 +178,9 @@ def _pruned_if_worth_it(best: Choice, asked: Workload) -> Choice:
     if asked.cells < _LEAST_PRUNED or plain.error > _WORTH * best.error:
         return best
     because = (
-        f"few rows or many, it errs little: {plain.error:.4g} a query at most by its noise, and several times less "
-        f"where rows are few or lie evenly; {best.method} has {best.error:.4g} always, and is better with many rows"
+        f"few rows or many, its error is small: at most {plain.error:.4g} a query by its noise, and several times "
+        f"less where rows are few or evenly spread; {best.method} has {best.error:.4g} always, and is better with "
+        "many rows"
     )
     return replace(best, method=PRUNED, because=because)
 

@@ -76,9 +76,7 @@ def choose_graph(
         return GraphChoice("degree-tail", {}, "one edge moves the numbers of nodes above each degree by 2 together")
     if what == SYNTHESIS:
         method = clearest(nodes, edges, float(Purse.pure_within(stated).amount))
-        because = (
-            "most pairs that are kept are true edges" if method == "top-edges" else "it keeps degrees and triangles"
-        )
+        because = "most retained pairs are true edges" if method == "top-edges" else "it keeps degrees and triangles"
         return GraphChoice(method, {}, because)
     if what not in PATTERNS:
         raise InvalidParameter("what", what, f"one of {', '.join((*PATTERNS, DEGREES, SYNTHESIS))}")

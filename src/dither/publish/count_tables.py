@@ -92,9 +92,11 @@ def plan_histogram(
 
     """
     if questions not in (None, *_QUESTIONS):
-        raise InvalidParameter("questions", questions, f"left out, or one of {', '.join(map(repr, _QUESTIONS))}")
+        raise InvalidParameter("questions", questions, f"omitted, or one of {', '.join(map(repr, _QUESTIONS))}")
     if questions is not None and method != AUTO:
-        raise InvalidParameter("questions", questions, f"left out: the method is said, {method}, and none is chosen")
+        raise InvalidParameter(
+            "questions", questions, f"not allowed with method={method!r}: questions only applies to method='auto'"
+        )
     if isinstance(cells, Cells):
         if method == SparseHistogram.name:
             return Planned(lifted_sparse(loss, cells), cells)
@@ -256,7 +258,7 @@ def present_histogram(planned: Planned, out: Any, *, confidence: Fraction, non_n
     shown = without_negatives(flat, is_ordered=is_ordered) if non_negative else flat
     notes = [] if planned.choice is None else [f"method {planned.choice.method}: {planned.choice.because}"]
     if non_negative:
-        notes.append("negative counts were evened out; intervals are those of the counts before that, cut at 0")
+        notes.append("negative counts were adjusted; intervals are those of the counts before that, cut at 0")
     return _result(release, keys, labels, shown, flat, confidence, notes, least=0.0 if non_negative else -math.inf)
 
 
@@ -274,9 +276,9 @@ def present_accurate(planned: Planned, out: Any, *, confidence: Fraction, groupe
     keys, labels = _labels(planned.cells.axes) if grouped else ([], [()])
     flat, lost = np.asarray(out)[1:].astype(np.float64), release.loss_of(out)
     share = f"{float(method.share):g} of the total, with probability {float(method.confidence):g}"
-    found = f"no count errs by more than {share}"
+    found = f"no count has an error of more than {share}"
     if not method.is_reached(out):
-        found = f"still too coarse to show that no count errs by more than {share}"
+        found = f"still too coarse to show that no count has an error of more than {share}"
     notes = [
         f"level {method.level(out) + 1} of {len(method.scales)}: {found}",
         f"this level lost {lost} of at most {release.loss(1)}; a budget of a pure epsilon is charged what was lost",

@@ -74,7 +74,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _whole(text: str) -> int:
     if len(text) > LONGEST_NUMBER:
-        rule = f'without whole numbers of more than {LONGEST_NUMBER} digits: write {{"number": "..."}}'
+        rule = f'without integers of more than {LONGEST_NUMBER} digits: write {{"number": "..."}}'
         raise InvalidParameter("body", f"a number of {len(text)} digits that begins {text[:20]}", rule)
     return int(text)
 

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 VARIABLE: Final = "DITHER_TOKEN"
 #: For how many seconds an answer is waited for before it is asked for again.
 PATIENCE: Final = 30.0
-_ELSEWHERE: Final = "asked where the rows are: it is not offered from elsewhere"
+_ELSEWHERE: Final = "not allowed over HTTP: run this on the machine that holds the data"
 
 
 class KeyChanged(UserWarning):
@@ -275,7 +275,7 @@ class RemoteSession(Session):
 
     def _open(self) -> NoReturn:
         """Refuse: rows are read where they are, and compared there by their owner."""
-        raise InvalidParameter("rows", "from elsewhere", _ELSEWHERE)
+        raise InvalidParameter("rows", "remote", _ELSEWHERE)
 
     def long_lived(self) -> LongLived:
         """Return the names of what this analyst has opened."""
@@ -305,7 +305,7 @@ class RemoteSession(Session):
         if not told:
             return made(self._transport, names, self._transport.get(*path_to(kind, **names)).json())
         if words.get("only_read"):
-            raise InvalidParameter("only_read", True, "left out where something is paid for; or the name alone")
+            raise InvalidParameter("only_read", True, "not allowed in a request that pays; pass the name alone to read")
         body = {"name": name, "words": write_words(told, self.dataset)}
         return made(self._transport, names, self._transport.post(*self._at(f"open_{kind}"), body=body).json())
 

@@ -76,7 +76,7 @@ class Deciding:
         if known.unit != unit:
             raise InvalidParameter("schema.unit", unit, f"{known.unit}, which the data set has")
         if record is not None and read_loss(record) != known.budget:
-            rule = f"left out, or {known.budget}, which the data set has; a larger one is given with a reason"
+            rule = f"the budget of the data set, {known.budget}, or omitted; to raise it, state a reason"
             raise InvalidParameter("budget", read_loss(record), rule)
         return known.budget
 
@@ -94,7 +94,7 @@ class Deciding:
         check_fields(body, _GRANT)
         person = body.get("person")
         if not isinstance(person, str):
-            raise InvalidParameter("person", type(person).__name__, "the name of somebody who is declared")
+            raise InvalidParameter("person", type(person).__name__, "the name of a declared person")
         losses = {word: read_loss(body[word]) for word in ("most", "usual") if body.get(word) is not None}
         grant = self.people.grant(
             person,
@@ -280,13 +280,13 @@ def read_approval(record: Any) -> Approval | None:
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise InvalidParameter(name, type(value).__name__, "a text")
+        raise InvalidParameter(name, type(value).__name__, "a string")
     return value
 
 
 def _given_reason(reason: Any) -> str:
     if not isinstance(reason, str) or not reason.strip():
-        raise InvalidParameter("reason", reason, "given: everybody who reads the books can see it")
+        raise InvalidParameter("reason", reason, "a string that is not empty: everybody who reads the books can see it")
     return reason
 
 

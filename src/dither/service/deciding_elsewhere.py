@@ -29,7 +29,7 @@ from dither.service.transport import Transport
 class Kept(Enum):
     """What a grant says of a term that stays as it was."""
 
-    KEPT = "as before"
+    KEPT = "unchanged"
 
 
 KEPT: Final = Kept.KEPT

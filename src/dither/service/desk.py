@@ -224,7 +224,7 @@ class Desk(Deciding, GoingOn):
         # Of a mechanism no other loss can be stated, which is said first.
         curve = [with_loss(verb, words, read_loss(one)) for one in losses]
         if states_loss(verb, words):
-            raise InvalidParameter("losses", verb, "left out where the words state a loss")
+            raise InvalidParameter("losses", verb, "not allowed where 'words' states a loss")
         # Planned as one request: its text is read once, and the steps of all losses are counted together.
         with self._planned():
             quotes = self._curve(session, verb, curve, facts)
@@ -351,7 +351,7 @@ class Desk(Deciding, GoingOn):
         check_most(self.curator.ledger, grant, planned.loss)
         key = wanted.key or usual_key(planned.request, self._here.edition)
         if ticket is not None and (ticket.key, ticket.digest) != (key, planned.request.digest):
-            rule = "about the rows and what is declared as they were when it was asked: ask anew"
+            rule = "for the present rows and declarations, which changed after it was sent: send a new request"
             raise InvalidParameter("request", ticket.name, rule)
         with held(pace, planned.steps):
             return planned.carry_out(key)

@@ -90,7 +90,7 @@ class GoingOn:
         questions, confidence = body.get("questions"), body.get("confidence", "0.95")
         is_list = isinstance(questions, list) and 1 <= len(questions) <= MOST_QUESTIONS
         if not is_list or not all(isinstance(one, str) for one in questions or ()):
-            rule = f"a list of 1 to {MOST_QUESTIONS} questions, each a text"
+            rule = f"a list of 1 to {MOST_QUESTIONS} questions, each a string"
             raise InvalidParameter("questions", type(questions).__name__, rule)
         if not isinstance(confidence, str | float):
             raise InvalidParameter("confidence", type(confidence).__name__, "a number such as 0.95")
@@ -148,7 +148,7 @@ class GoingOn:
         check_fields(words, _PART_WORDS)
         loss = stated_loss(**{word: words.pop(word, None) for word in _LOSS_WORDS})
         if missing := [word for word in ("label", "question") if word not in words]:
-            raise InvalidParameter(f"words.{missing[0]}", None, "said: the part that is asked about, and a query of it")
+            raise InvalidParameter(f"words.{missing[0]}", None, "required: the part, and a query of it")
         with _naming_words("question", _NOT_PLANNED), self._planned():
             planned = account.planned(loss=loss, **words)
         return planned, key or usual_key(planned.request, self._here.edition)
@@ -185,7 +185,9 @@ class GoingOn:
         check_fields(body, ("until", "after"))
         after = body.get("after")
         if after is not None and (type(after) is not int or not 0 <= after < 2**63):
-            raise InvalidParameter("after", type(after).__name__, "how many ticks you know already, a whole number")
+            raise InvalidParameter(
+                "after", type(after).__name__, "the number of ticks that you already have, an integer"
+            )
         alone = self._alone(bearer, name, "stream", called)
         with alone as session, held(pace), session.stream(called) as stream:
             before, found = stream.released, stream.release(body.get("until"))
@@ -211,11 +213,11 @@ class GoingOn:
         check_fields(body, ("name", "words"))
         called = body.get("name")
         if not isinstance(called, str):
-            raise InvalidParameter("name", type(called).__name__, "a text: your name for it")
+            raise InvalidParameter("name", type(called).__name__, "a string: your name for it")
         written = body.get("words")
         if isinstance(written, dict):
             if unsaid := [word for word in _NOT_SAID if word in written]:
-                raise InvalidParameter(f"words.{unsaid[0]}", written[unsaid[0]], "left out")
+                raise InvalidParameter(f"words.{unsaid[0]}", written[unsaid[0]], "not allowed")
             check_arguments(REGISTRY[verb], written, needs_all=False)
         words = read_words(written, dataset)
         usual = self._grant(bearer, name).usual
@@ -267,7 +269,7 @@ def _naming_words(kind: str, wrong: tuple[type[Exception], ...] = (TypeError,)) 
         raise
     except wrong:
         pass
-    raise InvalidParameter("words", "others", f"words that a {kind} has, each of a kind that it takes")
+    raise InvalidParameter("words", "others", f"arguments of a {kind}, each of a type that it accepts")
 
 
 def _talk_record(talk: Talk) -> dict[str, Any]:

@@ -138,7 +138,7 @@ def _read(name: str) -> dict[str, str]:
         found = None
     if not (isinstance(found, dict) and all(isinstance(one, str) for one in found.values())):
         what = "tokens" if name == _TOKENS else "the keys that services showed first"
-        rule = f"a JSON object of {what} by address; mend {path}, or remove it to begin anew"
+        rule = f"a JSON object of {what} by address; repair {path}, or remove it to start again"
         raise InvalidParameter("file", name, rule)
     return found
 

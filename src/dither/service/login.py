@@ -56,7 +56,7 @@ def log_in(
         elif problem != "authorization_pending":
             shown = _answer(said).get("id_token")
             return str(transport.post(*path_to("login"), body={"id_token": shown}).json()["token"])
-    raise LoginFailed("nobody typed the code in time; sign in again")
+    raise LoginFailed("the sign-in code expired; sign in again")
 
 
 def _answer(said: Any) -> dict[str, Any]:

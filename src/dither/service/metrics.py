@@ -148,7 +148,7 @@ class MetricsServer:
         try:
             self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         except OSError as problem:
-            raise InvalidParameter("metrics", port, f"a port that nobody listens at ({problem.strerror})") from None
+            raise InvalidParameter("metrics", port, f"a free port ({problem.strerror})") from None
         self._server.daemon_threads = True
         self.port = int(self._server.server_address[1])
         threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True).start()

@@ -17,9 +17,9 @@ from dither.errors import DitherError
 from dither.privacy import Loss
 
 MEDIA_TYPE: Final = "application/problem+json"
-_FIXED: Final = "something failed; what was debited stays debited, and asking again with the same key finds out"
-_CLOSED: Final = "the rows cannot be opened as they are declared; the curator can see why"
-_BOOKS: Final = "the ledger cannot be read or written now; nothing more is spent"
+_FIXED: Final = "the request failed; any charge stands. Retry with the same key to find out whether it was answered"
+_CLOSED: Final = "the rows cannot be opened as declared; the curator can see why"
+_BOOKS: Final = "the ledger cannot be read or written now; nothing more is charged"
 
 
 class _Told(NamedTuple):
@@ -138,7 +138,7 @@ class Refused(Exception):
 
 
 #: The same bytes for a data set that is absent and for one that is not the caller's.
-NOT_THERE: Final = Problem(404, "NotFound", "no data set of that name can be asked by you")
+NOT_THERE: Final = Problem(404, "NotFound", "there is no data set of that name, or you have no access to it")
 NOT_KNOWN: Final = Problem(
     401, "NotAuthenticated", "no token was sent (Authorization: Bearer ...), or one that is unknown, revoked or expired"
 )
@@ -154,7 +154,7 @@ NO_METHOD: Final = Problem(
 NOT_ALLOWED: Final = Problem(403, "NotAllowed", "your role or your token's scope does not reach this")
 ELSEWHERE: Final = Problem(403, "OtherSite", "sent by a page of another site; pages of this one and programs may ask")
 FAILED: Final = Problem(500, "EngineFailure", _FIXED)
-TOO_MANY: Final = Problem(429, "TooManyRequests", "too many requests at once; come again in a second")
+TOO_MANY: Final = Problem(429, "TooManyRequests", "too many simultaneous requests; retry in a second")
 #: For the log alone: nobody is there to read it.
 GONE: Final = Problem(499, "ClientGone", "the client went away; planning has ended, and nothing was debited")
 NOT_READY: Final = Problem(503, "NotReady", "the ledger or its key cannot be read, or the service is stopping")

@@ -46,7 +46,11 @@ def check_query(route: Route, request: Request) -> None:
     for name, times in Counter(name for name, _ in request.query_params.multi_items()).items():
         if name not in route.query or times > 1:
             known = ", ".join(route.query)
-            rule = f"in the address once each, of these: {known}" if known else "left out: this address takes none"
+            rule = (
+                f"in the address once each, of these: {known}"
+                if known
+                else "not allowed: this address takes no parameters"
+            )
             raise InvalidParameter("parameter", name[:80], rule)
     for name, value in request.query_params.items():
         pattern = route.query[name].get("pattern")

@@ -156,7 +156,12 @@ ROUTES: Final = (
         rate=Rate.NOBODY,
     ),
     Route(
-        *("ready", "GET", "/readyz", "Whether requests are taken: the ledger can be read, and nobody is stopping it."),
+        *(
+            "ready",
+            "GET",
+            "/readyz",
+            "Whether requests are accepted: the ledger can be read, and the service is not stopping.",
+        ),
         answer=records.READY,
         errors=("NotReady",),
     ),
@@ -205,7 +210,12 @@ ROUTES: Final = (
     ),
     # Releases.
     Route(
-        *("loss_for_error", "POST", f"{_SET}/losses", "The least loss at which a column of a query errs by so much."),
+        *(
+            "loss_for_error",
+            "POST",
+            f"{_SET}/losses",
+            "The least loss at which a column of a query has at most a given error.",
+        ),
         *(*_READ, records.ERROR),
         answer=records.LEAST,
         errors=_PLANNED,
@@ -224,7 +234,7 @@ ROUTES: Final = (
         query=records.AFTER_ENTRY,
     ),
     Route(
-        *("job", "GET", f"{_SET}/jobs/{{job}}", "How far a release has come that you wait for.", *_READ),
+        *("job", "GET", f"{_SET}/jobs/{{job}}", "The progress of a release that you wait for.", *_READ),
         answer=records.JOB,
     ),
     Route(
@@ -262,7 +272,14 @@ ROUTES: Final = (
         errors=_GOING_ON,
     ),
     Route(
-        *("converse", "POST", f"{_TALK}/questions", "Ask it, at no further cost.", *_ASK, records.QUESTIONS),
+        *(
+            "converse",
+            "POST",
+            f"{_TALK}/questions",
+            "Ask questions in it, at no additional cost.",
+            *_ASK,
+            records.QUESTIONS,
+        ),
         answer=records.ANSWERS,
         errors=_GOING_ON,
     ),
@@ -283,7 +300,7 @@ ROUTES: Final = (
         errors=_GOING_ON,
     ),
     Route(
-        *("ask_part", "POST", f"{_PARTS}/questions", "Ask about one part, at no further cost.", *_ASK, records.PART),
+        *("ask_part", "POST", f"{_PARTS}/questions", "Ask about one part, at no additional cost.", *_ASK, records.PART),
         answer=_STORED,
         errors=(*_OPENED, *_IN_FORMS),
         takes_key=True,

@@ -85,9 +85,9 @@ class Settings:
         oidc = ("address", "oidc_issuer", "oidc_client", "oidc_secret")
         for name in ("host", "proxy", "certificate", "key", *oidc):
             if not isinstance(getattr(self, name), str):
-                raise InvalidParameter(name, getattr(self, name), "a text")
+                raise InvalidParameter(name, getattr(self, name), "a string")
         if any(bool(getattr(self, name)) != bool(self.oidc_issuer) for name in ("address", "oidc_client")):
-            raise InvalidParameter("oidc_issuer", self.oidc_issuer, "given together with oidc_client and address")
+            raise InvalidParameter("oidc_issuer", self.oidc_issuer, "set together with oidc_client and address")
         for name in ("address", "oidc_issuer"):
             place = getattr(self, name)
             if place and not is_safe_address(place):
@@ -95,7 +95,7 @@ class Settings:
                 raise InvalidParameter(name, place, rule)
         self._check_rows_that_can_be_named()
         if bool(self.certificate) != bool(self.key):
-            raise InvalidParameter("certificate", self.certificate, "given together with key")
+            raise InvalidParameter("certificate", self.certificate, "set together with key")
         if not self.is_local and not self.certificate and not self.proxy:
             rule = (
                 "an address of this machine alone, unless certificate and key are given, or proxy names what speaks TLS"
@@ -107,7 +107,7 @@ class Settings:
             raise InvalidParameter("roots", self.roots, "a list of folders")
         for root in self.roots:
             if not Path(root).is_absolute() or not Path(root).is_dir():
-                raise InvalidParameter("roots", root, "made of folders that are there, with their whole paths")
+                raise InvalidParameter("roots", root, "a list of existing folders, as absolute paths")
         if not isinstance(self.databases, Mapping):
             raise InvalidParameter("databases", self.databases, "addresses by name")
         for name, address in self.databases.items():
@@ -198,4 +198,4 @@ def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> None:
 
 def _whole(name: str, value: Any, least: int, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InvalidParameter(name, value, f"a whole number from {least} to {most}")
+        raise InvalidParameter(name, value, f"an integer from {least} to {most}")

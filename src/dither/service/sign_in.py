@@ -117,7 +117,7 @@ def link_page(token: str) -> str:
     """Return the page that shows a token."""
     return page(
         "You are signed in",
-        paragraph("This token is yours for one day. It is shown once and kept nowhere:"),
+        paragraph("This token is yours for one day. It is shown once and not stored:"),
         paragraph(code(token)),
         paragraph("Programs read it from the variable ", code("DITHER_TOKEN"), "."),
     )

@@ -122,7 +122,7 @@ class SigningIn:
     async def _login(self, request: Request, _bearer: Bearer | None, body: Any) -> Response:
         issuer, shown = self._known_issuer(), body.get("id_token")
         if set(body) != {"id_token"} or not isinstance(shown, str):
-            raise InvalidParameter("body", "something else", "an object of id_token, a text")
+            raise InvalidParameter("body", "something else", "an object of id_token, a string")
         subject, proof = await self._asked_of_issuer(request, lambda: issuer.statement(shown, None))
         return JSONResponse({"token": await self._token_of(request, issuer, subject, _PROGRAM_DAYS, proof)})
 
@@ -151,7 +151,7 @@ class SigningIn:
         people = self.desk.people
         person = await self._read(line_of(request), lambda: people.identified(issuer.address, subject))
         if person is None:
-            told = f"nobody is declared as {subject[:200]!r} of {issuer.address}; ask the curator"
+            told = f"no person is declared as {subject[:200]!r} of {issuer.address}; ask the curator"
             raise Refused(Problem(403, NOT_ALLOWED.kind, told))
         made: str | None = await self._write(
             line_of(request), lambda: people.new_token(person.name, days=days, proof=proof)

@@ -23,7 +23,7 @@ Columns = dict[str, list[Any]]
 
 _NOT_ONE = (DitherError, ValueError, KeyError, TypeError, AttributeError)
 _MODEL = "a model of rows, from which any number of them can be drawn"
-_OTHER = "what was released for further use, not rows"
+_OTHER = "what was released for later use, not rows"
 
 
 class NoTable(Exception):

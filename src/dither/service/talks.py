@@ -237,7 +237,7 @@ class RemoteStream(_Elsewhere):
         if rows is not None or batch is not None:
             self.feed(rows)
         if now is not None:
-            raise InvalidParameter("now", now, "left out: the clock is that of the service")
+            raise InvalidParameter("now", now, "not allowed: the clock is that of the service")
         # A reply that was lost on the way is told again: all that this handle does not know yet.
         body = {"after": int(self._record["released"])} | ({} if until is None else {"until": until})
         told = dict(self._transport.post(*path_to("release_ticks", **self._names), body=body).json())
@@ -271,7 +271,7 @@ class RemoteStream(_Elsewhere):
 
     def feed(self, *_: Any, **__: Any) -> Any:
         """Refuse: rows never travel."""
-        raise InvalidParameter("rows", "from elsewhere", "fed where the stream is: rows never travel")
+        raise InvalidParameter("rows", "remote", "fed where the stream is: rows never travel")
 
     def end(self) -> None:
         """Release nothing more, for ever. What was paid for and not released is not given back."""

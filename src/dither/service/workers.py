@@ -89,7 +89,7 @@ class Workers:
         deadline = time.monotonic() + _START_SECONDS
         for member in self._members:
             if not member.is_ready(deadline):
-                raise LedgerUnavailable(str(self._curator.folder), "a worker did not start; what it says stands above")
+                raise LedgerUnavailable(str(self._curator.folder), "a worker failed to start; see its output above")
 
     def _stop(self, _sig: int, _frame: Any) -> None:
         self._stopping.set()
@@ -219,5 +219,5 @@ def listening(host: str, port: int) -> socket.socket:
         found.close()
         is_taken = problem.errno == EADDRINUSE
         fix = f": another service may run there; '--port {port + 1}' takes another place" if is_taken else ""
-        raise DitherError(f"nobody can listen at {host}, port {port} ({problem.strerror}){fix}") from None
+        raise DitherError(f"cannot listen on {host}, port {port} ({problem.strerror}){fix}") from None
     return found

@@ -56,7 +56,7 @@ SETTINGS: Final[dict[str, _Setting]] = {
     "the locale": (lambda: locale.setlocale(locale.LC_ALL), lambda kept: locale.setlocale(locale.LC_ALL, kept)),
     "the depth of recursion": (sys.getrecursionlimit, sys.setrecursionlimit),
     "the most digits of an integer": (sys.get_int_max_str_digits, sys.set_int_max_str_digits),
-    "who is told of exceptions": (lambda: (sys.excepthook, sys.unraisablehook, threading.excepthook), _set_hooks),
+    "handlers of exceptions": (lambda: (sys.excepthook, sys.unraisablehook, threading.excepthook), _set_hooks),
     "what is done about signals": (lambda: [signal.getsignal(one) for one in _SIGNALS], None),
 }
 
@@ -87,10 +87,10 @@ class Later:
 
     def added(self) -> list[str]:
         """Return what was added since. Handlers are left out if modules were loaded meanwhile, which may have some."""
-        found = [f"the thread {one.name!r} goes on" for one in threading.enumerate() if one not in self._alive]
+        found = [f"the thread {one.name!r} still runs" for one in threading.enumerate() if one not in self._alive]
         if not found and _thread._count() > self._threads:
             # One that is not a Python object; before 3.12 its start is not an event, and it is seen once it runs.
-            found.append("a thread goes on")
+            found.append("a thread still runs")
         if len(sys.modules) != self._modules:
             return found
         handlers = atexit._ncallbacks() - self._at_exit

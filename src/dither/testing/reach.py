@@ -37,7 +37,7 @@ ALLOWED: Final = {
     "dither.mechanisms.core.runner": "a runner belongs to a process and a thread",
     "dither.estimate.public_randomness": "its seed is public, and a part of what is released",
     "dither.publish.workloads.grouped": "groups that are alike are computed once within a call",
-    "dither.mechanisms.core.registry": "rooms are loaded when they are asked for",
+    "dither.mechanisms.core.registry": "rooms are loaded on first use",
 }
 
 #: Whose code is followed: the package's, and that of a checkout's tools, which plant bugs in it.

@@ -221,7 +221,7 @@ class ReplayRunner(RecordingRunner):
         here = self._step(kind, part, value, None)
         number = len(self.tape.events)
         if number >= len(self._earlier.events):
-            raise Diverged(f"{here.place}: a further {kind} of {part}")
+            raise Diverged(f"{here.place}: another {kind} of {part}")
         there = self._earlier.events[number]
         if (there.kind, there.where, there.part, there.stability) != (kind, self._where, part, self._stability):
             raise Diverged(f"{here.place}: {kind} of {part} in place of {there.kind} of {there.part}")

@@ -26,7 +26,7 @@ from dither.testing.sameness import digest
 ALLOWED: Final = {
     "dither.noise.entropy": "words that are random and used once",
     "dither.testing": "recorders hold private values; they are for tests alone",
-    "dither.mechanisms.core.registry:_entries": "examples, whose engines keep what they computed of their own tables",
+    "dither.mechanisms.core.registry:_entries": "examples, whose engines keep what they computed from their tables",
 }
 _CONTAINERS = (dict, list, set, deque, bytearray, np.ndarray)
 

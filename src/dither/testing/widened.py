@@ -32,7 +32,7 @@ NARROW: Final = {
     "adaptive-parts": "its questions are queries, each of a declared part",
     "report": "its parts are queries, each with the groups that are declared for it",
     "counted-families": "it lifts a method on parents and children, which has no wide instance either",
-    "perturbed-table": "it lifts the perturbation of rows, which is widened by itself",
+    "perturbed-table": "it lifts the perturbation of rows, which is widened separately",
     "stability-histogram": "its cells are without number already: any that occurs may be released",
     "point-learner": "its points are without number already: any that occurs may be released",
     "hierarchical-graph": "all trees over its nodes are listed, and their number explodes with nodes",

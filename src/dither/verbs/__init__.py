@@ -1,4 +1,4 @@
-"""What can be asked: each verb declared once, as a function from public arguments to an ``Offer``.
+"""The verbs: each is declared once as a function from public arguments to an ``Offer``.
 
 Belongs here: groups of verbs by what they are about, and the arguments that they share. A declaration costs nothing to
 import; a room that plans is imported when a verb is called. Does not belong here: planning, presenting and mechanisms,

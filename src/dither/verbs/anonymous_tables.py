@@ -1,4 +1,4 @@
-"""Anonymized tables: generalised, rebuilt from groups, told at random, or kept and asked about."""
+"""Anonymized tables: generalised, rebuilt from groups, randomised, or stored for queries."""
 
 from __future__ import annotations
 

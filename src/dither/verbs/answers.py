@@ -47,7 +47,7 @@ Text = Annotated[str, Arg("one SELECT; docs/sql.md describes what is supported")
 Built = Annotated[
     Query | Groups | Report, Arg("what the builder of session.table(...) made, or parse_request read", schema=_SPEC)
 ]
-Parts = Annotated[Partitioned | PartitionedGroups, Arg("the parts, and what is asked about each", schema=_SPEC)]
+Parts = Annotated[Partitioned | PartitionedGroups, Arg("the parts, and the query about each", schema=_SPEC)]
 ThresholdShare = Annotated[
     Number | None,
     Arg(
@@ -239,7 +239,7 @@ def _most_of_each(rehearsed: Mapping[str, Rehearsed]) -> dict[str, int]:
     cut = [one.length for one in rehearsed.values() if one.is_cut]
     each = (LARGEST_ANSWER - fixed) // (2 * max(1, len(cut)))
     if each < max(cut, default=0):
-        rule = f"such that all answers together have at most {LARGEST_ANSWER:,} bytes: fewer parts, or fewer groups"
+        rule = f"fewer, so that all answers together have at most {LARGEST_ANSWER:,} bytes: fewer parts, or fewer groups"
         raise InvalidParameter("parts", f"{len(rehearsed):,} parts", rule)
     return {label: each if one.is_cut else one.length for label, one in rehearsed.items()}
 
@@ -263,5 +263,5 @@ def read_query(dataset: DataSet, query: str | Query | Groups) -> Query:
 def one_share(statement: Statement, said: Number | None) -> Number | None:
     """Return the share of the threshold, which the text or the caller says, and not both."""
     if statement.threshold_share is not None and said is not None:
-        raise InvalidParameter("threshold_share", said, "said once: the text has an OPTION (THRESHOLD_SHARE = ...)")
+        raise InvalidParameter("threshold_share", said, "set once: the text has an OPTION (THRESHOLD_SHARE = ...)")
     return said if statement.threshold_share is None else statement.threshold_share

@@ -26,7 +26,7 @@ TalkTable = Annotated[str | None, Arg("a private table; not required for a conve
 TalkColumns = Annotated[
     Sequence[str] | None,
     Arg(
-        "which columns can be asked about, each with categories or bounds; not allowed for cuts",
+        "the columns that questions are about, each with categories or bounds; not allowed for cuts",
         read=names,
         schema={"type": ["array", "null"], "items": {"type": "string"}},
     ),
@@ -64,7 +64,7 @@ class Talking(Lossy, total=False):
             "others"
         ),
     ]
-    questions: Annotated[int, Arg("about how many will be asked; any number is allowed", default=1000)]
+    questions: Annotated[int, Arg("about how many questions there will be; any number is allowed", default=1000)]
     metric: Annotated[
         Any, Arg("for distances, between cells: line (the default), circle, or a table of integer distances", schema={})
     ]
@@ -91,16 +91,16 @@ class Conversations(Group[M]):
         further = {name: terms.get(name) for name in ("metric", "degree", "candidates", "top")}
         if kind == _COUNTS:
             if given := [name for name, value in further.items() if value is not None]:
-                raise InvalidParameter(given[0], further[given[0]], f"left out for {kind!r}")
+                raise InvalidParameter(given[0], further[given[0]], f"not allowed for {kind!r}")
             if columns is None or table is None:
-                raise InvalidParameter("columns", columns, "said: the columns of a table that can be asked about")
+                raise InvalidParameter("columns", columns, "required: the columns of a table that questions are about")
             how["corrections"] = _CORRECTIONS if corrections is None else corrections
         else:
             how |= {"kind": kind} | {name: value for name, value in further.items() if value is not None}
         if kind == _CUTS:
             table = GraphTable.of(dataset, table).table.name
         if table is None:
-            raise InvalidParameter("table", None, "said: the name of a private table")
+            raise InvalidParameter("table", None, "required: the name of a private table")
         # As plain data, whatever sequence the columns and edges came in.
         asked = {"table": table, "columns": None if columns is None else list(columns), **how}
         asked = json.loads(json.dumps(asked, default=_listed))

@@ -1,4 +1,4 @@
-"""Facts that a schema should have and nobody knows: bounds of a column, limits of a person, found and paid for."""
+"""Facts that a schema needs and no one knows: bounds of a column, limits of a person, found and paid for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Most = Annotated[int, Arg("the largest limit considered; people with more rows c
 
 
 class FoundFacts(Group[M]):
-    """Facts for a schema that nobody knows."""
+    """Unknown facts for a schema."""
 
     @verb(arguments=("table", "column"))
     @staticmethod
@@ -91,7 +91,7 @@ def _advised(found: QueryResult, most: int) -> QueryResult:
     if high - low <= most / _FEW:
         return found
     advice = (
-        f"the interval is wide: limits up to {most} were considered, and this loss tells few of them apart. To narrow "
+        f"the interval is wide: limits up to {most} were considered, and this loss distinguishes few of them. To narrow "
         "it, consider no more than anybody could need (most=16, --most 16), ask for a smaller share (--share 0.8), "
         "or spend more"
     )

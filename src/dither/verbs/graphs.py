@@ -111,7 +111,7 @@ class GraphTable:
             return None
         time = None if self.table.graph is None else self.table.graph.time
         if time is None:
-            raise InvalidParameter(name, given, "left out: the graph declares no time")
+            raise InvalidParameter(name, given, "not allowed: the graph declares no time")
         found = cell(given, self.table.column(time).kind)
         if found is None:
             raise InvalidParameter(name, given, "a date or a time, such as 2026-01-31")
@@ -359,10 +359,10 @@ def _priced(graph: GraphTable, what: str, k: int | None, method: str, error: Num
 
     for name in LOSSES:
         if terms.get(name) is not None:
-            raise InvalidParameter(name, terms.get(name), "left out for a stated error")
+            raise InvalidParameter(name, terms.get(name), "not allowed with a stated error")
     about = graph.table.graph
     if method not in ("auto", LAPLACE) or graph.dataset.unit != EDGE or about is None:
-        rule = "left out, but for counts where edges are protected, by noise for the worst case"
+        rule = "not allowed: it is only supported for edge-private counts with Laplace noise"
         raise InvalidParameter("error", error, rule)
     moved = about.moved_edges(graph.table.nodes)
     return loss_for_error(error, level_of(terms), nodes=graph.table.nodes, pattern=what, k=k or 0, moved=moved)

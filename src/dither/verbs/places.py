@@ -170,7 +170,7 @@ class PlacesTable:
         if cell is None:
             return grid
         if grid is not None:
-            raise InvalidParameter("cell", cell, "left out where a grid is given")
+            raise InvalidParameter("cell", cell, "not allowed with a grid")
         return grid_of_side(self.places, cell)
 
     def areas(self, regions: Any, grid: Any, named: str, within: str | None, *, are_trips: bool) -> Areas:
@@ -281,7 +281,7 @@ class Places(About[M]):
         elif regions is not None:
             groups = checked_object(regions)
         if within is not None and areas is None:
-            raise InvalidParameter("within", within, "left out but for flows between polygons")
+            raise InvalidParameter("within", within, "not allowed: it is only for flows between polygons")
         drawn = None if areas is None else areas.drawn
         ways: dict[str, Any] = {"grid": grid, "method": method, "regions": groups, "areas": drawn}
         planned = plan_flows(about.dataset, about.table, stated, **ways)

@@ -61,7 +61,7 @@ def planned(
 ) -> ReportAnswer:
     """Return the mechanism of a report."""
     if threshold_share is not None:
-        rule = "left out: the text needs several private queries, and this is a share of one"
+        rule = "not allowed: the text needs several private queries, and this is a share of one"
         raise InvalidParameter("threshold_share", threshold_share, rule)
     if quantiles not in ("auto", "tree"):
         rule = "'auto' or 'tree': the text needs several private queries, whose quantiles are found by trees"

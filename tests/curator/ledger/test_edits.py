@@ -224,7 +224,7 @@ def test_a_request_that_was_put_back_is_not_begun_again(home, key) -> None:
     entries = len(list(ledger.entries()))
     for handle in (ledger, home.open()):
         for name in names:
-            with pytest.raises(LedgerCorrupted, match="not as its entries tell"):
+            with pytest.raises(LedgerCorrupted, match="contradicts its entries"):
                 handle.reserve(Account("visits", name), key, "d", PureDP("0.1"))
     assert len(list(ledger.entries())) == entries
 

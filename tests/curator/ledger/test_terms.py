@@ -380,7 +380,7 @@ def test_only_an_open_data_set_is_debited(home) -> None:
     ledger.set_stage("visits", "open")
     spend(ledger, "l", account=owner)
     ledger.set_stage("visits", "closed", reason="the study is over")
-    with pytest.raises(InvalidParameter, match="nothing: it was closed for ever"):
+    with pytest.raises(InvalidParameter, match="nothing: it was closed permanently"):
         ledger.set_stage("visits", "open")
     with pytest.raises(DataSetNotOpen, match="is closed"):
         spend(ledger, "m", account=owner)
@@ -455,7 +455,7 @@ def test_an_approval_that_is_edited_away_is_missed(file_home) -> None:
     with pytest.raises(ApprovalPending) as pending:
         spend(ledger, "k", digest="d")
     edit(file_home, "DELETE FROM decisions")
-    assert ledger.verify().problems == ("the table of decisions is not what the entries tell",)
+    assert ledger.verify().problems == ("the table of decisions contradicts the entries",)
     said = f"{pending.value.entry - 1}, 'visits', 'approve', 'ana', 'd'"
     edit(file_home, f"INSERT INTO decisions VALUES ({said})")  # noqa: S608 - the test's own words
     with pytest.raises(LedgerCorrupted):
@@ -506,7 +506,7 @@ def _set(record, *path_and_value) -> None:
         ("quota", lambda r: (_set(r, "quota", "allowance", "since", FAR), _set(r, "at", FAR)), "than the ledger had"),
         ("quota", lambda r: _set(r, "quota", "most", {"kind": "pure", "epsilon": "1/100"}), "more than its grant"),
         ("quota", lambda r: _set(r, "quota", "allowance", "each", "1/1000"), "than the allowance"),
-        ("approve", lambda r: _set(r, "by", "ana"), "whoever asks agreed"),
+        ("approve", lambda r: _set(r, "by", "ana"), "the analyst who asks agreed"),
         ("approve", lambda r: (_set(r, "at", PAST), _set(r, "time", PAST)), "without the approval"),
         ("approve", lambda r: (_set(r, "at", FAR), _set(r, "time", FAR)), "it was settled"),
         ("approve", lambda r: _set(r, "at", FAR), "another time than the ledger had"),

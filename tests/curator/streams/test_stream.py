@@ -350,8 +350,8 @@ def test_a_stream_that_does_not_fit_leaves_nothing_behind(session: Session, cura
         ("SELECT MEDIAN(cost) AS m FROM visits", "counts and sums"),
         ("SELECT COUNT(*) AS n FROM visits HAVING COUNT(*) > 3", "every group"),
         ("SELECT site, COUNT(*) AS n FROM visits GROUP BY site ORDER BY n LIMIT 1", "every group"),
-        ("SELECT COUNT(*) * 2 AS n FROM visits", "by itself"),
-        ("SELECT COUNT(*) AS n FROM (SELECT site FROM visits) AS v", "kept"),
+        ("SELECT COUNT(*) * 2 AS n FROM visits", "aggregate alone"),
+        ("SELECT COUNT(*) AS n FROM (SELECT site FROM visits) AS v", "unchanged"),
     ],
 )
 def test_what_a_stream_cannot_answer_is_refused_before_it_costs_anything(

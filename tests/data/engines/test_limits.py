@@ -291,7 +291,7 @@ def test_a_cell_of_a_million_letters_makes_no_query_fail(factories: dict[str, An
         with pytest.raises(InvalidParameter, match="131,072 characters"):
             engine.prepare(Aggregation(Scan(letters), (Call("length", (longer,)),), (CountRows(),)))
         doubled = Call("concatenate", (grown, grown))
-        with pytest.raises(InvalidParameter, match="a row holds at most 81,920 bytes"):
+        with pytest.raises(InvalidParameter, match="limited to 81,920 bytes"):
             engine.prepare(Aggregation(Scan(letters), (doubled,), (CountRows(),)))
         cut = Call("substring", (grown, one(1), one(500)))
         engine.prepare(Aggregation(Scan(letters), (Call("concatenate", (cut, Name("text"))),), (CountRows(),)))

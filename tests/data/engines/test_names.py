@@ -249,7 +249,7 @@ def test_columns_that_share_a_name_are_left_out_and_said_to_be(tmp_path):
     path.write_text("id,cost,cost,day\n1,2,3,4\n")
     draft = suggest(path)
     assert [line.split(":")[0] for line in draft.left_out] == ["cost", "cost"]
-    assert "names 2 columns, and none of them can be told by it: give them different names" in draft.text
+    assert "names 2 columns, so that it identifies none of them: give them different names" in draft.text
     # Not even where somebody declares it: which one would be meant?
     schema = dataset_of(str(path), names=["cost"])
     with pytest.raises(EngineUnavailable, match="occurs twice"):
@@ -325,5 +325,5 @@ def test_labels_of_pandas_that_are_no_names_match_nothing():
         for name in ("cost", "True", "None", "nan", "('cost', 'a')"):
             with pytest.raises(EngineUnavailable, match=r"no such column|no column names"):
                 DuckDBEngine(dataset_of("frames", names=[name]), frames={"odd": frame}).check()
-        with pytest.raises(InvalidParameter, match="called by texts or integers"):
+        with pytest.raises(InvalidParameter, match="named by strings or integers"):
             suggest(frame)

@@ -135,7 +135,7 @@ def test_texts_are_cut_at_code_points_and_longer_privacy_ids_are_none(open_spark
 
 def test_rows_that_are_too_wide_are_refused_before_anything_is_asked(cells: Engine) -> None:
     grown = Call("replace", (Name("t"), Literal("x", Kind.TEXT), Literal("x" * 999, Kind.TEXT)))
-    with pytest.raises(InvalidParameter, match="a row holds at most"):
+    with pytest.raises(InvalidParameter, match="bytes of computed text in a row"):
         cells.prepare(Aggregation(Scan(hostile.TABLE), (grown,), (CountRows(),)))
 
 

@@ -264,7 +264,7 @@ def test_numbers_are_names_too() -> None:
     [
         ({"type": "Point"}, "collection"),
         (collection(), "one or more"),
-        (collection(feature("a", ring(0, 0, 1, 1)), feature("a", ring(0, 0, 1, 1))), "name of its own"),
+        (collection(feature("a", ring(0, 0, 1, 1)), feature("a", ring(0, 0, 1, 1))), "different name"),
         (collection(feature(None, ring(0, 0, 1, 1))), "property"),
         (collection(feature("a", ring(0, 0, 1, 1), kind="Point")), "Polygon"),
         (collection(feature("a", ring(0, 0, 1, 1)[:4])), "closed"),

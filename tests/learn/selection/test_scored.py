@@ -50,7 +50,7 @@ def test_a_score_costs_nothing_beside_the_learner(within: Loss) -> None:
     for made in (classifier(within), regression(within)):
         assert made.learner.loss(1) <= made.loss(1) <= within
         assert not made.loss(2) <= within
-    with pytest.raises(InvalidParameter, match="learner must be a learner that is within"):
+    with pytest.raises(InvalidParameter, match="learner must be a learner that is itself within"):
         HeldOutScore.calibrated(PureDP("1/9"), learner=classifier(PureDP(1)).learner, classes=2)
 
 
@@ -123,7 +123,9 @@ def test_bounds_that_floats_do_not_tell_apart_are_refused(low: Any) -> None:
     """In a range of width 0 a row has no place, and would move the sums by as much as integers hold."""
     near = low + 1 if abs(low) > 1 else low + Fraction(1, 2**60)
     assert float(low) == float(near)
-    with pytest.raises(InvalidParameter, match="target_upper must be above target_lower by as much as floats"):
+    with pytest.raises(
+        InvalidParameter, match="target_upper must be above target_lower by more than the rounding of floats"
+    ):
         HeldOutScore.calibrated(ONE, learner=regression().learner, target_lower=low, target_upper=near)
     far = Fraction(np.nextafter(float(low), np.inf))
     made = HeldOutScore.calibrated(ONE, learner=regression().learner, target_lower=low, target_upper=far)
@@ -267,5 +269,5 @@ def test_what_repeated_tuning_is_given_is_checked_before_it_is_reckoned_with() -
 
 
 def test_a_session_is_told_that_the_score_is_what_cannot_be_had() -> None:
-    with pytest.raises(InvalidParameter, match="score must be left out: what lloyd-clusters releases scores no rows"):
+    with pytest.raises(InvalidParameter, match="score is not allowed: what lloyd-clusters releases scores no rows"):
         _scored(clusters(), ONE, None, ("no", "yes"))

@@ -199,7 +199,7 @@ def test_what_is_released_is_written_and_read_again(method: str, wishes: Any, co
     if method == "diffpart":
         with pytest.raises(InvalidParameter, match="model"):
             made.sample(3)
-        with pytest.raises(InvalidParameter, match="left out"):
+        with pytest.raises(InvalidParameter, match="not allowed"):
             made.rows(3)
 
 

@@ -76,7 +76,7 @@ def test_sums_are_those_of_the_middles_that_lie_inside() -> None:
     ("file", "said"),
     [
         (collection(), "one or more"),
-        (collection(square("a", 0, 0, 5), square("a", 9, 9, 5)), "name of its own"),
+        (collection(square("a", 0, 0, 5), square("a", 9, 9, 5)), "different name"),
         (collection(square(None, 0, 0, 5)), "property 'name'"),
         ({"type": "Point"}, "GeoJSON"),
         ("{", "GeoJSON"),

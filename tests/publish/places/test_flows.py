@@ -75,7 +75,7 @@ def test_no_trips_at_all_are_no_error() -> None:
 
 def test_blocks_that_are_no_numbering_are_refused() -> None:
     one = Geometric(scale=1)
-    with pytest.raises(InvalidParameter, match="given with blocks"):
+    with pytest.raises(InvalidParameter, match="set together with blocks"):
         FlowTable(shape=(2, 2), cell=one, total=one, region=one)
     with pytest.raises(InvalidParameter, match="two axes"):
         FlowTable(shape=(2, 2, 2), cell=one, total=one)

@@ -58,7 +58,7 @@ def test_discovered_groups_are_quoted_with_their_threshold() -> None:
     assert 0 < found.loss.delta <= Fraction("1e-6")
     limited = dataclasses.replace(clinic_query("count"), limit=1)
     assert quote(limited, PureDP(1)).rows == 1
-    assert "all at once" in str(quote(limited, PureDP(1)))
+    assert "all simultaneously" in str(quote(limited, PureDP(1)))
 
 
 @pytest.mark.statistical(false_alarm=2e-9)

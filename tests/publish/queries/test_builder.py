@@ -233,7 +233,7 @@ WRONG: list[tuple[str, Callable[[], object], type[DitherError], str]] = [
         "text",
     ),
     ("grouping by the id", lambda: visits.group("id").count().build(CLINIC), Unanswerable, "privacy id"),
-    ("persons of rows", lambda: visits.persons().build(LOOSE), Unanswerable, "unit of its own"),
+    ("persons of rows", lambda: visits.persons().build(LOOSE), Unanswerable, "its own unit"),
     (
         "windows of rows",
         lambda: visits.window("r", "row_number", order=["day"]).count().build(LOOSE),

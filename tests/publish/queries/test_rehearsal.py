@@ -67,9 +67,11 @@ def test_a_refusal_says_how_many_rows_fit(monkeypatch: pytest.MonkeyPatch) -> No
     query = parse_sql("SELECT age, COUNT(*) AS n FROM visits WHERE age BETWEEN 0 AND 99 GROUP BY age", CLINIC)
     answer = plan_query(query, PureDP(1))
     monkeypatch.setattr("dither.lift.stored.LARGEST_ANSWER", 8000)
-    with pytest.raises(InvalidParameter, match=r"query must be such that its answer has at most 8,000 bytes") as caught:
+    with pytest.raises(
+        InvalidParameter, match=r"query must be small enough for an answer of at most 8,000 bytes"
+    ) as caught:
         rehearse(answer)
-    rows = int(str(caught.value).split("ask for at most ")[1].split(" rows")[0])
+    rows = int(str(caught.value).split("request at most ")[1].split(" rows")[0])
     assert 0 < rows < 100
     rehearse(plan_query(replace(query, limit=rows), PureDP(1)))
     with pytest.raises(InvalidParameter):

@@ -469,7 +469,7 @@ REFUSED = [
     (f"SELECT SUM(region) FROM {BY_REGION}", "of numbers"),
     (f"SELECT n FROM {BY_REGION} a JOIN {BY_REGION} b ON a.n = b.n", "clear: one of a.n, b.n"),
     (f"SELECT region FROM {BY_REGION} UNION ALL SELECT n FROM {BY_REGION}", "of one kind"),
-    (f"SELECT region, n FROM {BY_REGION} UNION ALL SELECT n FROM {BY_REGION}", "as many on both sides"),
+    (f"SELECT region, n FROM {BY_REGION} UNION ALL SELECT n FROM {BY_REGION}", "the same number on both sides"),
     (f"SELECT DISTINCT ON (region) region FROM {BY_REGION} JOIN places USING (region)", "DISTINCT ON"),
     (f"SELECT SUM(n) OVER (ORDER BY n RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM {BY_REGION}", "ROWS BETWEEN"),
     (f"SELECT n FROM {BY_REGION} WHERE RANK() OVER (ORDER BY n) = 1", "a window in WHERE"),

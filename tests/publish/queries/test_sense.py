@@ -45,17 +45,17 @@ REFUSED = [
     ("income <> '50K'", "not a declared category", "did you mean '>50K'?"),
     ("income IN ('>50K', 'rich')", "'rich' is not a declared category", "income is one of '<=50K', '>50K'"),
     ("NOT (income = ' >50K ')", "not a declared category", "did you mean '>50K'?"),
-    ("age > 5", "age > 5 can never be true", "age is declared to lie between 0 and 5"),
+    ("age > 5", "age > 5 can never be true", "age is declared to be between 0 and 5"),
     ("age < 0", "age < 0 can never be true", "between 0 and 5"),
     ("age + 1 > 6", "can never be true", "between 0 and 5"),
     ("age = 17", "age = 17 can never be true", "between 0 and 5"),
     ("NOT (age <= 5)", "can never be true", "between 0 and 5"),
-    ("age BETWEEN 4 AND 2", "can never be true", "mend the condition"),
-    ("age > 3 AND age < 2", "can never be true", "mend the condition"),
+    ("age BETWEEN 4 AND 2", "can never be true", "correct the condition"),
+    ("age > 3 AND age < 2", "can never be true", "correct the condition"),
     ("age IN (7, 8)", "can never be true", "between 0 and 5"),
     ("income = '>50K' AND income = '<=50K'", "can never be true", "income is one of"),
     ("hours > 100 OR hours < -1", "can never be true", "between 0 and 99"),
-    ("1 = 2", "can never be true", "leave it out"),
+    ("1 = 2", "can never be true", "remove it"),
 ]
 
 
@@ -110,7 +110,7 @@ def test_groups_that_cannot_occur_are_refused() -> None:
     people = table("people")
     with pytest.raises(Unanswerable, match=r"'>50k' is not a declared category of income.*did you mean '>50K'"):
         people.group("income", keys=[">50k"]).count().build(PEOPLE)
-    with pytest.raises(Unanswerable, match="age is never 9: it is declared to lie between 0 and 5"):
+    with pytest.raises(Unanswerable, match="age is never 9: it is declared to be between 0 and 5"):
         people.group("age", keys=[9]).count().build(PEOPLE)
     with pytest.raises(Unanswerable, match="not a declared category"):
         people.where(col("income") == "rich").count().build(PEOPLE)
@@ -167,13 +167,13 @@ def test_a_condition_that_every_row_meets_is_said_and_answered() -> None:
 
 
 def test_a_loss_that_nobody_stated_says_how_to_state_it() -> None:
-    with pytest.raises(InvalidParameter, match=r"epsilon must be given.*add epsilon=0.1, or --epsilon 0.1"):
+    with pytest.raises(InvalidParameter, match=r"epsilon is required.*add epsilon=0.1, or --epsilon 0.1"):
         stated_loss()
-    with pytest.raises(InvalidParameter, match=r"budget must be given.*--budget 0.1"):
+    with pytest.raises(InvalidParameter, match=r"budget is required.*--budget 0.1"):
         stated_loss(called="budget")
     with pytest.raises(InvalidParameter, match="budget must be"):
         stated_loss(epsilon=-1, called="budget")
-    with pytest.raises(InvalidParameter, match=r"delta must be left out beside rho"):
+    with pytest.raises(InvalidParameter, match=r"delta is not allowed beside rho"):
         stated_loss(rho=1, delta="1e-6")
 
 

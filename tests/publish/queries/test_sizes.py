@@ -83,9 +83,9 @@ ORDINARY = [
 
 @pytest.mark.parametrize("name", list(REFUSED))
 def test_rows_that_are_too_wide_or_cost_too_much_are_refused_by_name_when_they_are_read(name: str) -> None:
-    with pytest.raises(InvalidParameter, match=r"^sql must be such that .*got .*(bytes|characters)") as refused:
+    with pytest.raises(InvalidParameter, match=r"^sql must be limited to .*got .*(bytes|characters)") as refused:
         parse_sql(REFUSED[name], CLINIC)
-    assert "compute fewer or shorter texts" in str(refused.value)
+    assert "compute less or shorter text" in str(refused.value)
 
 
 @pytest.mark.parametrize("sql", ORDINARY)
@@ -104,17 +104,17 @@ def test_a_curator_who_declares_short_texts_allows_more_of_them() -> None:
         return DataSet("words", (Table("words", columns, "words.csv", person="id"),), person_unit("id"), rows=1)
 
     assert parse_sql(many, words(50)).aggregates
-    with pytest.raises(InvalidParameter, match="a row holds at most"):
+    with pytest.raises(InvalidParameter, match="bytes of computed text in a row"):
         parse_sql(many, words(None))
 
 
 def test_the_builder_and_parts_are_held_to_the_same_widths() -> None:
     long = col("note").call("replace", "a", "b" * 100) == "b"
-    with pytest.raises(InvalidParameter, match=r"^query must be such that a row holds"):
+    with pytest.raises(InvalidParameter, match=r"^query must be limited to"):
         quote(table("visits").where(long).count().build(CLINIC), PureDP(1))
     split = table("visits").partition("region", {"cold": ["north"], "warm": ["south"]})
     parts = split.ask(cold=lambda part: part.count(), warm=lambda part: part.where(long).count())
-    with pytest.raises(InvalidParameter, match=r"^query of part warm must be such that a row holds"):
+    with pytest.raises(InvalidParameter, match=r"^query of part warm must be limited to"):
         plan_partitioned(parts.build(CLINIC), PureDP(1))
 
 
@@ -128,7 +128,7 @@ def test_whether_a_query_is_refused_does_not_depend_on_a_cell_and_costs_nothing(
     with contextlib.closing(Curator.create(tmp_path / "home", anchors=tmp_path / "anchors")) as curator:
         curator.add(dataset, budget=PureDP(1))
         with contextlib.closing(curator.session("clinic", analyst="eve")) as session:
-            with pytest.raises(InvalidParameter, match=r"^sql must be such that no text can have more than 131,072"):
+            with pytest.raises(InvalidParameter, match=r"^sql must be limited to text of at most 131,072"):
                 session.sql(oracle(20, 1000), epsilon="0.000001")
             assert session.balance().spent.pure == 0
 

@@ -373,7 +373,7 @@ def test_a_row_meets_as_many_public_rows_as_are_declared(declared: int | None, m
         said = str(quote_of(plan_query(query, PureDP(1))))
         assert "2 rows on each side of a join" in said
         why = "as declared" if declared else "its declaration says no number of rows"
-        assert f"a row meets at most {most} rows of rates ({why}); further ones are left out" in said
+        assert f"a row meets at most {most} rows of rates ({why}); others are dropped" in said
 
 
 def test_records_of_joins_refuse_rows_without_a_public_number() -> None:

@@ -156,7 +156,7 @@ def test_lists_of_other_kinds_and_names_are_refused() -> None:
     for clause, rule in (
         ("UNNEST([1, 'a']) AS u(x)", "a list of one kind"),
         ("UNNEST([1, 2]) AS visits", "different from the others"),
-        ("UNNEST([1, 2]) AS u(x, y)", "as many as the list has columns"),
+        ("UNNEST([1, 2]) AS u(x, y)", "one for each column of the list"),
     ):
         with pytest.raises(InvalidParameter, match=rule):
             parse_sql(f"SELECT COUNT(*) FROM visits, {clause}", CLINIC)

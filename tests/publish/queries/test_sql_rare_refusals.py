@@ -26,7 +26,7 @@ FUNCTIONS = {
     "POSITION('' IN region)": "position of something else",
     "LENGTH(SPLIT_PART(region, 'a', 0))": "constant separator and place",
     "CLAMP(age, 0, 'a')": "two constant numbers",
-    "LENGTH(REPLACE(region, '', 'a'))": "a text that is not empty",
+    "LENGTH(REPLACE(region, '', 'a'))": "a string that is not empty",
     "region LIKE 'a!' ESCAPE '!'": "write the character twice",
     "DATE_DIFF(day, day, WEEK)": "begins on Sunday",
     "DATEDIFF('dow', day, day)": "DOW is not a unit to count",

@@ -98,8 +98,10 @@ SPECIMENS = (
         name="gain-ratio",
         source=Source(BOOK, "6.1.2.1"),
         claim=PureDP(1),
-        what_is_wrong="One row that is alone in its branch makes the ratio 1, and without it the ratio is 0, whatever "
-        "the number of rows: the quotient has not the small sensitivity of the information gain.",
+        what_is_wrong=(
+            "One row that is alone in its branch makes the ratio 1, and without it the ratio is 0, for any number of "
+            "rows: the quotient has not the small sensitivity of the information gain."
+        ),
         value=(("common", 0),) * 999,
         neighbour=(("common", 0),) * 999 + (("rare", 1),),
         step="one row is added",

@@ -108,8 +108,10 @@ SPECIMENS = (
         name="free-iteration",
         source=Source(BOOK, "3.2, iteration; again in 9.4.4 and 14.4.5"),
         claim=claimed(2),
-        what_is_wrong="Publishing the surrogate is said to cost nothing, but that it was close enough is read from the "
-        "data, round after round.",
+        what_is_wrong=(
+            "Publishing the surrogate is claimed to cost nothing, but that it was close enough is read from the "
+            "data, round after round."
+        ),
         value=0,
         neighbour=1,
         step="every answer moves by at most 1",
@@ -159,8 +161,10 @@ SPECIMENS = (
         name="refresh-without-a-ledger",
         source=Source(ADELAIDE, "proposition 5.2"),
         claim=claimed(2),
-        what_is_wrong="A curator who leaves and joins again is said to cost what one release costs; "
-        "every release on the same people adds to the last.",
+        what_is_wrong=(
+            "A curator who leaves and joins again is claimed to cost what one release costs; every release on the "
+            "same people adds to the last."
+        ),
         value=1,
         neighbour=0,
         step="a value that moves by 1",

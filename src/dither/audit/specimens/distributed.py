@@ -85,8 +85,10 @@ SPECIMENS = (
         name="inverted-local-to-global-bound",
         source=Source(ADELAIDE, "theorem 5.1"),
         claim=bound_of_the_theorem(_COUNTS),
-        what_is_wrong="A curator's loss is said to fall with what the curator contributes; it grows with it. "
-        "Whoever has 8 records loses 8 times what one record does.",
+        what_is_wrong=(
+            "A curator's loss is claimed to fall with what the curator contributes; it grows with it. A curator with "
+            "8 records loses 8 times what one record does."
+        ),
         value=_COUNTS,
         neighbour=(0, *_COUNTS[1:]),
         step="one curator is removed",

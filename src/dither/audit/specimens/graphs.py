@@ -115,8 +115,10 @@ SPECIMENS = (
         name="naive-degree-truncation",
         source=Source(BOOK, "9.3.1.1; also the survey, on node privacy"),
         claim=PureDP(1),
-        what_is_wrong="Deleting nodes of high degree is not stable: one hub lifts every node of a regular graph over "
-        "the bound, and all 30 edges go at once.",
+        what_is_wrong=(
+            "Deleting nodes of high degree is not stable: one hub lifts every node of a regular graph over the "
+            "bound, and all 30 edges go together."
+        ),
         value=three_regular(),
         neighbour=with_hub(three_regular()),
         step="one node is added with its edges",
@@ -141,8 +143,10 @@ SPECIMENS = (
         name="noise-tolerance-loop",
         source=Source(SASKATCHEWAN, "4.5, algorithm 4 (PrivGraph)"),
         claim=PureDP(1),
-        what_is_wrong="Noise is shrunk until it is small beside the true count, so an outcome is always within the "
-        "tolerance of the truth, whatever epsilon is.",
+        what_is_wrong=(
+            "Noise is shrunk until it is small beside the true count, so an outcome is always within the tolerance "
+            "of the truth, for any epsilon."
+        ),
         value=6,
         neighbour=5,
         step="one triangle less",
@@ -166,8 +170,10 @@ SPECIMENS = (
         name="union-with-the-true-graph",
         source=Source(BOOK, "9.4.2, algorithm 4 (Graph Update)"),
         claim=claimed(2),
-        what_is_wrong="The update joins new edges to the true graph instead of the synthetic one: "
-        "whatever it does not touch is published as it is.",
+        what_is_wrong=(
+            "The update joins new edges to the true graph instead of the synthetic one: all that it does not touch "
+            "is published unchanged."
+        ),
         value=frozenset({edge(0, 1), edge(1, 2)}),
         neighbour=frozenset({edge(0, 1)}),
         step="one edge is removed",

@@ -109,8 +109,10 @@ SPECIMENS = (
         name="laplace-descent-without-clipping",
         source=Source(BOOK, "7.3.1, algorithm 2"),
         claim=PureDP(1),
-        what_is_wrong="The noise has the sensitivity of the loss, and goes to its gradient, which moves four times as "
-        "far here and without bound where records have none.",
+        what_is_wrong=(
+            "The noise has the sensitivity of the loss, and goes to its gradient, which moves four times more here "
+            "and without bound where records have no bound."
+        ),
         value=1,
         neighbour=-1,
         step="the only record of a batch is replaced",

@@ -87,7 +87,7 @@ SPECIMENS = (
         name="grid-from-worker-counts",
         source=Source(BOOK, "13.3.2, where cells are sized by the exact places of workers"),
         claim=PureDP(1),
-        what_is_wrong="Counts have noise, and the number of cells has none: one worker more may make one cell more.",
+        what_is_wrong="Counts have noise, but the number of cells does not: one worker more may make one cell more.",
         value=20,
         neighbour=21,
         step="one worker is added",
@@ -99,8 +99,10 @@ SPECIMENS = (
         name="steps-without-bounds",
         source=Source(BOOK, "12.3.2 (DPT), without a bound on what one person contributes"),
         claim=PureDP(1),
-        what_is_wrong="Counts of steps have the noise of one step, and a person makes as many as their journeys are "
-        "long: the loss grows with every step.",
+        what_is_wrong=(
+            "Counts of steps have the noise of one step, and a person makes one for each step of a journey: the loss "
+            "grows with every step."
+        ),
         value=("AB", "ABCDE"),
         neighbour=("AB",),
         step="one person is added",

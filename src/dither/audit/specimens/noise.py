@@ -86,8 +86,10 @@ SPECIMENS = (
         name="one-sided-exponential-noise",
         source=Source(KENTUCKY, "theorems 6.2.2 and 8.3.1"),
         claim=PureDP(1),
-        what_is_wrong="Noise that is never negative tells that the value is no larger than the outcome: "
-        "outcomes between two neighbours are impossible for the larger.",
+        what_is_wrong=(
+            "Noise that is never negative reveals that the value is no larger than the outcome: outcomes between two "
+            "neighbours are impossible for the larger."
+        ),
         value=0,
         neighbour=1,
         step="a value that moves by 1",

@@ -68,7 +68,7 @@ def predictions(deviation: Fraction) -> set[Fraction]:
 def raw_ratings(deviation: Fraction, other_deviation: Fraction) -> Odds:
     """Return the odds of a prediction that is, but for its sign, the neighbour's own deviation: similarities cancel."""
     here, there = ({abs(found) for found in predictions(given)} for given in (deviation, other_deviation))
-    premise((here, there) == ({deviation}, {other_deviation}), "the prediction is the deviation, whatever the noise")
+    premise((here, there) == ({deviation}, {other_deviation}), "the prediction is the deviation, for any noise")
     return told_apart(here, there, f"a prediction {deviation} away from the user's mean")
 
 
@@ -102,8 +102,10 @@ SPECIMENS = (
         name="swapped-factor-bounds",
         source=Source(BOOK, "10.3.2.3, alternating least squares"),
         claim=PureDP(1),
-        what_is_wrong="The noise on a user's factor is scaled by the largest user factor; how far it moves depends on "
-        "the largest item factor.",
+        what_is_wrong=(
+            "The noise on a user's factor is scaled by the largest user factor; its change depends on the largest "
+            "item factor."
+        ),
         value=1,
         neighbour=-1,
         step="the value of one rating is changed",

@@ -155,4 +155,4 @@ class Specimen:
     def __post_init__(self) -> None:
         is_sampled = self.refuted_by == "sampling"
         if is_sampled is (self.sample is None) or is_sampled is not (self.weigh is None):
-            raise InvalidParameter("sample", self.name, "given for sampling, with 'weigh' for any other way")
+            raise InvalidParameter("sample", self.name, "required for sampling; for any other way set 'weigh'")

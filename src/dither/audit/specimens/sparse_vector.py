@@ -82,8 +82,10 @@ SPECIMENS = (
         name="sparse-vector-telling-values",
         source=Source(LYU, "algorithm 3, after Roth's lecture notes (2011)"),
         claim=claimed(4),
-        what_is_wrong="The noisy value that passed the test is printed, and tells that the threshold lies below it: "
-        "with every no before it the loss grows without end.",
+        what_is_wrong=(
+            "The noisy value that passed the test is printed, and reveals that the threshold is below it: with every "
+            "no before it the loss grows without end."
+        ),
         value=(0,) * 11,
         neighbour=(1,) * 10 + (0,),
         step="every answer moves by at most 1",
@@ -95,8 +97,10 @@ SPECIMENS = (
         name="sparse-vector-lee-clifton",
         source=Source(LYU, "algorithm 4, the filter of Lee and Clifton (2014)"),
         claim=claimed(16),
-        what_is_wrong="The noise on the values does not grow with the number c of positive answers: "
-        "what is kept is (1 + 6c) / 4 times the epsilon that is claimed.",
+        what_is_wrong=(
+            "The noise on the values does not grow with the number c of positive answers: what holds is (1 + 6c) / 4 "
+            "times the epsilon that is claimed."
+        ),
         value=(0, 1) * 3,
         neighbour=(1, 0) * 3,
         step="every answer moves by at most 1",

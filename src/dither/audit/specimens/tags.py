@@ -61,7 +61,7 @@ SPECIMENS = (
         "goes, and all its counts move together.",
         value=0,
         neighbour=1,
-        step="one tag is given once more",
+        step="one tag is given again",
         refuted_by="closed form",
         weigh=noise_on_gibbs_counts,
     ),

@@ -121,8 +121,10 @@ SPECIMENS = (
         name="zones-from-means",
         source=Source(ADELAIDE, "7.4, algorithms 7.1 and 7.2"),
         claim=PureDP(1),
-        what_is_wrong="The zone from which a noisy centre is drawn is published, and its middle lies on the segment "
-        "between two exact means.",
+        what_is_wrong=(
+            "The zone from which a noisy centre is drawn is published, and its middle is on the segment between two "
+            "exact means."
+        ),
         value=((0, 0), (0, 3), (0, 9), (3, 6)),
         neighbour=((1, 0), (0, 3), (0, 9), (3, 6)),
         step="one row is replaced",

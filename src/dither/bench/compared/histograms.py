@@ -170,7 +170,7 @@ HISTOGRAMS: Final = Comparison(
     name="histograms",
     title="Histogram methods",
     about="Scaled error per query, as DPBench has it, of all prefix queries; of the counts in increasing order; and of "
-    "the counts of cells that nobody listed. Ratios to the best single method in hindsight of each setting (data, "
+    "the counts of unlisted cells. Ratios to the best single method in hindsight of each setting (data, "
     "scale, cells, loss).",
     trials=trials,
     run=run,

@@ -37,7 +37,7 @@ tables:
       ward: {{kind: text, categories: [cardiology, dermatology, neurology, oncology, orthopaedics, paediatrics]}}
       day: {{kind: date, bounds: [2025-01-01, 2025-12-31]}}
       waited: {{kind: real, bounds: [0, {LONGEST_WAIT}], description: minutes}}
-      complaint: {{kind: text, description: "free words; not declared, so groups of it have to be discovered"}}
+      complaint: {{kind: text, description: "free text; not declared, so groups of it have to be discovered"}}
   regions:
     public: true
     key: region
@@ -66,7 +66,7 @@ def bias(rows: list[tuple[Any, ...]]) -> str:
     left_out = sum(max(0, many - MOST_ROWS) for many in Counter(row[0] for row in rows).values())
     longer = sum(row[5] > LONGEST_WAIT for row in rows)
     return (
-        f"At most {MOST_ROWS} visits of a patient count, which leaves out {left_out} of {len(rows):,} "
+        f"At most {MOST_ROWS} visits of a patient count, which omits {left_out} of {len(rows):,} "
         f"({left_out / len(rows):.1%}), and {longer} waits of more than {LONGEST_WAIT} minutes count as "
         f"{LONGEST_WAIT}: intervals are about what is left, and no interval covers that bias."
     )

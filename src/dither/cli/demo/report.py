@@ -31,10 +31,10 @@ def _page(tour: Tour) -> str:
         ),
         figures([_figure(first, "visits", "Visits"), _figure(first, "waited", "Mean wait", "minutes")]),
         section(
-            "How far can that be believed?",
+            "How accurate is that?",
             paragraph(f"{tour.held}. 95% of them are meant to hold the first. {tour.bias}"),
         ),
-        section("What one query costs, before it is asked", listing(tour.quote)),
+        section("The price of one query, before it runs", listing(tour.quote)),
         *(_section(step) for step in tour.steps),
         section(
             "What was spent",
@@ -48,8 +48,8 @@ def _page(tour: Tour) -> str:
         section(
             "What that is worth",
             paragraph(
-                "Whoever sees all answers above, and knows all visits but those of one patient, can change their mind "
-                "about that patient by a factor of at most e",
+                "Anyone who sees all answers above, and knows all visits but those of one patient, can change their "
+                "mind about that patient by a factor of at most e",
                 tag("sup", f"{float(spent):g}"),
                 f" = {math.exp(spent):.2f}, but for a chance of {float(balance.spent.delta):.1e}. The noise is exact: "
                 "no rounding of floats widens this bound.",

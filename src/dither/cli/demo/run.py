@@ -30,7 +30,7 @@ def run(
 ) -> None:
     """Publish private answers from a generated table, and write a report with a picture."""
     if stream and ask:
-        raise InvalidParameter("ask", ask, "left out with --stream: one demonstration at a time")
+        raise InvalidParameter("ask", ask, "not allowed with --stream: one demonstration at a time")
     if stream:
         _stream(out.parent / "dither-demo-stream", as_json=as_json)
         return
@@ -94,7 +94,7 @@ def _stream(folder: Path, *, as_json: bool) -> None:
     _say(str(done.last))
     _say(f"truth, all visits counted: {', '.join(f'{ward} {count}' for ward, count in done.truth.items())}", "green")
     _say(done.spent)
-    _say(f"Go on yourself:\n  {_program()} stream show arrivals hourly -o hourly.html --home {home}", "bold")
+    _say(f"Continue yourself:\n  {_program()} stream show arrivals hourly -o hourly.html --home {home}", "bold")
 
 
 def _ask(folder: Path, *, as_json: bool) -> None:
@@ -117,11 +117,9 @@ def _ask(folder: Path, *, as_json: bool) -> None:
         _say(f"{answer}  {answer.question}")
         _say(f"truth, all visits counted: {true}", "green")
     same = "has the same answer" if done.same else "HAS ANOTHER ANSWER"
-    _say(
-        f"and so on: {len(done.answers)} questions, off by {done.error:.0f} on average; one that is asked again {same}"
-    )
+    _say(f"and so on: {len(done.answers)} questions, off by {done.error:.0f} on average; a repeated one {same}")
     _say(done.spent)
-    _say(f"Go on yourself:\n  {_program()} ask clinic many \"ward = 'oncology' AND age < 65\" --home {home}", "bold")
+    _say(f"Continue yourself:\n  {_program()} ask clinic many \"ward = 'oncology' AND age < 65\" --home {home}", "bold")
 
 
 def _say(text: str, style: str = "") -> None:
@@ -153,7 +151,7 @@ def _print(tour: Tour, out: Path) -> None:
     say("The truth is known because the table is generated.")
     say(tour.bias)
     say(f"\nReport with a picture: {out}")
-    say("Go on yourself:", "bold")
+    say("Continue yourself:", "bold")
     say(f"  {_next(tour)}", "bold")
     say(f"  {_program()} init --help   # a folder for your own table", "bold")
 

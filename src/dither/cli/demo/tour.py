@@ -74,7 +74,7 @@ QUESTIONS = (
         "0.2",
     ),
     Question(
-        "What do people come with? (groups nobody declared: discovered above a noisy threshold)",
+        "What do people come with? (undeclared groups: discovered above a noisy threshold)",
         "SELECT complaint, COUNT(*) AS visits FROM visits GROUP BY complaint ORDER BY visits DESC LIMIT 5",
         "0.4",
         "1e-6",

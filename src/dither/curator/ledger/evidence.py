@@ -56,7 +56,7 @@ def check_waiting(page: Page, account: Account, key: str, known: Request) -> str
     # Only a draw that has a proof is followed by another attempt.
     is_told = is_told and len(kinds) == known.attempts - 1 + len(draws) and (bool(proof) or "draw" not in kinds[:-1])
     if not is_told:
-        raise LedgerCorrupted(page.rows.place, f"request {key!r} is not as its entries tell")
+        raise LedgerCorrupted(page.rows.place, f"request {key!r} contradicts its entries")
     if proof and known.drawn is not None:
         # What noise is drawn again rests on it.
         _linked(page, known.drawn, {"kind": "draw", **_whose(account, key), PROOF: proof})

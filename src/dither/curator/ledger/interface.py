@@ -506,6 +506,6 @@ def checked_text(parameter: str, text: str) -> str:
     """Return a text that every database can keep."""
     is_text = isinstance(text, str) and len(text) <= LONGEST_DESCRIPTION and "\0" not in text
     if not is_text or (not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text)):
-        rule = f"a text of at most {LONGEST_DESCRIPTION} characters, without NUL and lone surrogates"
+        rule = f"a string of at most {LONGEST_DESCRIPTION} characters, without NUL and lone surrogates"
         raise InvalidParameter(parameter, text, rule)
     return text

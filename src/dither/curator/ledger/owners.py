@@ -145,7 +145,7 @@ class OwnersBooks(TransactedLedger):
         def change(_: Page, purse: Purse) -> dict[str, Any]:
             before = standing_of(purse.limit).stage
             if stage not in STAGES[before]:
-                others = ", ".join(STAGES[before]) or "nothing: it was closed for ever"
+                others = ", ".join(STAGES[before]) or "nothing: it was closed permanently"
                 already = f"; it is {before} already" if stage == before else ""
                 raise InvalidParameter("stage", stage, f"what may follow {before}: {others}{already}")
             return staged(purse.terms, stage)

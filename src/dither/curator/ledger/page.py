@@ -484,7 +484,7 @@ class Page:
         record, _ = self.linked(int(row[0]))
         subject = record["digest"] if "analyst" in record else str(record["about"])
         if (record["dataset"], record["kind"], record.get("analyst", ""), subject) != tuple(row[1:]):
-            raise LedgerCorrupted(self.rows.place, "the table of decisions is not what the entries tell")
+            raise LedgerCorrupted(self.rows.place, "the table of decisions contradicts the entries")
         return record
 
     def linked(self, seq: int) -> tuple[dict[str, Any], str]:

@@ -115,7 +115,7 @@ class Replay:
             self._compare_accounts(page)
             self._compare_requests(page)
             if self._governed.rows != {tuple(row) for row in page.decided()}:
-                self._complain("the table of decisions is not what the entries tell")
+                self._complain("the table of decisions contradicts the entries")
         except (DitherError, ValueError, TypeError) as error:
             self._complain(f"a table cannot be read ({error})")
 
@@ -374,11 +374,11 @@ class Replay:
                 *(kept.digest, kept.reserved, kept.charge, kept.attempts, kept.state, kept.answered),
                 *(told["answer"], kept.drawn),
             ):
-                self._complain(f"request {key!r} is not as its entries tell")
+                self._complain(f"request {key!r} contradicts its entries")
         # Counted as well: what has no place in the order of keys is in none of the pieces that were read.
         counted = page.rows.one("SELECT COUNT(*) FROM requests")
         if number != len(self.requests) or counted is None or int(counted[0]) != number:
-            self._complain("there are not as many requests as debits")
+            self._complain("the numbers of requests and of debits differ")
 
 
 def _purse(record: dict[str, Any], limit: str) -> Purse:

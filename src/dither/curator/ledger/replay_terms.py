@@ -160,7 +160,7 @@ class Governed:
 
     def _check_answer(self, record: Mapping[str, Any], approvers: int, edition: int) -> None:
         asked = self._questions.get(record["about"])
-        demand(asked is not None, "nobody asked for it")
+        demand(asked is not None, "there is no request for it")
         if asked is None:
             return
         named = asked.dataset, asked.analyst, asked.digest
@@ -168,7 +168,7 @@ class Governed:
         is_open = asked.state(approvers, self._latest, edition) in ("waiting", "approved")
         demand(is_open, "it was settled")
         if record["kind"] in ("approve", "decline"):
-            demand(record["by"] != asked.analyst, "whoever asks agreed")
+            demand(record["by"] != asked.analyst, "the analyst who asks agreed")
             demand(record["kind"] != "approve" or record["by"] not in asked.agreed, "it was settled")
         elif record["kind"] == "retract":
             demand(record["by"] in asked.agreed, "what was taken back was not agreed to")

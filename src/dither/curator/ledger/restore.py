@@ -25,7 +25,7 @@ from dither.curator.ledger.page import Page, Purse
 _NOTHING = Purse(None, ZERO, 0)
 #: What a curator does whose ledger is behind its anchor.
 FIX = (
-    "put the copy back that has all entries, or, where those are lost for good, go on with this one: "
+    "restore the copy that has all entries or, if those are lost permanently, continue with this one: "
     "dither.curator.ledger.accept_restored(PLACE, reason=...) debits what the anchor remembers"
 )
 

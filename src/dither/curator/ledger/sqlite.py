@@ -218,7 +218,7 @@ class SqliteLedger(Books):
     def _explanation(self, error: Exception) -> DitherError:
         if isinstance(error, UnicodeDecodeError):
             # SQLite quotes what it found in a damaged file.
-            return LedgerCorrupted(self._path, "it is damaged: a text in it is no text")
+            return LedgerCorrupted(self._path, "it is damaged: a string in it is not text")
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         name = getattr(error, "sqlite_errorname", "") or type(error).__name__
         kind = LedgerCorrupted if code in _IS_DAMAGE else LedgerUnavailable

@@ -50,7 +50,7 @@ class Allowance:
             raise InvalidParameter("allowance", str(self.each), "more than 0")
         is_whole = isinstance(self.days, int) and not isinstance(self.days, bool)
         if not is_whole or not 1 <= self.days <= LONGEST_DAYS:
-            raise InvalidParameter("days", self.days, f"a whole number of days from 1 to {LONGEST_DAYS}")
+            raise InvalidParameter("days", self.days, f"an integer number of days from 1 to {LONGEST_DAYS}")
 
     @classmethod
     def of(cls, each: Number, days: int) -> Allowance:
@@ -130,7 +130,7 @@ class Approval:
 
     def __post_init__(self) -> None:
         if type(self.approvers) is not int or not 1 <= self.approvers <= MOST_APPROVERS:
-            raise InvalidParameter("approvers", self.approvers, f"a whole number from 1 to {MOST_APPROVERS}")
+            raise InvalidParameter("approvers", self.approvers, f"an integer from 1 to {MOST_APPROVERS}")
 
     def __str__(self) -> str:
         which = "each release" if self.above is None else f"a release above {self.above}"

@@ -133,7 +133,7 @@ class TransactedLedger(Ledger):
         lost = once_kept_at(self._folder, self._where)
         if lost is not None:
             raise LedgerBehindAnchor(
-                self._where, f"a ledger was kept here and is gone: restore it, or remove {lost} to begin anew"
+                self._where, f"a ledger existed here and is gone: restore it, or remove {lost} to start a new one"
             )
 
     def _start(self, *, restored_because: str | None = None) -> None:

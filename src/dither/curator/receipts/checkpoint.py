@@ -122,7 +122,7 @@ def read_checkpoint(note: str, key: PublicKey) -> Checkpoint:
         is_mine = dash == "\u2014" and name == key.name and content is not None and content[:4] == key.hint
         if is_mine and content is not None and is_signed(key.key, content[4:], found.text.encode()):
             return found
-    raise InvalidParameter("checkpoint", "a text without its signature", f"signed by {key.name}")
+    raise InvalidParameter("checkpoint", "text without its signature", f"signed by {key.name}")
 
 
 def to_base64(content: bytes) -> str:

@@ -98,7 +98,7 @@ def cosigned_at(note: str, head: Checkpoint, key: WitnessKey) -> int:
             seconds = int.from_bytes(content[4:12], "big")
             if len(content) == 76 and is_signed(key.key, content[12:], _signed_text(head, seconds)):
                 return seconds
-    raise InvalidParameter("checkpoint", "a text without its cosignature", f"cosigned by {key.name}")
+    raise InvalidParameter("checkpoint", "text without its cosignature", f"cosigned by {key.name}")
 
 
 def _signed_text(head: Checkpoint, seconds: int) -> bytes:

@@ -206,7 +206,7 @@ def _opened(origin: str, content: bytes, code: str) -> dict[str, Any]:
     except ValueError:
         opened = None
     if opened is None:
-        raise InvalidParameter("code", "another", "the one that was told when the file was written")
+        raise InvalidParameter("code", "another", "the one that was shown when the file was written")
     found = json.loads(opened)
     if not isinstance(found, dict) or set(found) != _FIELDS:
         raise InvalidParameter("file", "other parts", "one that 'dither receipt export-key' wrote")

@@ -105,7 +105,9 @@ class Log:
 
         def made(head: Head) -> list[str]:
             if not 1 <= earlier <= size <= head.size:
-                raise InvalidParameter("earlier", earlier, "a number of entries from 1 to as many as there are")
+                raise InvalidParameter(
+                    "earlier", earlier, "a number of entries from 1 to the number of entries of the ledger"
+                )
             # From the head that is known down to the earlier ones, whose hashes stand in the files alone.
             middle, _ = self._begins(size, head.size, head.root)
             return [one.hex() for one in self._begins(earlier, size, middle)[1]]
@@ -139,7 +141,7 @@ class Log:
             raise NotFound(f"entry {number} is no publication")
         if "answer" not in entry.record["stated"]:
             raise NotFound(
-                f"entry {number} is of an earlier version and has no receipt: withdraw it, and publish it anew"
+                f"entry {number} is of an earlier version and has no receipt: withdraw it, and publish it again"
             )
         return self._sound(lambda head: self._receipt(2, {"published": entry}, head))
 

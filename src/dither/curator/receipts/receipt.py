@@ -81,7 +81,7 @@ class Verified:
         if self.loss.is_zero:
             # Not that it loses nothing: whoever reads this is not told what was paid before.
             debited = (
-                f"paid for by an earlier debit{whose}, which this receipt does not show, and by no debit of its own:"
+                f"paid for by an earlier debit{whose}, which this receipt does not show, and not by a separate debit:"
             )
         return (
             f"{debited} an answer about {self.dataset}{rows}, for {self.unit}: entry "

@@ -72,4 +72,4 @@ def _check(note: str, old: PublicKey, new: PublicKey) -> None:
     for key in (old, new):
         made = [one[4:] for one in signatures if one is not None and one[:4] == key.hint]
         if not any(is_signed(key.key, one, _text(old, new).encode()) for one in made):
-            raise InvalidParameter("change", "a text without its signature", "signed by the old key and by the new one")
+            raise InvalidParameter("change", "text without its signature", "signed by the old key and by the new one")

@@ -387,7 +387,7 @@ def _make(path: Path, key: Path, about: Mapping[str, Any], kind: type[Book]) -> 
     draft, marks = path.with_suffix(".new"), key.with_suffix(".ticks")
     with contextlib.closing(Marks(marks)) as known:
         if known.last[0]:
-            rule = f"its book is elsewhere, or gone: {kind.record}s of it were released"
+            rule = f"its book was moved or deleted: {kind.record}s of it were released"
             raise StreamUnavailable(path.stem, rule, kind.what)
     for leftover in (draft, key, marks):
         leftover.unlink(missing_ok=True)

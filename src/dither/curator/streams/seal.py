@@ -44,7 +44,7 @@ class Seal:
         except OSError:
             secret = b""
         if len(secret) != _KEY_BYTES:
-            rule = f"its key is not in {path.parent}: without it the {what} cannot go on"
+            rule = f"its key is not in {path.parent}: without it the {what} cannot continue"
             raise StreamUnavailable(path.name, rule, what)
         return cls(secret)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: What kind of stream this is, for whoever decides where its files are kept.
 SEIZABLE: Final = (
-    "Nothing exact is kept: its book holds what was released, its memory noisy numbers of the open tick. If the "
+    "Nothing exact is stored: its book holds what was released, its memory noisy numbers of the open tick. If the "
     "process ends, the rows of that tick are lost."
 )
 

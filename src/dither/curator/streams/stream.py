@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 #: What kind of stream this is, for whoever decides where its files are kept.
 KIND: Final = (
-    "Its book and its key, which are kept apart, hold exact numbers: whoever has both can take the noise off what was "
-    "released."
+    "Its book and its key, which are stored separately, hold exact numbers: anyone who has both can remove the noise "
+    "from what was released."
 )
 #: What is said where ticks of a stream that is fed are released before anything was.
 NOTHING_FED: Final = "nothing was ever fed to this stream: its ticks are released as empty ones, and stay so"
@@ -167,7 +167,7 @@ class Stream(Closing):
             )
             raise InvalidParameter("rows", f"rows for {table.name}", rule)
         if batch is not None and (not isinstance(batch, str) or not 0 < len(batch) <= 200 or _is_torn(batch)):
-            raise InvalidParameter("batch", batch, "a text of 1 to 200 characters")
+            raise InvalidParameter("batch", batch, "a string of 1 to 200 characters")
 
     def _in_time(self, batch: Batch, numbers: NDArray[np.int64]) -> tuple[Batch, NDArray[np.int64]]:
         """Return the rows that still count, and the tick in which each does."""
@@ -212,7 +212,7 @@ class Stream(Closing):
         if rows is None and batch is None:
             return
         if rows is None or batch is None:
-            raise InvalidParameter("batch", batch, "said with rows, and left out without")
+            raise InvalidParameter("batch", batch, "required when rows are given, and not allowed otherwise")
         self._check_fed(batch)
         self._take(rows, batch, waits=waits)
 

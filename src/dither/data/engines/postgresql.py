@@ -209,7 +209,7 @@ class PostgreSQLEngine(Engine):
             if found not in present:
                 raise EngineUnavailable(absent_column(table, column, list(present)))
             if not can_hold(family(present[found]), column.kind):
-                fix = "change its kind in the schema, or leave it out"
+                fix = "change its kind in the schema, or omit it"
                 declared = f"column {column.name} of table {table.name} is declared {column.kind.value}"
                 raise EngineUnavailable(f"{declared}, but the database stores {present[found]}; {fix}")
             columns[column.name] = (found, present[found])

@@ -230,7 +230,7 @@ class SparkEngine(Engine):
             place = present.index(column.stored_name)
             stored = types[place]
             if not can_hold(family(stored), column.kind):
-                fix = "change its kind in the schema, or leave it out"
+                fix = "change its kind in the schema, or omit it"
                 declared = f"column {column.name} of table {table.name} is declared {column.kind.value}"
                 raise EngineUnavailable(f"{declared}, but Spark stores {stored.split('(')[0]}; {fix}")
             columns[column.name] = (f"x{place}", stored)

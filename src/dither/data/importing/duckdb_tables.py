@@ -102,7 +102,7 @@ def typed_source(
             raise EngineUnavailable(absent_column(table, column, present, what if what == "the frame" else None))
         found, stored = types[present.index(column.stored_name)]
         if not can_hold(family(stored), column.kind):
-            fix = "change its kind in the schema, or leave it out"
+            fix = "change its kind in the schema, or omit it"
             declared = f"column {column.name} of table {table.name} is declared {column.kind.value}"
             raise EngineUnavailable(f"{declared}, but {what} stores {stored.split('(')[0]}; {fix}")
         columns[column.name] = (found, stored)

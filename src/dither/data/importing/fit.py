@@ -135,22 +135,22 @@ def why_lost(kind: Kind, example: str, decimal: str | None = None) -> str:
     >>> why_lost(Kind.REAL, "1.234,5")
     "'1.234,5' is not a real: decimals are written with a point, and without marks between thousands"
     >>> print(why_lost(Kind.INTEGER, "n/a"))
-    'n/a' is not an integer: NULL is right if it stands for nothing, else declare it as text
+    'n/a' is not an integer: NULL is right if it means nothing, else declare it as text
     >>> print(why_lost(Kind.REAL, "2,5"))
-    '2,5' is not a real: decimals are written with a point, unless 'decimal: ","' stands beside the source
+    '2,5' is not a real: decimals are written with a point, unless 'decimal: ","' is set beside the source
 
     """
     said = f"{example[:_LONGEST]!r} is not {'an' if kind is Kind.INTEGER else 'a'} {kind.value}"
     if kind.is_number and decimal is not None and "." in example:
         return f"{said}: with decimal '{decimal}' no number has a point, not even between thousands"
     if kind.is_number and "." not in example and _EUROPEAN.fullmatch(example.strip()):
-        return f"{said}: decimals are written with a point, unless 'decimal: \",\"' stands beside the source"
+        return f"{said}: decimals are written with a point, unless 'decimal: \",\"' is set beside the source"
     if kind.is_number and _EUROPEAN.fullmatch(example.strip()):
         return f"{said}: decimals are written with a point, and without marks between thousands"
     if kind is Kind.BOOLEAN and example.strip().lower() in _WORDS:
-        return f"{said}: declare it as text with such words as categories"
+        return f"{said}: declare it as text with such categories"
     if kind is not Kind.TEXT and example.strip().lower() in _NOTHING:
-        return f"{said}: NULL is right if it stands for nothing, else declare it as text"
+        return f"{said}: NULL is right if it means nothing, else declare it as text"
     if kind is Kind.INTEGER and re.search("[A-Za-z]", example):
         return f"{said}: declare it as text"
     if kind is Kind.TIMESTAMP and _WITH_ZONE.fullmatch(example.strip()):

@@ -30,7 +30,7 @@ LONGEST_NAME: Final = 200
 _NOT_UNICODE: Final = re.compile("[\0\ud800-\udfff]")
 #: Products below this are exact in 64 bits, with room for a rounded factor.
 _EXACT: Final = 2.0**62
-_RULE: Final = "GeoJSON: a collection of features that are polygons, each with a name of its own"
+_RULE: Final = "GeoJSON: a collection of features that are polygons, each with a different name"
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Regions:
             raise InvalidParameter("regions", (), "one or more regions")
         if len(set(self.names)) < len(self.names):
             twice = next(name for name in self.names if self.names.count(name) > 1)
-            raise InvalidParameter("regions", twice, "a name of its own for each region")
+            raise InvalidParameter("regions", twice, "a different name for each region")
         corners = sum(len(ring) for region in self.regions for ring in region.rings)
         if corners > MOST_CORNERS:
             raise InvalidParameter("regions", corners, f"at most {MOST_CORNERS} corners")
@@ -128,7 +128,7 @@ class Regions:
 def read_regions(source: str | Path | Mapping[str, Any], box: Extent, *, name: str = "name") -> Regions:
     """Return the regions of a GeoJSON file, text or object; ``name`` is the property that names them."""
     if not isinstance(name, str):
-        raise InvalidParameter("name", name, "a text: the property that names a region")
+        raise InvalidParameter("name", name, "a string: the property that names a region")
     tree = geojson_tree(source)
     features = tree.get("features") if isinstance(tree, Mapping) and tree.get("type") == "FeatureCollection" else None
     if not isinstance(features, list):
@@ -164,7 +164,7 @@ def _region(feature: Any, box: Extent, name: str, number: int) -> Region:
     properties = feature.get("properties") if isinstance(feature, Mapping) else None
     called = properties.get(name) if isinstance(properties, Mapping) else None
     if isinstance(called, bool) or not isinstance(called, str | int) or called == "":
-        raise InvalidParameter("regions", where, f"a text or whole number in its property {name!r}")
+        raise InvalidParameter("regions", where, f"a string or an integer in its property {name!r}")
     is_long = abs(called) >= 2**63 if isinstance(called, int) else len(called) > LONGEST_NAME
     if is_long or _NOT_UNICODE.search(str(called)):
         raise InvalidParameter("regions", where, f"a name of at most {LONGEST_NAME} characters of Unicode")

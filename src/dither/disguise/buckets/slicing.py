@@ -155,7 +155,7 @@ class Slicing:
         shown["bucket"] = Column.of(np.repeat(np.arange(len(buckets)) + 1, [len(rows) for rows in buckets]).tolist())
         dropped = [name for name in given.names if name not in names]
         done = [
-            f"{len(buckets):,} buckets; within each, these are shuffled by themselves: "
+            f"{len(buckets):,} buckets; within each, these are shuffled separately: "
             f"{'; '.join(', '.join(some) for some in columns)}.",
             *([f"Dropped: {', '.join(dropped)}."] if dropped else []),
         ]
@@ -168,9 +168,7 @@ class Slicing:
         matched, guessed = view.matches(whole_table)
         limit = 1 / self.l + _SLACK
         if _largest(matched, guessed) > limit:
-            rule = (
-                f"such that the table as one bucket fulfils it: {_largest(matched, guessed):.4g} is the largest share"
-            )
+            rule = f"small enough for the table as one bucket: {_largest(matched, guessed):.4g} is the largest share"
             raise InvalidParameter("l", self.l, rule)
         waiting, final = [whole_table], []
         while waiting:
@@ -299,7 +297,9 @@ def best_columns(table: Table, names: Sequence[str], parts: int) -> tuple[tuple[
     """
     count = min(parts, len(names))
     if math.comb(len(names), count) > _MOST_CHOICES:
-        raise InvalidParameter("columns", None, f"given: {len(names)} columns have too many choices of {count} groups")
+        raise InvalidParameter(
+            "columns", None, f"required: {len(names)} columns have too many choices of {count} groups"
+        )
     codes = [_binned(table[name]) for name in names]
     far = np.array([[0.0 if one is other else 1 - _contingency(one, other) for other in codes] for one in codes])
     chosen = min(itertools.combinations(range(len(names)), count), key=lambda some: far[:, some].min(axis=1).sum())

@@ -86,4 +86,4 @@ class FewFrequencies(MatrixDisguise):
         # A frequency and its mirror are equally large up to rounding, and are kept or dropped together.
         keep = sizes >= cut * (1 - 1e-9)
         made = np.real(np.fft.ifft2(np.where(keep, found, 0.0)))
-        return np.asarray(made), (f"{int(keep.sum())} of {found.size} Fourier coefficients are kept.",)
+        return np.asarray(made), (f"{int(keep.sum())} of {found.size} Fourier coefficients are retained.",)

@@ -76,10 +76,10 @@ class Perturbed(MatrixDisguise):
         drawn, done, made = public_generator(), [], matrix
         if self.rotate:
             made = made @ haar(width, drawn)
-            done.append(f"Every row is turned by one secret rotation of {width} dimensions; angles are kept.")
+            done.append(f"Every row is turned by one secret rotation of {width} dimensions; angles are unchanged.")
         if kept < width:
             made = made[:, :kept] * np.sqrt(width / kept)
-            done.append(f"{kept} of {width} random directions are kept; squared lengths are right on average.")
+            done.append(f"{kept} of {width} random directions are retained; squared lengths are right on average.")
         if self.blur:
             made = made + drawn.normal(scale=self.blur, size=made.shape)
             done.append(f"Gaussian noise of standard deviation {self.blur:g} is added to every number.")

@@ -46,5 +46,5 @@ class FewRanks(MatrixDisguise):
         left, values, right = np.linalg.svd(matrix, full_matrices=False)
         made = (left[:, : self.rank] * values[: self.rank]) @ right[: self.rank]
         energy = float(np.sum(values[: self.rank] ** 2) / max(np.sum(values**2), 1e-300))
-        told = f"{self.rank} of {len(values)} singular values are kept, with {energy:.4%} of the squared norm."
+        told = f"{self.rank} of {len(values)} singular values are retained, with {energy:.4%} of the squared norm."
         return made, (told,)

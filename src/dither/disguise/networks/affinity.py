@@ -57,8 +57,8 @@ class AlikeWeights(NetworkDisguise):
     name: ClassVar[str] = "mu-weighted k-anonymity"
     source: ClassVar[str] = f"{KENTUCKY}, sections 5.2 and 5.3"
     leaks: ClassVar[str] = (
-        "An edge hides among others of its node, and weights that are not moved are the true ones. "
-        "Every kept path is an inequality between true weights."
+        "An edge hides among others of its node, and weights that are not moved are the true ones. Every preserved "
+        "path is an inequality between true weights."
     )
 
     def __post_init__(self) -> None:

@@ -48,7 +48,7 @@ class KeptPaths(NetworkDisguise):
     source: ClassVar[str] = f"{KENTUCKY}, section 4.2"
     leaks: ClassVar[str] = (
         "Edges on no chosen path only grow and edges on all of them only shrink: the new weight bounds the true one. "
-        "Every kept path is an inequality between true weights."
+        "Every preserved path is an inequality between true weights."
     )
 
     def __post_init__(self) -> None:

@@ -85,7 +85,7 @@ def _within(ordered: Numbers, weights: Numbers, reach: float) -> NDArray[np.int6
 
 def kept_figures(before: Weighted, after: Weighted, pairs: Pairs) -> tuple[tuple[str, float], ...]:
     """Return the share of chosen paths kept and the mean relative change of their lengths, both measured afresh."""
-    kept = ("chosen paths kept", paths_kept(before, after, pairs))
+    kept = ("chosen paths preserved", paths_kept(before, after, pairs))
     if not pairs:
         return (kept,)
     ends = np.array(pairs)

@@ -237,7 +237,7 @@ def _released(left: Side, right: Side, sent: list[Message], common: Sequence[int
     said = (
         "how many classes the other side had in each attempt, and how many rows in each",
         "how many people each pair of classes has in common, in each attempt",
-        "the joined table, in which each of its own people is in a class of k rows or more",
+        "the joined table, in which each person of this owner is in a class of k rows or more",
     )
     learned = {
         left.name: said,

@@ -47,7 +47,7 @@ class Coding(Perturbation):
 
     def __post_init__(self) -> None:
         if self.low is None and self.high is None:
-            raise InvalidParameter("low", None, "given, or high")
+            raise InvalidParameter("low", None, "required, unless high is set")
         for name, bound in (("low", self.low), ("high", self.high)):
             if bound is not None and not math.isfinite(bound):
                 raise InvalidParameter(name, bound, "finite")
@@ -72,7 +72,7 @@ class Coding(Perturbation):
             for row in rows:
                 made[row] = shown
             told = f"published as {shown:g}" if rows else "so nothing is coded"
-            done.append(f"{len(rows):,} cells of {self.column} lie {word} {bound:g}, {told}.")
+            done.append(f"{len(rows):,} cells of {self.column} are {word} {bound:g}, {told}.")
         return {self.column: Column.of(made)}, tuple(done)
 
     @classmethod

@@ -60,7 +60,9 @@ class PostRandomisation(Perturbation):
         if self.matrix is not None:
             matrix_of(self.matrix)
             if self.values is not None and len(self.values) != len(self.matrix):
-                raise InvalidParameter("values", len(self.values), f"as many as rows of the matrix, {len(self.matrix)}")
+                raise InvalidParameter(
+                    "values", len(self.values), f"one for each row of the matrix, {len(self.matrix)}"
+                )
 
     def perturb(self, table: Table) -> tuple[dict[str, Column], tuple[str, ...]]:
         """Return the column drawn again."""
@@ -101,8 +103,8 @@ class PostRandomisation(Perturbation):
             about = "The matrix was computed from the true frequencies, so it is not local differential privacy."
         elif self.values is None:
             about = (
-                f"The values were read off the table, so this is not local differential privacy; with a list fixed "
-                f"beforehand, this matrix would be, with epsilon {epsilon:.4g}."
+                "The values were read from the table, so this is not local differential privacy; with a list fixed "
+                f"in advance, this matrix would be, with epsilon {epsilon:.4g}."
             )
         elif math.isinf(epsilon):
             about = "Some values rule others out: this matrix is not local differential privacy for any epsilon."
@@ -126,7 +128,7 @@ def matrix_of(rows: Sequence[Sequence[float]]) -> Figures:
     except (TypeError, ValueError):
         raise InvalidParameter("matrix", type(rows).__name__, "rows of numbers of equal length") from None
     if matrix.ndim != 2 or not matrix.size or matrix.shape[0] != matrix.shape[1]:
-        raise InvalidParameter("matrix", list(matrix.shape), "as many columns as rows, one or more")
+        raise InvalidParameter("matrix", list(matrix.shape), "square, with one row or more")
     if not (np.all(matrix >= 0) and np.allclose(matrix.sum(axis=1), 1, rtol=0, atol=1e-9)):
         raise InvalidParameter("matrix", matrix.sum(axis=1).tolist(), "probabilities that sum to 1 in every row")
     return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))

@@ -51,7 +51,7 @@ class Permutation(Perturbation):
         made = {
             name: table[name].taken(one if self.together else drawn.permutation(len(table))) for name in self.columns
         }
-        how = "in one random order" if self.together else "each in a random order of its own"
+        how = "in one random order" if self.together else "each in its own random order"
         return made, (f"Permuted, {how}: {', '.join(self.columns)}.",)
 
     @classmethod
@@ -111,7 +111,7 @@ class Swapping(Perturbation):
         places[order[taken]], places[order[taken + 1]] = order[taken + 1], order[taken]
         done = [f"{len(taken):,} pairs of rows swapped {', '.join(self.columns)}."]
         if len(taken) < asked:
-            done.append(f"{asked:,} pairs were asked for; there are no more that agree in {', '.join(self.within)}.")
+            done.append(f"{asked:,} pairs were requested; there are no more that agree in {', '.join(self.within)}.")
         return {name: table[name].taken(places) for name in self.columns}, tuple(done)
 
     @classmethod

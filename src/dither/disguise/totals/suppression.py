@@ -108,8 +108,8 @@ def suppress(totals: Totals, rules: Sequence[TotalsRule]) -> SuppressedTotals:
     low, high = _bounds(values, out, totals.empty)
     low, high = attacker_intervals(low, high, out)
     done = (
-        f"{int(primary.sum())} cells are forbidden by a rule, and {int((out & ~primary).sum())} more are left out.",
-        "Each forbidden cell lies in an interval as wide as its rule needs.",
+        f"{int(primary.sum())} cells are forbidden by a rule, and {int((out & ~primary).sum())} more are suppressed.",
+        "Each forbidden cell has an interval as wide as its rule needs.",
     )
     return SuppressedTotals(np.where(out, np.nan, values), primary, out & ~primary, low, high, done)
 

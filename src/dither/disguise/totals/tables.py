@@ -135,7 +135,7 @@ def attacker_intervals(low: Figures, high: Figures, asked: Mask) -> tuple[Figure
             cost[cell] = sign
             found = linprog(cost, A_eq=equations, b_eq=np.zeros(equations.shape[0]), bounds=bounds, method="highs")
             if found.status == 2:
-                raise InvalidParameter("cells", "no table", "such that some table fits them")
+                raise InvalidParameter("cells", "no table", "consistent: no table has these cells")
             # Nothing bounds the cell if there is no optimum.
             ends.flat[cell] = sign * found.fun * scale if found.status == 0 else -sign * np.inf
     return least, most

@@ -89,7 +89,7 @@ class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
     version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how much the centres of blocks differ depends on the points"
-    no_interval_because: ClassVar[str] = "the best centres may lie far from those of the blocks"
+    no_interval_because: ClassVar[str] = "the best centres may be far from those of the blocks"
 
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()

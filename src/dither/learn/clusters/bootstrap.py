@@ -78,8 +78,8 @@ class BootstrapMeans(Composed[Any, ClustersModel]):
     name: ClassVar[str] = "bootstrap-means"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how far a sample is off all points depends on the points"
-    no_interval_because: ClassVar[str] = "how far a sample is off all points depends on the points"
+    no_error_because: ClassVar[str] = "the distance of a sample from all points depends on the points"
+    no_interval_because: ClassVar[str] = "the distance of a sample from all points depends on the points"
 
     part: Of[Geometric] = Of(Geometric, **one_number(Geometric))
     lower: BoundField = BoundField()

@@ -102,7 +102,7 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     name: ClassVar[str] = "coreset-clusters"
     version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how well leaves stand for their points depends on the points"
+    no_error_because: ClassVar[str] = "how well leaves represent their points depends on the points"
     no_interval_because: ClassVar[str] = "the best centres have no known distance from those of a noisy coreset"
 
     lower: BoundField = BoundField()

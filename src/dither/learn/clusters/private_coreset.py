@@ -165,8 +165,8 @@ class PrivateCoreset(DeclaredFrame, Composed[Any, CoresetModel]):
     name: ClassVar[str] = "private-coreset"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how well leaves stand for their points depends on the points"
-    no_interval_because: ClassVar[str] = "how well leaves stand for their points depends on the points"
+    no_error_because: ClassVar[str] = "how well leaves represent their points depends on the points"
+    no_interval_because: ClassVar[str] = "how well leaves represent their points depends on the points"
 
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()

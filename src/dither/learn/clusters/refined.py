@@ -110,7 +110,7 @@ class RefinedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     name: ClassVar[str] = "refined-clusters"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how far the centres of cells lie from those of points depends on the points"
+    no_error_because: ClassVar[str] = "the distance of the centres of cells from those of points depends on the points"
     no_interval_because: ClassVar[str] = "the best centres have no known distance from those of a noisy grid"
 
     lower: BoundField = BoundField()

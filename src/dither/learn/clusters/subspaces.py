@@ -116,7 +116,7 @@ class ChosenSubspaces(DeclaredFrame, Composed[Any, SubspacesModel]):
     name: ClassVar[str] = "chosen-subspaces"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how near points lie to any subspace depends on the points"
+    no_error_because: ClassVar[str] = "how close points are to any subspace depends on the points"
     no_interval_because: ClassVar[str] = "a choice says nothing about how much worse the others are"
 
     lower: BoundField = BoundField()

@@ -114,7 +114,7 @@ class ItemsetMethod(Composed[Any, Itemsets]):
 
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "which sets are found depends on how far apart their supports are"
+    no_error_because: ClassVar[str] = "which sets are found depends on the differences between their supports"
     no_interval_because: ClassVar[str] = (
         "supports of sets that were chosen for being large have an error that depends on the data"
     )

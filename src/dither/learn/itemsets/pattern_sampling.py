@@ -52,7 +52,7 @@ class PatternSampling(ItemsetMethod):
 
     def __post_init__(self) -> None:
         if self.universe.size > MOST_PATTERNS:
-            rule = f"such that there are at most {MOST_PATTERNS} sets; truncated-frequency need not list them"
+            rule = f"small enough for at most {MOST_PATTERNS} sets (truncated-frequency does not list them)"
             raise InvalidParameter("longest", self.longest, rule)
 
     @cached_property

@@ -50,7 +50,7 @@ class Universe:
     def check(self) -> None:
         """Raise if there are too many sets to choose among."""
         if self.size > MOST_CANDIDATES:
-            raise InvalidParameter("longest", self.longest, "such that there are at most 2^512 sets of items")
+            raise InvalidParameter("longest", self.longest, "small enough for at most 2^512 sets of items")
 
     def rank(self, itemset: Itemset) -> int:
         """Return the index of a set whose items are in increasing order."""

@@ -84,9 +84,9 @@ def classifier(
     _check(solver, known)
     used = chosen(solver, within, classes, len(np.atleast_1d(np.asarray(lower))), loss_name)
     if max_iter is not None and used not in _WITH_STEPS:
-        raise InvalidParameter("max_iter", max_iter, f"left out: solver {used!r} takes no steps")
+        raise InvalidParameter("max_iter", max_iter, f"not allowed: solver {used!r} takes no steps")
     if C is not None and used not in _WITH_PENALTY:
-        raise InvalidParameter("C", C, f"left out: solver {used!r} has none")
+        raise InvalidParameter("C", C, f"not allowed: solver {used!r} has no such parameter")
     steps, penalty = max_iter, None if C is None else _penalty(C, used)
     box: dict[str, Any] = {"lower": lower, "upper": upper, "unit": unit}
     if used == "grid":

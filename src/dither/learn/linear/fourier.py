@@ -39,7 +39,7 @@ class FrequencyField(Array):
     """
 
     def __init__(self) -> None:
-        rule = f"whole numbers, at most {MOST_FEATURES} rows of them, each of a sum below 2^40"
+        rule = f"integers, at most {MOST_FEATURES} rows of them, each of a sum below 2^40"
         super().__init__("int", axes=2, most=MOST_FEATURES, where=_are_small, rule=rule)
 
     def offenders(self) -> Iterator[Any]:
@@ -51,7 +51,7 @@ class OffsetField(Array):
     """Public offsets: an integer below a turn for each feature."""
 
     def __init__(self) -> None:
-        rule = f"a whole number from 0 to {TURN - 1} for each of at most {MOST_FEATURES} features"
+        rule = f"an integer from 0 to {TURN - 1} for each of at most {MOST_FEATURES} features"
         super().__init__("int", axes=1, most=MOST_FEATURES, within=(0, TURN - 1), rule=rule)
 
 

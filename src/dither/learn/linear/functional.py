@@ -119,7 +119,7 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
         if self.target_box.columns != 1:
             raise InvalidParameter("target_upper", str(self.target_upper), "above target_lower")
         if self.objective == "squared" and self.classes != 2:
-            raise InvalidParameter("classes", self.classes, "left out: a squared objective has none")
+            raise InvalidParameter("classes", self.classes, "not allowed: a squared objective has no classes")
         if self.objective == "logistic":
             _left_at("target_lower", self.target_lower, 0)
             _left_at("target_upper", self.target_upper, 1)
@@ -264,4 +264,4 @@ def _moved(columns: int, classes: int, objective: str, touched: int) -> Fraction
 
 def _left_at(name: str, value: Fraction, usual: int) -> None:
     if value != usual:
-        raise InvalidParameter(name, str(value), "left out: a logistic objective has none")
+        raise InvalidParameter(name, str(value), "not allowed: a logistic objective has no bounds of the target")

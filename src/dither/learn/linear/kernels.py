@@ -182,7 +182,7 @@ class KernelMachine(Composed[Any, KernelModel]):
     name: ClassVar[str] = "kernel-machine"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.BOUNDED
-    no_error_because: ClassVar[str] = "how far a private learner is from the best one depends on the records"
+    no_error_because: ClassVar[str] = "the distance between a private learner and the best one depends on the records"
     no_interval_because: ClassVar[str] = "the best classifier has no known distance from a noisy one"
 
     lower: BoundField = BoundField()

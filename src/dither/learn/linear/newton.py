@@ -100,7 +100,7 @@ class NewtonDescent(DeclaredClasses, Composed[Any, LinearModel]):
     name: ClassVar[str] = "newton-descent"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how far noisy steps lead from the best classifier depends on the records"
+    no_error_because: ClassVar[str] = "the distance between noisy steps and the best classifier depends on the records"
     no_interval_because: ClassVar[str] = "the best classifier has no known distance from a noisy one"
 
     lower: BoundField = BoundField()

@@ -111,7 +111,7 @@ class ObjectivePerturbation(DeclaredClasses, Composed[Any, LinearModel]):
     name: ClassVar[str] = "objective-perturbation"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.BOUNDED
-    no_error_because: ClassVar[str] = "how far a linear term moves a minimum depends on the records"
+    no_error_because: ClassVar[str] = "the effect of a linear term on a minimum depends on the records"
     no_interval_because: ClassVar[str] = "the penalty moves the weights from the best ones, by how much is private"
 
     lower: BoundField = BoundField()

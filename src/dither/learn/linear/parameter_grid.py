@@ -112,8 +112,10 @@ class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):
     name: ClassVar[str] = "parameter-grid"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how far the best model of a grid is from the best of all depends on the records"
-    no_interval_because: ClassVar[str] = "a chosen model says nothing about where the best one lies"
+    no_error_because: ClassVar[str] = (
+        "the distance between the best model of a grid and the best of all depends on the records"
+    )
+    no_interval_because: ClassVar[str] = "a chosen model says nothing about where the best one is"
 
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
@@ -135,7 +137,7 @@ class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):
             raise InvalidParameter("target_upper", str(self.target_upper), "above target_lower")
         for name, value, usual in (("target_lower", self.target_lower, 0), ("target_upper", self.target_upper, 1)):
             if self.objective != "squared" and value != usual:
-                raise InvalidParameter(name, str(value), "left out: classes have no target")
+                raise InvalidParameter(name, str(value), "not allowed: classes have no target")
 
     @classmethod
     def calibrated(

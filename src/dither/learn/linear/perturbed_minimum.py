@@ -68,7 +68,7 @@ class Sides(Domain):
         return np.column_stack([records, numbers[:, -1] > 0.5])
 
     def __str__(self) -> str:
-        return f"records of {self.width} whole numbers, each with a side"
+        return f"records of {self.width} integers, each with a side"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,8 +96,8 @@ class PerturbedMinimum(Primitive[Any, Any]):
     name: ClassVar[str] = "perturbed-minimum"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.BOUNDED
-    no_error_because: ClassVar[str] = "how far a linear term moves a minimum depends on the records"
-    no_interval_because: ClassVar[str] = "how far a linear term moves a minimum depends on the records"
+    no_error_because: ClassVar[str] = "the effect of a linear term on a minimum depends on the records"
+    no_interval_because: ClassVar[str] = "the effect of a linear term on a minimum depends on the records"
 
     width: Whole = Whole(least=1, most=MOST_WEIGHTS)
     loss_name: OneOf = OneOf(*LOSSES)

@@ -114,8 +114,8 @@ class ColumnCounts(DeclaredUnit, Composed[Any, ColumnCountsModel]):
     name: ClassVar[str] = "column-counts"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "where an edge between bins lies depends on the rows around it"
-    no_interval_because: ClassVar[str] = "where an edge between bins lies depends on the rows around it"
+    no_error_because: ClassVar[str] = "where an edge between bins is depends on the rows around it"
+    no_interval_because: ClassVar[str] = "where an edge between bins is depends on the rows around it"
 
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()

@@ -96,7 +96,7 @@ class DisjointTuning(Judged, Composed[Any, TunedModel]):
         scale = Purse.within(within).choice(reach, one_way=True)
         found = cls(candidates=candidates, scale=scale, **public)
         if not found.loss(1) <= within:
-            raise InvalidParameter("candidates", str(found.loss(1)), f"learners that are within {within} by themselves")
+            raise InvalidParameter("candidates", str(found.loss(1)), f"learners that are each within {within}")
         return found
 
     @property

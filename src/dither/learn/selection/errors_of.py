@@ -85,7 +85,7 @@ class Judged:
         # A range that floats do not hold would make an error that is not a number of one that is 0.
         _ = target_box(self.target_lower, self.target_upper)
         if self.classes and not (self.target_lower == 0 and self.target_upper == 1):
-            raise InvalidParameter("target_upper", str(self.target_upper), "left out: classes have no bounds")
+            raise InvalidParameter("target_upper", str(self.target_upper), "not allowed: classes have no bounds")
 
     @property
     def dearest(self) -> Loss:

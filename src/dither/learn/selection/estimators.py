@@ -110,7 +110,7 @@ class PrivateSearch(PrivateEstimator):
             public |= {"target_lower": float(low[0]), "target_upper": float(high[0])}
         if self.method == "parts":
             if self.n_iter is not None:
-                raise InvalidParameter("n_iter", self.n_iter, "left out: method 'parts' fits each candidate once")
+                raise InvalidParameter("n_iter", self.n_iter, "not allowed: method 'parts' fits each candidate once")
             return DisjointTuning.calibrated(self._target(), **public)
         stop = None if self.n_iter is None else 1 / positive("n_iter", self.n_iter, at_most=MOST_RUNS)
         return RepeatedTuning.calibrated(self._target(), stop=stop, **public)
@@ -201,7 +201,11 @@ class PrivateSearch(PrivateEstimator):
         if self.method == "repeats":
             stated = self._target()
             if not isinstance(stated, PureDP):
-                raise InvalidParameter("epsilon", self.epsilon, "given alone: repeats are priced for pure losses only")
+                raise InvalidParameter(
+                    "epsilon",
+                    self.epsilon,
+                    "the whole budget, without delta or rho: repeats are priced for pure losses only",
+                )
             stated_as = {"epsilon": stated.epsilon / 3}
         return self._template().set_params(**stated_as, **point)
 

@@ -125,7 +125,7 @@ class GuardedClassifier(Composed[Any, Any]):
     name: ClassVar[str] = "guarded-classifier"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.BOUNDED
-    no_error_because: ClassVar[str] = "how far a private learner is from the best one depends on the records"
+    no_error_because: ClassVar[str] = "the distance between a private learner and the best one depends on the records"
     no_interval_because: ClassVar[str] = "the best classifier has no known distance from a noisy one"
 
     learner: Of[Composed[Any, Any]] = Of(

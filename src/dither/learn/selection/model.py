@@ -55,7 +55,7 @@ class TunedModel(Around):
 
     def __post_init__(self) -> None:
         if not (isinstance(self.number, int) and self.number >= 0 and isinstance(self.text, str)):
-            raise InvalidParameter("number", self.number, "the number of a candidate, and its model as a text")
+            raise InvalidParameter("number", self.number, "the number of a candidate, and its model as a string")
         _ = self.inner
 
     @classmethod
@@ -82,7 +82,7 @@ class ScoredModel(Around):
 
     def __post_init__(self) -> None:
         if not (isinstance(self.text, str) and isinstance(self.sums, PublicArray) and self.sums.values.ndim == 1):
-            raise InvalidParameter("sums", self.sums, "noisy sums, beside a model as a text")
+            raise InvalidParameter("sums", self.sums, "noisy sums, with a model as a string")
         _ = self.inner
 
     @classmethod

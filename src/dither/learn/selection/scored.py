@@ -109,7 +109,7 @@ class HeldOutScore(Composed[Any, ScoredModel]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.BOUNDED
     no_error_because: ClassVar[str] = "how good a model is depends on the rows"
-    no_interval_because: ClassVar[str] = "a model has none; that of its score is what ``score`` returns"
+    no_interval_because: ClassVar[str] = "a model has no interval; ``score`` returns that of its score"
 
     learner: Of[Composed[Any, Any]] = Of(
         Composed,
@@ -128,10 +128,10 @@ class HeldOutScore(Composed[Any, ScoredModel]):
         _ = target_box(self.target_lower, self.target_upper)
         if not float(self.target_lower) < float(self.target_upper):
             # A range of width 0 would make of a row's place in it a number that is none, and of that a huge sum.
-            rule = "above target_lower by as much as floats tell apart"
+            rule = "above target_lower by more than the rounding of floats"
             raise InvalidParameter("target_upper", str(self.target_upper), rule)
         if self.classes and not (self.target_lower == 0 and self.target_upper == 1):
-            raise InvalidParameter("target_upper", str(self.target_upper), "left out: classes have no bounds")
+            raise InvalidParameter("target_upper", str(self.target_upper), "not allowed: classes have no bounds")
 
     @classmethod
     def calibrated(cls, within: Loss, *, learner: Any, **public: Any) -> Self:
@@ -146,7 +146,7 @@ class HeldOutScore(Composed[Any, ScoredModel]):
         far = (1, 1) if public.get("classes") else (_FAR_L1, _FAR_L2)
         found = cls(learner=learner, part=Purse.within(within).noise(*far), **public)
         if not found.loss(1) <= within:
-            raise InvalidParameter("learner", str(found.loss(1)), f"a learner that is within {within} by itself")
+            raise InvalidParameter("learner", str(found.loss(1)), f"a learner that is itself within {within}")
         return found
 
     @property

@@ -51,9 +51,9 @@ def learner(
     unused = {"frank-wolfe": one_stage, "entropy": one_stage, "refit": []}.get(used, ["max_iter", "radius"])
     for name in unused:
         if given[name] is not None:
-            raise InvalidParameter(name, given[name], f"left out: solver {used!r} has none")
+            raise InvalidParameter(name, given[name], f"not allowed: solver {used!r} does not use it")
     if blocks is not None and used != "votes":
-        raise InvalidParameter("blocks", blocks, f"left out: solver {used!r} has none")
+        raise InvalidParameter("blocks", blocks, f"not allowed: solver {used!r} has no blocks")
     targets = {"target_lower": target_lower, "target_upper": target_upper}
     clip = USUAL_CLIP if loss_name == "squared" else 1
     public: dict[str, Any] = {"lower": lower, "upper": upper, "loss_name": loss_name, "unit": unit, **targets}

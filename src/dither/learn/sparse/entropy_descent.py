@@ -77,7 +77,7 @@ class EntropyDescent(VertexLearner):
     name: ClassVar[str] = "entropy-descent"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how far the best weights are depends on the records"
+    no_error_because: ClassVar[str] = "the distance to the best weights depends on the records"
     no_interval_because: ClassVar[str] = "the best weights have no known distance from an average of vertices"
 
     @classmethod

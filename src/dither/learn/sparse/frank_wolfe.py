@@ -76,7 +76,7 @@ class FrankWolfe(VertexLearner):
     name: ClassVar[str] = "frank-wolfe"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how far the best weights are depends on the records"
+    no_error_because: ClassVar[str] = "the distance to the best weights depends on the records"
     no_interval_because: ClassVar[str] = "the best weights have no known distance from an average of vertices"
 
     distinct: Flag = Flag(False)

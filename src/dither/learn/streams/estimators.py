@@ -110,10 +110,10 @@ class IncrementalLinearRegression(PrivateRegressor):
             stated = self.budget if budget is None else budget
             self._stream = converse(mechanism, None, budget=budget_of(mechanism) if stated is None else stated)
         elif budget is not None:
-            raise InvalidParameter("budget", budget, "left out after the first batch, which paid for all of them")
+            raise InvalidParameter("budget", budget, "not allowed after the first batch, which paid for all of them")
         stream = getattr(self, "_stream", None)
         if stream is None:
-            raise HandleMisuse("a copied or saved stream predicts, and takes no further batches: begin one by fit")
+            raise HandleMisuse("a copied or saved stream predicts and takes no more batches: start a new one with fit")
         if stream.stream != mechanism:
             raise InvalidParameter("parameters", type(self).__name__, "left as they are while a stream runs")
         model = stream.feed(records)

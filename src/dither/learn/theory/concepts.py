@@ -157,7 +157,7 @@ class Concepts:
         if self.family not in FAMILIES:
             raise InvalidParameter("family", self.family, f"one of {', '.join(FAMILIES)}")
         if (self.rows is None) == (self.family == "table"):
-            raise InvalidParameter("rows", self.rows, "given for a table, and for nothing else")
+            raise InvalidParameter("rows", self.rows, "required for a table, and not allowed for other families")
         most = MOST_BITS if self.family == "conjunctions" else MOST_POINTS
         whole("size", self.size, least=1, most=most)
         if self.rows is None:

@@ -46,10 +46,10 @@ def asked(table: Mapping[str, Callable[..., Figure]], kind: str, name: str, opti
     known = inspect.signature(table[name]).parameters
     for option in options:
         if option not in known:
-            raise InvalidParameter(option, options[option], f"left out: {name} takes {', '.join(known)}")
+            raise InvalidParameter(option, options[option], f"not allowed: {name} takes {', '.join(known)}")
     for option, parameter in known.items():
         if parameter.default is parameter.empty and option not in options:
-            raise InvalidParameter(option, None, f"given: {name} needs it")
+            raise InvalidParameter(option, None, f"required for {name}")
     return table[name](**options)
 
 

@@ -43,7 +43,7 @@ class PointsField(Array):
     """The public points of all rows, in increasing order."""
 
     def __init__(self) -> None:
-        rule = f"a whole number of at least 0 for each of 1 to {_MOST_ROWS} rows"
+        rule = f"an integer of at least 0 for each of 1 to {_MOST_ROWS} rows"
         super().__init__("int", axes=1, most=_MOST_ROWS, within=(0, 2**63 - 1), rule=rule)
 
     def convert(self, name: str, value: Any) -> PublicArray:
@@ -207,7 +207,7 @@ class Reports(Primitive[Any, Any]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "a single report is right or wrong; only many of them estimate a frequency"
-    no_interval_because: ClassVar[str] = "a single report names a label, which lies in no interval"
+    no_interval_because: ClassVar[str] = "a single report names a label, which has no interval"
 
     rows: Whole = Whole(least=1, most=_MOST_ROWS)
     epsilon: Positive = Positive()
@@ -274,7 +274,7 @@ class LabelResponse(OpenPoints, Composed[Any, NDArray[np.int64]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "a report is right or wrong; see errors for what many of them say"
-    no_interval_because: ClassVar[str] = "a report lies in no interval; see errors for what many of them say"
+    no_interval_because: ClassVar[str] = "a report has no interval; see errors for what many of them show"
 
     epsilon: Positive = Positive()
 

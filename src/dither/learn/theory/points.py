@@ -60,7 +60,7 @@ class PointLearner(OneSelection, Composed[Any, Concept]):
     name: ClassVar[str] = "point-learner"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_interval_because: ClassVar[str] = "a point says nothing about how many rows stand behind it"
+    no_interval_because: ClassVar[str] = "a point says nothing about how many rows it represents"
 
     selection: Of[StabilitySelection] = Of(
         StabilitySelection, where=lambda one: one.max_keys == 1, rule="a StabilitySelection of one key a row"

@@ -74,7 +74,7 @@ def objective(
         + _REACH,
         (_RECORDS, "the loss is 1-Lipschitz, convex and twice differentiable", "penalty / 2 |w|^2 is added", _EXACT),
         "derived; Differentially Private Empirical Risk Minimization (Chaudhuri, Monteleoni, Sarwate 2011), section 4",
-        "print leaves out epsilon' and the factor 1/n of the tilt",
+        "print omits epsilon' and the factor 1/n of the tilt",
     )
 
 
@@ -98,7 +98,7 @@ def noisy_descent(
         "lipschitz radius sqrt(1 / steps + columns touched^2 / (2 rho rows^2))",
         (
             "the loss is convex and Lipschitz",
-            "weights are kept in a ball of the radius, and start at its centre",
+            "weights stay in a ball of the radius, and start at its centre",
             "the average of all steps is released",
             "the bound is on the mean over the noise",
         ),

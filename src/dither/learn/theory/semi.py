@@ -109,7 +109,7 @@ class SemiSupervisedLearner(Composed[Any, Concept]):
         """Return how many more errors the chosen concept may make on labelled rows than the best kept one."""
         probability("confidence", confidence, open_below=True)
         found = self.choice(self.concepts.count).error(confidence)
-        return replace(found, meaning="the number of errors beyond those of the best concept that was kept")
+        return replace(found, meaning="the number of errors beyond those of the best concept that was retained")
 
     def release(self, data: Any, run: Runner) -> Concept:
         """Return the chosen concept."""

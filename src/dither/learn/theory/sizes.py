@@ -93,7 +93,7 @@ def finite_class(
         f"max(8, {factor}2 / epsilon) ln(2 count / beta) / alpha",
         (_DRAWN, _REALISABLE),
         "derived; order of growth: What Can We Learn Privately? (Kasiviswanathan et al. 2011)",
-        "VC log|X| of both tables is this with ln(count) at most VC ln(e |X| / VC), alpha, beta and epsilon left out",
+        "VC log|X| of both tables is this with ln(count) at most VC ln(e |X| / VC), without alpha, beta and epsilon",
     )
 
 
@@ -108,7 +108,7 @@ def points(*, alpha: Number, beta: Number, epsilon: Number, delta: Number, unit:
         "the least n with P[Binomial(n, alpha) + X < threshold] at most beta",
         (_DRAWN, "the target is 1 on one point and 0 on all others"),
         "derived; order of growth: Private Learning and Sanitization (Beimel, Nissim, Stemmer 2013)",
-        "O(log(1/delta)) of both tables leaves out 1 / (alpha epsilon), and is for points, not for every class",
+        "O(log(1/delta)) of both tables omits 1 / (alpha epsilon), and is for points, not for every class",
     )
 
 
@@ -158,7 +158,7 @@ def representation(*, largest: int, alpha: Number, beta: Number, epsilon: Number
             "3 alpha / 8",
         ),
         "derived; Characterizing the Sample Complexity of Private Learners (Beimel, Nissim, Stemmer 2013)",
-        "O(max ln|H_i|) of both tables leaves out alpha, beta and epsilon",
+        "O(max ln|H_i|) of both tables omits alpha, beta and epsilon",
     )
 
 
@@ -170,7 +170,7 @@ def semi_supervised_labelled(*, vc: int, alpha: Number, beta: Number, epsilon: N
     return _figure(
         _from_cover(kept, accuracy, share("beta", beta), above_zero("epsilon", epsilon)),
         "max(72 ln(5 / beta), max(128 / 9, 8 / epsilon) ln(5 N / beta)) / alpha, N = e (vc + 1) (16 e / alpha)^vc",
-        (_DRAWN, _REALISABLE, "there are as many unlabelled rows as semi-supervised-unlabelled says"),
+        (_DRAWN, _REALISABLE, "the number of unlabelled rows is what semi-supervised-unlabelled returns"),
         "derived; Learning Privately with Labeled and Unlabeled Examples (Beimel, Nissim, Stemmer 2015)",
         "both tables swap labelled and unlabelled: they print d VC for labelled rows and VC for unlabelled ones",
     )

@@ -40,7 +40,7 @@ class _TreeClassifier(ChanceClassifier):
         declared, places = self.encoding(), self.categorical_features
         if declared is not None:
             if places is not None:
-                raise InvalidParameter("categorical_features", places, "left out where columns are declared by name")
+                raise InvalidParameter("categorical_features", places, "not allowed where columns are declared by name")
             places = declared.coded_places
         counts, flags = bins_of(columns, lower, upper, self.n_bins, places)
         return {
@@ -289,7 +289,9 @@ class DecisionTreeClassifier(_ForestClassifier):
             raise InvalidParameter("min_samples_split", least, "None, auto or a number of rows")
         if self.criterion == "counts":
             if least is not None:
-                raise InvalidParameter("min_samples_split", least, "left out: the criterion counts stops by its counts")
+                raise InvalidParameter(
+                    "min_samples_split", least, "not allowed: the criterion 'counts' stops by its counts"
+                )
             return CountedTree.calibrated(self._target(), **self._public(columns), depth=self.max_depth)
         return ChosenTree.calibrated(
             self._target(),

@@ -23,8 +23,8 @@ SCORES: Final = ("largest-class", "gini", "gain")
 _GINI_STEPS: Final = 2**8
 _GAIN_STEPS: Final = 2**6
 _NO_RATIO = (
-    "one of largest-class, gini, gain; the gain ratio divides by a split's own information, which may be next to "
-    "nothing, so that no bound holds on how far one record moves it"
+    "one of largest-class, gini, gain; the gain ratio divides by a split's own information, which may be close to 0, "
+    "so that no bound holds for the effect of one record"
 )
 
 

@@ -39,7 +39,7 @@ class Choice(Primitive[Any, Any]):
 
     """
 
-    no_interval_because: ClassVar[str] = "the released candidate says nothing about where its score lies"
+    no_interval_because: ClassVar[str] = "the released candidate says nothing about its score"
     #: How many times the reach of one exponential variable the gap to the best score may be.
     gap_reaches: ClassVar[int] = 1
 

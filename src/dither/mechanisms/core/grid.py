@@ -45,7 +45,7 @@ class Grid(Field[Number | None, Fraction]):
             raise InvalidParameter(self._name, str(grid), f"between 2^-56 and 2^20 of the {self._scale_field}")
         if not _SMALLEST_GRID <= grid <= _LARGEST_GRID:
             if value is None:
-                raise InvalidParameter(self._scale_field, str(scale), "one whose grid lies between 2^-1000 and 2^900")
+                raise InvalidParameter(self._scale_field, str(scale), "one whose grid is between 2^-1000 and 2^900")
             raise InvalidParameter(self._name, value, "between 2^-1000 and 2^900")
         instance.__dict__[self._name] = grid
 

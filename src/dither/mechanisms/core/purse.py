@@ -282,7 +282,9 @@ class Purse:
             raise NoGuarantee("a rho, or a delta, buys no noise whose epsilon is fixed: state an epsilon alone")
         scale = self._scale(l1)
         if scale < SMALLEST_SCALE:
-            rule = "an epsilon of at most 2^40 times how far numbers move: noise of a smaller scale is none"
+            rule = (
+                "an epsilon of at most 2^40 times the distance that numbers move: noise of a smaller scale is no noise"
+            )
             raise InvalidParameter("within", f"epsilon = {self.amount}, where numbers move by {l1}", rule)
         return Geometric(scale=scale)
 

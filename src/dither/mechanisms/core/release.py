@@ -312,7 +312,7 @@ def _stated(mechanism: Mechanism[Any, Any], unit: Unit | None, stability: Number
     derived = None if own is None else distance.moved_by(own)
     if derived is None:
         what = "one unit" if unit is None else f"one unit ({unit})"
-        rule = f"stated: how far {what} can move the input of {mechanism.name}, measured as {distance}"
+        rule = f"required: a bound on the change of the input of {mechanism.name} by {what}, measured as {distance}"
         raise InvalidParameter("stability", stability, rule)
     return derived
 

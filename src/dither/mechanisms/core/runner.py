@@ -183,7 +183,7 @@ class Runner(_Bound):
         if self._filter is None:
             self._take(Draw(part, distance))
         elif not isinstance(part, self._parts):
-            raise PlanViolation(f"{part!r} is none of the part types of the adaptive plan")
+            raise PlanViolation(f"{part!r} is not one of the part types of the adaptive plan")
         elif isinstance(part.distance, Unit) and part.distance != self._unit:
             raise IncompatibleDistance("part", self._unit, part.distance)
         else:
@@ -319,7 +319,7 @@ class Handle(_Bound, Generic[V, O]):
             if self.is_over:
                 raise HandleMisuse(f"the conversation ended after {self.calls} calls, as its price allows")
             if self._is_torn:
-                raise HandleMisuse("the conversation was broken off in the midst of an answer, and cannot go on")
+                raise HandleMisuse("the conversation was broken off in the midst of an answer, and cannot continue")
             # What breaks off in between has taken the value, or not: taken again it would count twice.
             self._is_torn = True
             try:

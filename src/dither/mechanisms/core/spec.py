@@ -159,7 +159,7 @@ def _read(tag: str, record: Any) -> Any:
 
 def _number(value: Any) -> Fraction:
     if not isinstance(value, str):
-        raise InvalidParameter("number", value, "a text such as '1/3'")
+        raise InvalidParameter("number", value, "a string such as '1/3'")
     return exact("number", value)
 
 
@@ -176,7 +176,7 @@ def _array(value: Mapping[str, Any]) -> PublicArray:
 def _unit(value: Any) -> Unit:
     names = {relation.name for relation in Relation}
     if not (isinstance(value, list) and len(value) == 3 and all(isinstance(text, str) for text in value)):
-        raise InvalidParameter("unit", value, "three texts")
+        raise InvalidParameter("unit", value, "three strings")
     if value[1] not in names:
         raise InvalidParameter("unit", value[1], f"one of {sorted(names)}")
     return Unit(value[0], Relation[value[1]], value[2])

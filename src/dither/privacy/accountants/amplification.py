@@ -72,7 +72,7 @@ def sampled_with_replacement(loss: Loss, *, drawn: int, size: int, copies: int, 
             break
         total += Fraction(chance) * _delta_of_copies(epsilon, delta, count, copies)
     if total >= 1:
-        raise InvalidParameter("copies", copies, "so many that delta is below 1")
+        raise InvalidParameter("copies", copies, "large enough that delta is below 1")
     return ApproxDP(amplified_epsilon(copies * epsilon, caught), round_up(total))
 
 

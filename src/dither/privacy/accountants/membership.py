@@ -107,7 +107,7 @@ def explain_loss(loss: Priced, *, unit: Unit | None = None) -> str:
     right = success(loss)
     found = true_positive_rate(loss, false_positive_rate=Fraction(1, 100))
     return (
-        f"Somebody who knows all else, and could only toss a coin on {question}, guesses right at most "
+        f"A person who knows all else, and could only toss a coin on {question}, guesses right at most "
         f"{_percent(right)} % of the time after seeing the release. If the guess may say yes wrongly in 1 % of cases, "
         f"it says yes rightly in at most {_percent(found)} %."
     )

@@ -236,7 +236,7 @@ class FinitePair(Pair):
         for name, given in (("first", self.first), ("second", self.second)):
             chances = tuple(exact(name, chance) for chance in given) if isinstance(given, Sequence) else ()
             if len(self.first) != len(self.second) or sum(chances) != 1 or min(chances) < 0:
-                raise InvalidParameter(name, given, "as many chances as the other law has, of sum 1")
+                raise InvalidParameter(name, given, "chances of sum 1, of the same number in both laws")
             object.__setattr__(self, name, chances)
 
     @property

@@ -59,7 +59,7 @@ class RenyiCurve:
     relation: Relation
 
     def __post_init__(self) -> None:
-        rule = "as many values of at least 0 as there are rising orders above 1"
+        rule = "rising, above 1, with one value of at least 0 for each"
         is_rising = all(a < b for a, b in zip(self.orders, self.orders[1:], strict=False))
         if not (self.orders and len(self.orders) == len(self.values) and is_rising and self.orders[0] > 1):
             raise InvalidParameter("orders", self.orders, rule)

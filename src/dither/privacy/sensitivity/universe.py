@@ -169,7 +169,9 @@ class Universe:
         if self.rows is not Rows.TUPLE:
             code = tuple(sorted(code))
         if len(code) not in self.sizes or (self.rows is Rows.SET and len(set(code)) < len(code)):
-            raise InvalidValue("data", data, f"as many rows as the universe allows: {self.sizes}, {self.rows.value}")
+            raise InvalidValue(
+                "data", data, f"a number of rows that the universe allows: {self.sizes}, {self.rows.value}"
+            )
         return code
 
     def _decode(self, code: Code) -> tuple[Hashable, ...]:

@@ -73,7 +73,9 @@ def choose_count(loss: Loss, *, nodes: int, pattern: str, k: int = 0, moves: int
     if pattern == EDGES or worst <= _NARROW:
         return GraphChoice(LAPLACE, errors, f"one edge moves the number of {what} by at most {worst} in any graph")
     if ladder_median(1, worst, epsilon) >= plain:
-        return GraphChoice(LAPLACE, errors, f"a ladder of {what} would err by more in any graph of so few nodes")
+        return GraphChoice(
+            LAPLACE, errors, f"a ladder of {what} would have a larger error in any graph of so few nodes"
+        )
     errors |= {LADDER: None, SMOOTH: None}
     has_delta = isinstance(loss, ApproxDP) and bool(loss.delta)
     if has_delta:
@@ -82,7 +84,9 @@ def choose_count(loss: Loss, *, nodes: int, pattern: str, k: int = 0, moves: int
         why = f"its noise follows this graph; in the worst one an edge moves the number of {what} by {worst:,}"
         return GraphChoice(LADDER, errors, why)
     if not 0 <= moves <= worst:
-        raise InvalidParameter("moves", moves, f"an integer from 0 to {worst}, how far an edge moves it in any graph")
+        raise InvalidParameter(
+            "moves", moves, f"an integer from 0 to {worst}, the largest change by an edge in any graph"
+        )
     errors[LADDER] = ladder_median(max(moves, 1), worst, epsilon)
     errors[SMOOTH] = _CAUCHY * max(moves, 1) / epsilon
     if has_delta and isinstance(loss, ApproxDP):

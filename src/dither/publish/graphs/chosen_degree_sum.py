@@ -92,7 +92,7 @@ class ChosenDegreeSum(BoundChosen):
         Whole(most=_MOST_WORTH),
         most=_MOST_DEGREES,
         where=never_falls,
-        rule=f"1 to {_MOST_DEGREES} whole numbers up to {_MOST_WORTH}, none below the one before, the last not 0",
+        rule=f"1 to {_MOST_DEGREES} integers up to {_MOST_WORTH}, none below the one before, the last not 0",
     )
 
     @classmethod

@@ -79,7 +79,7 @@ class ChosenStars(BoundChosen):
         if self.bounds[0] < self.k:
             raise InvalidParameter("bounds", self.bounds, f"from {self.k} on: below there is no star")
         if self.nodes * self.moved(self.bounds[-1]) >= 2**60:
-            raise InvalidParameter("bounds", self.bounds, f"such that there are fewer than 2^60 {self.k}-stars")
+            raise InvalidParameter("bounds", self.bounds, f"small enough for fewer than 2^60 {self.k}-stars")
 
     @classmethod
     def calibrated(cls, within: Loss, *, nodes: int, k: int, bounds: Sequence[int]) -> Self:

@@ -50,7 +50,7 @@ def plan_weights(
         raise InvalidParameter("what", wish, f"one of {', '.join(LENGTHS)}, where the unit is a weight")
     for name, given in (("start", start), ("end", end)):
         if (wish == PATH) != (given is not None):
-            raise InvalidParameter(name, given, "given for a path, and for nothing else")
+            raise InvalidParameter(name, given, "required for a path, and not allowed otherwise")
     if method not in ("auto", LAPLACE, *([LADDER] if wish == TREE else [])):
         raise InvalidParameter("method", method, "auto, laplace, or for a spanning tree ladder")
     low, high = source.bounds
@@ -108,7 +108,7 @@ def present_length(made: Lifted, out: Any, wish: str, confidence: Fraction) -> Q
     ends = (None, None) if interval is None else (int(interval.low), int(interval.high))
     notes: tuple[str, ...] = ("single weights are protected; which edges there are is not",)
     if interval is None:
-        notes += ("no interval: the noise follows how far one weight moves this cost, and that is not released",)
+        notes += ("no interval: the noise depends on the effect of one weight on this cost, which is not released",)
     rows = ((int(out),),)
     return QueryResult(
         (column,),

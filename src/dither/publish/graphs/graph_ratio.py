@@ -70,7 +70,7 @@ class GraphRatio(Composed[Any, Any]):
     name: ClassVar[str] = "graph-ratio"
     version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how far a ratio is off depends on the counts it is made of"
+    no_error_because: ClassVar[str] = "the error of a ratio depends on the counts it is made of"
     no_interval_because: ClassVar[str] = "without a delta the widths of the counts' noise are private"
 
     nodes: Whole = Whole(least=2, most=MOST_NODES)

@@ -56,7 +56,7 @@ class LadderCount(PatternCount):
 
     name: ClassVar[str] = "graph-ladder"
     version: ClassVar[int] = 3
-    no_error_because: ClassVar[str] = "the noise follows how far one edge moves the count in this graph: private"
+    no_error_because: ClassVar[str] = "the noise depends on the effect of one edge on the count in this graph: private"
     no_interval_because: ClassVar[str] = no_error_because
 
     scale: Positive = Positive(least=LEAST_SCALE, most=LARGEST_SCALE)

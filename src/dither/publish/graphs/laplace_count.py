@@ -75,7 +75,7 @@ class LaplaceCount(PatternCount):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.directed and self.pattern != EDGES:
-            raise InvalidParameter("directed", True, f"left out for {self.pattern}: they have no direction")
+            raise InvalidParameter("directed", True, f"not allowed for {self.pattern}: they have no direction")
 
     @classmethod
     def calibrated(

@@ -156,7 +156,7 @@ def notes_of(method: Any, out: Any) -> tuple[str, ...]:
         of_triangles = isinstance(method, ChosenTriangles | QuickTriangles)
         what = TRIANGLES if of_triangles or getattr(method, "pattern", EDGES) == TRIANGLES else EDGES
         what = named(method.pattern, method.k) if isinstance(method, ChosenCopies) else what
-        return (_said(what, int(out[0])), "no interval: what is left out beyond that bound is private")
+        return (_said(what, int(out[0])), "no interval: what the bound cuts off is private")
     if isinstance(method, GraphRace):
         return ("the largest of several noisy counts, most often a little below the truth; no interval",)
     if isinstance(method, FlowEdges):

@@ -41,7 +41,7 @@ class PatternCount(Composed[Any, Any]):
     def __post_init__(self) -> None:
         check_pattern(self.pattern, self.k)
         if self.reach * (self.rungs + self.k + 2) >= _FARTHEST:
-            rule = f"such that one edge moves the number of {named(self.pattern, self.k)} less: take a smaller k"
+            rule = f"fewer: one edge moves the number of {named(self.pattern, self.k)} by too much; take a smaller k"
             raise InvalidParameter("nodes", self.nodes, rule)
 
     @property
@@ -76,7 +76,7 @@ def check_pattern(pattern: str, k: int) -> None:
     if least and k < least:
         raise InvalidParameter("k", k, f"{least} to {_LARGEST_K} for {pattern}")
     if not least and k != 0:
-        raise InvalidParameter("k", k, f"left out for {pattern}")
+        raise InvalidParameter("k", k, f"not allowed for {pattern}")
 
 
 def named(pattern: str, k: int) -> str:

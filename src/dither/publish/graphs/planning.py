@@ -97,21 +97,26 @@ def plan_graph(
         raise InvalidParameter("what", wish, f"one of {', '.join(WISHES)}")
     degree = source.graph.degree
     if wish == DEGREE_SUM and degree is None:
-        rule = "left out where edges are protected: make it of the released numbers of nodes by degree"
+        rule = (
+            "a query for edge privacy: degree-sum needs node privacy. Compute it from a released degree histogram "
+            "instead"
+        )
         raise InvalidParameter("what", wish, rule)
     is_wrong = worth is not None if wish != DEGREE_SUM else not isinstance(worth, list | tuple)
     if is_wrong:
-        raise InvalidParameter("worth", worth, f"given for {DEGREE_SUM}, such as 1,2,3, and for nothing else")
+        raise InvalidParameter("worth", worth, f"required for {DEGREE_SUM}, such as 1,2,3, and not allowed otherwise")
     if degree is not None:
         check_node_wish(wish, method)
     elif method not in METHODS:
         raise InvalidParameter("method", method, f"one of {', '.join(METHODS)}")
     if wish in (STARS, K_TRIANGLES, CLIQUES) and k is None:
-        raise InvalidParameter("k", None, f"given for {wish}, such as {4 if wish == CLIQUES else 2}")
+        raise InvalidParameter("k", None, f"required for {wish}, such as {4 if wish == CLIQUES else 2}")
     if wish in PATTERNS:
         check_pattern(wish, k or 0)
     elif k is not None or (method != "auto" and degree is None):
-        raise InvalidParameter("k" if k is not None else "method", k if k is not None else method, f"left out: {wish}")
+        raise InvalidParameter(
+            "k" if k is not None else "method", k if k is not None else method, f"not allowed for {wish}"
+        )
 
     chosen = method
     if wish in PATTERNS and method == "auto" and degree is None:
@@ -132,7 +137,7 @@ def plan_graph(
     if (wish if wish in RATIOS else chosen) in _WITH_DELTA and isinstance(loss, ApproxDP) and loss.delta:
         return _with_delta(loss, source, build)
     if chosen in (NOISY_LOCAL, TRUNCATED):
-        raise InvalidParameter("delta", None, f"given: the method {chosen} needs an epsilon and a delta")
+        raise InvalidParameter("delta", None, f"required: the method {chosen} needs an epsilon and a delta")
     return least_noise(loss, source, build, keeps_delta=method == SMOOTH)
 
 

@@ -25,7 +25,7 @@ from dither.publish.queries import QueryResult, ResultColumn
 
 Rows: TypeAlias = list[tuple[Any, ...]]
 _UNBOUNDED: Final = (
-    "no interval: the noise follows how far one edge moves this count in this graph, and that is not released"
+    "no interval: the noise depends on the effect of one edge on this count in this graph, which is not released"
 )
 _ORDERED: Final = "degrees were released in order, without their nodes, and fitted to that order; no intervals"
 _EITHER_WAY: Final = "edges are directed: one that leads there and one that leads back are two"
@@ -197,7 +197,7 @@ def _projected(made: Lifted) -> tuple[str, ...]:
     method: Any = made.method
     if not isinstance(method, ProjectedEdges | ProjectedDegrees):
         return ()
-    return (f"of a node at most {method.degree} edges count, chosen by a public hash: further ones are left out",)
+    return (f"of a node at most {method.degree} edges count, chosen by a public hash; others are cut off",)
 
 
 def _inside(end: Any, most: int) -> int:

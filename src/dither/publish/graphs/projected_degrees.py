@@ -57,9 +57,7 @@ class ProjectedDegrees(Composed[Any, NDArray[np.int64]]):
     name: ClassVar[str] = "projected-degrees"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = (
-        "how much the order helps, and what the projection leaves out, depend on the graph"
-    )
+    no_error_because: ClassVar[str] = "how much the order helps, and what the projection cuts off, depend on the graph"
     no_interval_because: ClassVar[str] = no_error_because
 
     nodes: Whole = Whole(least=2, most=MOST_NODES)

@@ -69,7 +69,7 @@ class GraphRace(Composed[Any, int]):
     name: ClassVar[str] = "graph-race"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how much the best bound leaves out is private"
+    no_error_because: ClassVar[str] = "what the best bound cuts off is private"
     no_interval_because: ClassVar[str] = no_error_because
 
     nodes: Whole = Whole(least=2, most=MOST_NODES)

@@ -82,7 +82,7 @@ class RestrictedCount(PatternCount):
 
     name: ClassVar[str] = "restricted-count"
     version: ClassVar[int] = 1
-    no_error_because: ClassVar[str] = "what is left out beyond the bound is private"
+    no_error_because: ClassVar[str] = "what the bound cuts off is private"
     no_interval_because: ClassVar[str] = no_error_because
 
     degree: Whole = Whole(least=1, most=2**20)

@@ -64,7 +64,7 @@ class SmoothCount(PatternCount):
 
     name: ClassVar[str] = "graph-smooth"
     version: ClassVar[int] = 3
-    no_error_because: ClassVar[str] = "the noise follows how far one edge moves the count in this graph: private"
+    no_error_because: ClassVar[str] = "the noise depends on the effect of one edge on the count in this graph: private"
     no_interval_because: ClassVar[str] = no_error_because
 
     noise: Of[Smooth] = Of(SmoothCauchy, SmoothLaplace, where=lambda noise: noise.dimension == 1)

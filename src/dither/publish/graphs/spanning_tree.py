@@ -55,7 +55,7 @@ class SpanningTreeCost(Weighted):
 
     name: ClassVar[str] = "spanning-tree-cost"
     version: ClassVar[int] = 2
-    no_error_because: ClassVar[str] = "the noise follows how far one weight moves the cost of this tree: private"
+    no_error_because: ClassVar[str] = "the noise depends on the effect of one weight on the cost of this tree: private"
     no_interval_because: ClassVar[str] = no_error_because
 
     scale: Positive = Positive(least=LEAST_SCALE, most=LARGEST_SCALE)

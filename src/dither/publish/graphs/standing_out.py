@@ -69,7 +69,7 @@ class Bounds(TupleOf):
     """Public candidates for a bound, in rising order."""
 
     def __init__(self) -> None:
-        rule = f"1 to 64 rising whole numbers from 1 to {LARGEST_BOUND}"
+        rule = f"1 to 64 rising integers from 1 to {LARGEST_BOUND}"
         super().__init__(Whole(least=1, most=LARGEST_BOUND), most=64, where=is_rising, rule=rule)
 
 
@@ -77,7 +77,7 @@ class Penalties(TupleOf):
     """What each candidate is set back, in steps of a score."""
 
     def __init__(self) -> None:
-        super().__init__(Whole(most=MOST_BACK), most=64, rule="a whole number for each bound, at most 2^50")
+        super().__init__(Whole(most=MOST_BACK), most=64, rule="an integer for each bound, at most 2^50")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -89,7 +89,7 @@ class TruncatedCount(TruncatedEdges):
     def __post_init__(self) -> None:
         check_pattern(self.pattern, self.k)
         if self.reach >= _FARTHEST:
-            rule = f"such that one node moves the number of {named(self.pattern, self.k)} less: take a smaller one"
+            rule = f"smaller: one node moves the number of {named(self.pattern, self.k)} by too much"
             raise InvalidParameter("degree", self.degree, rule)
         super().__post_init__()
 

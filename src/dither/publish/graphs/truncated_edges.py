@@ -77,7 +77,7 @@ class TruncatedEdges(Composed[Any, Any]):
     name: ClassVar[str] = "truncated-edges"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "the noise follows how many degrees lie near the bound: private"
+    no_error_because: ClassVar[str] = "the noise depends on how many degrees are near the bound: private"
     no_interval_because: ClassVar[str] = no_error_because
 
     nodes: Whole = Whole(least=2, most=MOST_NODES)

@@ -94,7 +94,7 @@ class Dawa(Composed[Any, NDArray[np.float64]]):
         except InvalidParameter as refusal:
             refused = refusal
         if refused is not None:
-            rule = f"such that its noise can be drawn, whose {refused.parameter} must be {refused.rule}"
+            rule = f"an epsilon whose noise can be drawn: its {refused.parameter} must be {refused.rule}"
             raise InvalidParameter("epsilon", self.epsilon, rule)
 
     @classmethod

@@ -54,7 +54,7 @@ class EquiWidthHistogram(Composed[Any, NDArray[np.float64]]):
     name: ClassVar[str] = "equi-width-histogram"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how far counts inside a block are from even depends on the data"
+    no_error_because: ClassVar[str] = "how uneven counts inside a block are depends on the data"
 
     shape: Shape = Shape()
     widths: Shape = Shape()

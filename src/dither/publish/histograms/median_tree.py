@@ -85,7 +85,7 @@ class MedianCuts(Primitive[Any, Any]):
     name: ClassVar[str] = "median-cuts"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how far a cut is from the median depends on how many points lie between"
+    no_error_because: ClassVar[str] = "the distance of a cut from the median depends on how many points are between"
     no_interval_because: ClassVar[str] = "a cut is no estimate of a number with a known distance from it"
 
     shape: Shape = Shape()

@@ -95,7 +95,7 @@ class SparseHistogram(Composed[Any, dict[int, int]]):
 
     def __post_init__(self) -> None:
         if self.cells * chance_of_passing(self.scale, self.threshold, self.sampled)[1] > _MOST_PASSING:
-            rule = f"such that at most {_MOST_PASSING} empty cells pass on average"
+            rule = f"large enough that at most {_MOST_PASSING} empty cells pass on average"
             raise InvalidParameter("threshold", self.threshold, rule)
         _ = self.part
 

@@ -50,7 +50,7 @@ class UniformHistogram(Composed[Any, NDArray[np.float64]]):
     name: ClassVar[str] = "uniform-histogram"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "the error is how far the counts are from even ones, which depends on the data"
+    no_error_because: ClassVar[str] = "the error is that of taking all counts as even, which depends on the data"
 
     shape: Shape = Shape()
     node: OneCount = OneCount()

@@ -103,7 +103,9 @@ class DisjunctionConversation(Learned[tuple[int, ...]]):
 
     def __post_init__(self) -> None:
         if self.numbers > _MOST_SETS:
-            raise InvalidParameter("degree", self.degree, f"such that at most {_MOST_SETS} sets have so few attributes")
+            raise InvalidParameter(
+                "degree", self.degree, f"small enough that at most {_MOST_SETS} sets have that number of attributes"
+            )
 
     @classmethod
     def calibrated(

@@ -192,7 +192,7 @@ class MinimisingConversation(Interactive[Any, "Minimising"]):
 
     def checked(self, question: Any) -> Ints:
         """Return the losses of each candidate on each cell, or reject what is not a question."""
-        rule = f"a PublicArray of {self.candidates} rows, {self.cells} columns and whole numbers from 0 to {self.top}"
+        rule = f"a PublicArray of {self.candidates} rows, {self.cells} columns and integers from 0 to {self.top}"
         values = question.values if isinstance(question, PublicArray) else None
         if values is None or values.dtype.kind not in "iu" or values.shape != (self.candidates, self.cells):
             raise InvalidParameter("question", type(question).__name__, rule)

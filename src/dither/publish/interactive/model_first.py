@@ -77,7 +77,7 @@ class ModelFirst(Constructed):
     name: ClassVar[str] = "model-first"
     version: ClassVar[int] = 3
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "every answer has its own interval, and how far a model errs depends on the data"
+    no_error_because: ClassVar[str] = "every answer has its own interval, and the error of a model depends on the data"
     no_interval_because: ClassVar[str] = "after the last correction nothing is compared"
 
     marginals: Names = Names()

@@ -74,7 +74,7 @@ class QueryModel:
         kind, cells = record["regressor"], int(record["cells"])
         is_whole = len(numbers) == cells if kind == RIDGE else len(numbers) > 0 and len(numbers) % 5 == 0
         if kind not in REGRESSORS or not is_whole or not np.isfinite(numbers).all():
-            raise InvalidParameter("numbers", len(numbers), "finite, as many as the regressor has")
+            raise InvalidParameter("numbers", len(numbers), "finite, of the same number as those of the regressor")
         if kind == TREE:
             _check_tree(numbers.reshape(-1, 5))
         return cls(kind, cells, numbers, float(record["setting"]))

@@ -174,19 +174,19 @@ def plan_questions(
         raise InvalidParameter("kind", kind, f"one of {', '.join((COUNTS, *KINDS))}")
     for name, value in (*said.items(), ("columns", columns), ("bins", bins)):
         if value is not None and name not in KINDS[kind]:
-            raise InvalidParameter(name, value, f"left out for {kind!r}")
+            raise InvalidParameter(name, value, f"not allowed for {kind!r}")
     how = {name: value for name, value in said.items() if value is not None} | {"questions": questions}
     how |= {} if corrections is None else {"corrections": corrections}
     if kind == CUTS:
         edges = Edges(dataset, table)
         if EDGE not in edges.moves():
-            rule = "left out where nodes are protected: one of them may move a cut by too much"
+            rule = "a kind that node privacy supports: one node may move a cut by too much"
             raise InvalidParameter("kind", kind, rule)
         each = Purse.within(loss).per(edges.moves()[EDGE]).loss
         cuts = CutConversation.calibrated(each, nodes=edges.nodes, **how)
         return PlannedQuestions(LiftedQuestions(source=edges, method=cuts), kind, table, (), tuple(map(str, nodes)))
     if not columns:
-        raise InvalidParameter("columns", columns, "said: the columns that can be asked about")
+        raise InvalidParameter("columns", columns, "required: the columns of the questions")
     cells, codings = asked_cells(dataset, table, columns, bins)
     each = Purse.within(loss).per(cells.sensitivity.l1).loss
     method: Any
@@ -201,7 +201,7 @@ def plan_questions(
     else:
         for name in ("candidates", "top"):
             if name not in how:
-                raise InvalidParameter(name, None, f"said for {kind!r}")
+                raise InvalidParameter(name, None, f"required for {kind!r}")
         method = MinimisingConversation.calibrated(each, cells=cells.attributes.cells, **how)
     return PlannedQuestions(LiftedQuestions(source=cells, method=method), kind, dataset.table(table).name, codings)
 
@@ -248,7 +248,7 @@ def _table(parameter: str, given: Any) -> Any:
     is_table = isinstance(rows, Sequence) and not isinstance(rows, str) and len(rows) > 0
     is_table = is_table and all(isinstance(row, Sequence) and not isinstance(row, str) for row in rows)
     if not is_table or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
-        raise InvalidParameter(parameter, "no table", "rows of whole numbers, all of one length")
+        raise InvalidParameter(parameter, "no table", "rows of integers, all of one length")
     if any(type(cell) is not int or not 0 <= cell <= 2**20 for row in rows for cell in row):
-        raise InvalidParameter(parameter, "another number", "whole numbers from 0 to 2^20")
+        raise InvalidParameter(parameter, "another number", "integers from 0 to 2^20")
     return np.array(rows, dtype=np.int64)

@@ -46,7 +46,7 @@ class Weights(TupleOf):
     """Positive integers."""
 
     def __init__(self) -> None:
-        super().__init__(Whole(least=1, most=MOST_WEIGHT), rule="whole numbers above 0")
+        super().__init__(Whole(least=1, most=MOST_WEIGHT), rule="integers above 0")
 
 
 @dataclass(frozen=True, kw_only=True)

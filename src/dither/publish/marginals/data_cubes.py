@@ -91,7 +91,7 @@ class DataCubes(DrawnMarginals):
         held = {axes for cuboid in measured for order in orders for axes in combinations(cuboid, order)}
         for axes in self.sets:
             if axes not in held:
-                rule = f"such that one of them holds {self.attributes.named(axes)}"
+                rule = f"a list of which one holds {self.attributes.named(axes)}"
                 raise InvalidParameter("cuboids", self.cuboids, rule)
 
     @classmethod
@@ -128,7 +128,7 @@ class DataCubes(DrawnMarginals):
                 measured = choose_most_precise(attributes, asked, most, power)
             cuboids = [attributes.named(axes) for axes in measured]
         elif precise_below is not None:
-            raise InvalidParameter("precise_below", precise_below, "left out where the cuboids are stated")
+            raise InvalidParameter("precise_below", precise_below, "not allowed where the cuboids are stated")
         else:
             measured = checked_sets(attributes, cuboids, "cuboids")
         node = node_within(within, attributes, measured, (1,) * len(measured), unit)

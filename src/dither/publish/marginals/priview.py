@@ -132,7 +132,7 @@ class PriView(MarginalRelease):
         """Return the variance of a cell of the linear estimate of a marginal that lies within a view."""
         axes = self.attributes.axes(names)
         if axes not in self.spreads:
-            raise InvalidParameter("names", tuple(names), "attributes that lie together in one view")
+            raise InvalidParameter("names", tuple(names), "attributes that are together in one view")
         return cell_variance(self.attributes, self.spreads, axes)
 
     def release(self, data: Any, run: Runner) -> Floats:

@@ -79,7 +79,7 @@ class AnonymizedTable:
             wanted = round(self.released.total) if rows is None else rows
             return self._generalised(self.released, whole("rows", wanted, least=0, most=MOST_RECORDS))
         if rows is not None:
-            raise InvalidParameter("rows", rows, f"left out for {self.method}: the rows were released themselves")
+            raise InvalidParameter("rows", rows, f"not allowed for {self.method}: the rows were released themselves")
         return self._items(self.released) if isinstance(self.released, ItemSets) else self._decoded(self.released)
 
     def sample(self, rows: int | None = None) -> Rows:

@@ -234,7 +234,7 @@ class DiffPart(Composed[Any, ItemSets]):
 
     def _items(self, data: Any) -> NDArray[np.bool_]:
         """Return which items each transaction has; type and width are public and checked, content never raises."""
-        rule = f"an array of whole numbers, a row for each transaction, {self.taxonomy.size} columns"
+        rule = f"an array of integers, a row for each transaction, {self.taxonomy.size} columns"
         if not isinstance(data, np.ndarray) or data.dtype.kind not in "biu" or data.shape[1:] != (self.taxonomy.size,):
             raise InvalidValue("data", data, rule)
         return np.asarray(data > 0)

@@ -288,7 +288,7 @@ class EvenSteps(Encoding):
         if not all(map(_is_finite, numbers)) or self.lower >= self.upper or self.width <= 0:
             raise InvalidParameter("width", numbers, "finite bounds in order, and a width above 0")
         if (self.upper - self.lower) / self.width > _MOST_CODES:
-            raise InvalidParameter("width", self.width, f"such that there are at most {_MOST_CODES} steps")
+            raise InvalidParameter("width", self.width, f"large enough for at most {_MOST_CODES} steps")
 
     @property
     def _steps(self) -> int:
@@ -321,7 +321,7 @@ def attributes_of(encodings: Sequence[Encoding]) -> Attributes:
 def encoded(encodings: Sequence[Encoding], columns: Mapping[str, Any]) -> Codes:
     """Return rows of codes, a column per encoding; missing columns and other lengths are rejected."""
     if missing := [each.name for each in encodings if each.name not in columns]:
-        raise InvalidParameter("columns", missing, "given for every encoding")
+        raise InvalidParameter("columns", missing, "complete: every encoding needs its columns")
     found = [each.codes(columns[each.name]) for each in encodings]
     if len({column.size for column in found}) != 1:
         raise InvalidParameter("columns", "columns of several lengths", "of one length")

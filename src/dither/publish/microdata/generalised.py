@@ -143,10 +143,12 @@ class GeneralisedTable(Model):
 
 def _check(attributes: Attributes, groups: Sequence[Sequence[Group]], shape: tuple[int, ...]) -> None:
     if tuple(map(len, groups)) != shape or len(shape) != len(attributes.sizes):
-        raise InvalidParameter("groups", f"{len(groups)} attributes", "as many as the counts have axes and groups")
+        raise InvalidParameter(
+            "groups", f"{len(groups)} attributes", "one for each axis of the counts, each with its groups"
+        )
     for name, size, each in zip(attributes.names, attributes.sizes, groups, strict=True):
         values = [value for _, inside in each for value in inside]
         if not all(type(value) is int for value in values) or sorted(values) != list(range(size)):
             raise InvalidParameter("groups", name, "groups that hold every value once")
         if not all(isinstance(label, str) and inside for label, inside in each):
-            raise InvalidParameter("groups", name, "groups with a text for a label and at least one value")
+            raise InvalidParameter("groups", name, "groups with a string as label and at least one value")

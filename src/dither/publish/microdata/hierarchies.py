@@ -44,7 +44,9 @@ def read_taxonomies(path: Path | str) -> dict[str, Taxonomy]:
 def ordered_values(column: Column, tree: Taxonomy) -> list[Value]:
     """Return a column's declared values in the order of its taxonomy's leaves, or reject a taxonomy that differs."""
     if column.kind not in (Kind.TEXT, Kind.BOOLEAN):
-        raise InvalidParameter(f"taxonomy of {column.name}", column.kind.value, "for texts, and true and false")
+        raise InvalidParameter(
+            f"taxonomy of {column.name}", column.kind.value, "for a column of text or of true and false"
+        )
     values = column.public_values
     if values is None:
         raise InvalidParameter(f"categories of {column.name}", None, "declared, as a column of a taxonomy needs")

@@ -96,7 +96,7 @@ class MomentGrouping(Composed[Any, Grouping]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "groups are right or wrong only with regard to what is done with them"
-    no_interval_because: ClassVar[str] = "groups of attributes lie in no interval"
+    no_interval_because: ClassVar[str] = "groups of attributes have no interval"
 
     attributes: Of[Attributes] = Of(Attributes)
     node: OneCount = OneCount()

@@ -77,8 +77,8 @@ class PerturbedTable(OverData[Codes]):
     name: ClassVar[str] = "perturbed-table"
     version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "a row is told rightly or wrongly; only many of them estimate a frequency"
-    no_interval_because: ClassVar[str] = "a row lies in no interval; only many of them estimate a frequency"
+    no_error_because: ClassVar[str] = "a row is published correctly or not; only many of them estimate a frequency"
+    no_interval_because: ClassVar[str] = "a row has no interval; only many of them estimate a frequency"
 
     cells: Of[Cells] = Of(Cells)
     groups: GroupNames = GroupNames(())

@@ -69,7 +69,7 @@ class Wishes:
         for name in ("target", "taxonomies", "steps", "terms", "groups", "rows", "bins", "other"):
             value = getattr(self, name)
             if value is not None and value != {} and name not in METHODS[method]:
-                raise InvalidParameter(name, value, f"left out for {method}")
+                raise InvalidParameter(name, value, f"not allowed for {method}")
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,10 @@ class PlannedTable:
         if isinstance(self.mechanism, PerturbedTable):
             part, groups = self.mechanism.part, self.mechanism.merged.groups
             said = "; ".join(
-                f"{' + '.join(group)} is told truly with probability {part.truth(size):.3g}"
+                f"{' + '.join(group)} is published unchanged with probability {part.truth(size):.3g}"
                 for group, size in zip(groups, part.sizes, strict=True)
             )
-            rows = f"{self.mechanism.rows} rows: others are left out, missing ones made up"
+            rows = f"{self.mechanism.rows} rows: others are omitted, missing ones made up"
             return (rows, f"of every row, {said}")
         if isinstance(method, DiffGen):
             return (f"at most {method.specialisations} of {method.candidates} specialisations",)
@@ -147,7 +147,7 @@ def plan_anonymized(
             )
         else:
             if asked.rows is None:
-                rule = "given for rows told at random: how many are published, from public knowledge"
+                rule = "required for rows published at random: the number of published rows, from public knowledge"
                 raise InvalidParameter("rows", None, rule)
             release = PerturbedTable.calibrated(loss, cells=cells, rows=asked.rows, groups=asked.groups or ())
     shown = tuple((coding.column, Kind.TEXT if method == "diffgen" else coding.kind) for coding in codings)
@@ -158,7 +158,7 @@ def _generalised(
     dataset: DataSet, table: str | Relation, loss: Loss, columns: Sequence[str] | None, asked: Wishes
 ) -> tuple[Any, tuple[Coding, ...]]:
     if asked.target is None:
-        raise InvalidParameter("target", None, "given for diffgen: the column that groups should tell")
+        raise InvalidParameter("target", None, "required for diffgen: the column that groups should predict")
     _, declared = source_of(dataset, table)
     bins = dict(asked.bins)
     for column, tree in asked.taxonomies.items():

@@ -89,7 +89,7 @@ class PrivFuzzy(Composed[Any, GraphicalModel]):
     name: ClassVar[str] = "priv-fuzzy"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how far groups are from independence depends on the records"
+    no_error_because: ClassVar[str] = "how dependent groups are depends on the records"
     no_interval_because: ClassVar[str] = "what different groups have in common has an error that depends on the data"
 
     attributes: Of[Attributes] = Of(Attributes)

@@ -23,7 +23,7 @@ def figures_of(table: AnonymizedTable) -> tuple[Figure, ...]:
     if view is not None:
         return quality_of(view).figures
     if not isinstance(table.released, ItemSets):
-        return (Figure("rows", float(len(table.rows())), "published rows, each told at random", True),)
+        return (Figure("rows", float(len(table.rows())), "published rows, each drawn at random", True),)
     sets = table.released
     counts: Counter[str] = Counter(dict.fromkeys(sets.items, 0))
     for names, count in sets.named():

@@ -69,7 +69,7 @@ def misclassification(predicted: Any, truth: Any) -> Reproduction:
     if guessed.shape != known.shape or not known.size:
         raise InvalidParameter("predicted", f"an array of shape {guessed.shape}", f"of shape {known.shape}, not empty")
     caution = (
-        "misclassification is not privacy: it says what was lost for analysts, and with two classes a rate above 1/2 "
-        "becomes a good prediction by telling the opposite"
+        "misclassification is not privacy: it measures what analysts lose, and with two classes a rate above 1/2 "
+        "becomes a good prediction once it is inverted"
     )
     return Reproduction("the rate of misclassification", float((guessed != known).mean()), caution)

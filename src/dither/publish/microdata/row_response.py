@@ -106,7 +106,7 @@ class RowResponse(Primitive[Any, Any]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "a single report is right or wrong; only many of them estimate a frequency"
-    no_interval_because: ClassVar[str] = "a single report names a code, which lies in no interval"
+    no_interval_because: ClassVar[str] = "a single report names a code, which has no interval"
 
     rows: Whole = Whole(least=1, most=MOST_ROWS)
     sizes: TupleOf = TupleOf(Whole(least=1, most=_MOST_CODES), rule="at least one number of codes")
@@ -181,8 +181,8 @@ class PerturbedRows(Composed[Any, NDArray[np.int64]]):
     name: ClassVar[str] = "perturbed-rows"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "a row is told rightly or wrongly; see frequencies for what many of them say"
-    no_interval_because: ClassVar[str] = "a row lies in no interval; see frequencies for what many of them say"
+    no_error_because: ClassVar[str] = "a row is reported correctly or not; see frequencies for what many of them show"
+    no_interval_because: ClassVar[str] = "a row has no interval; see frequencies for what many of them show"
 
     attributes: Of[Attributes] = Of(Attributes)
     groups: GroupNames = GroupNames(())

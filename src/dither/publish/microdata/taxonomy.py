@@ -42,9 +42,9 @@ class Taxonomy:
     def __post_init__(self) -> None:
         labels, parents = self.labels, self.parents
         if not isinstance(labels, tuple | list) or not isinstance(parents, tuple | list) or len(labels) != len(parents):
-            raise InvalidParameter("parents", parents, "as many parents as labels")
+            raise InvalidParameter("parents", parents, "one parent for each label")
         if not 1 <= len(labels) <= _MOST_NODES or not all(isinstance(label, str) and label for label in labels):
-            raise InvalidParameter("labels", labels, f"1 to {_MOST_NODES} texts that are not empty")
+            raise InvalidParameter("labels", labels, f"1 to {_MOST_NODES} strings that are not empty")
         kept = tuple(whole("parents", parent, least=-1, most=_MOST_NODES) for parent in parents)
         for node, parent in enumerate(kept):
             if (parent == -1) != (node == 0) or parent >= node:
@@ -205,7 +205,7 @@ def _read(value: Any) -> Taxonomy:
 
 def _read_cells(value: Any) -> OrderedCells:
     if not isinstance(value, list) or not all(isinstance(edge, str) for edge in value):
-        raise InvalidParameter("ordered cells", value, "a list of numbers as texts")
+        raise InvalidParameter("ordered cells", value, "a list of numbers as strings")
     return OrderedCells(tuple(exact("edges", edge) for edge in value))
 
 

@@ -57,7 +57,7 @@ def coded_cells(
     for place, name in enumerate(cells.names):
         if name in (terms or {}):
             if name in (bins or {}):
-                raise InvalidParameter("terms", name, "given without bins: a column is told in one way")
+                raise InvalidParameter("terms", name, "set without bins: a column is published in one way")
             axes[place], kept[place] = _told(declared(name), (terms or {})[name])
     return Cells(cells.dataset, cells.relation, tuple(axes)), tuple(kept)
 

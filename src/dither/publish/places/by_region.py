@@ -56,7 +56,7 @@ class RegionFile:
 
         """
         if not places.box:
-            raise InvalidParameter("regions", "given", "left out where zones are declared, which have no place")
+            raise InvalidParameter("regions", "given", "not allowed where zones are declared, which have no place")
         tree = geojson_tree(source)
         return cls(read_regions(tree, extent_of(places), name=name), tree)
 
@@ -77,7 +77,7 @@ class RegionFile:
         nothing = ColumnRows([None] * 3, many)
         notes = (
             "sums of a released heat map: no interval is known",
-            f"{int((~inside).sum()):,} of {numbers.size:,} cells lie in no region",
+            f"{int((~inside).sum()):,} of {numbers.size:,} cells are in no region",
         )
         return replace(found.result, columns=columns, rows=rows, low=nothing, high=nothing, notes=notes, raw=rows)
 

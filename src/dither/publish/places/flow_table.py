@@ -95,9 +95,11 @@ class FlowTable(Composed[Any, Floats]):
         if len(self.shape) != 2:
             raise InvalidParameter("shape", self.shape, "the zones along two axes")
         if (self.region is None) != (self.blocks is None):
-            raise InvalidParameter("region", self.region, "given with blocks: noise for the flows between regions")
+            raise InvalidParameter(
+                "region", self.region, "set together with blocks: noise for the flows between regions"
+            )
         if self.blocks is not None and not _is_numbering(self.blocks.values, math.prod(self.shape)):
-            raise InvalidParameter("blocks", self.blocks, f"whole numbers from 0, one for each of {self.shape} pairs")
+            raise InvalidParameter("blocks", self.blocks, f"integers from 0, one for each of {self.shape} pairs")
 
     @classmethod
     def calibrated(cls, within: Loss, *, shape: tuple[int, ...], blocks: Labels | None = None) -> Self:

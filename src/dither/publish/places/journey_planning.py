@@ -38,8 +38,8 @@ KINDS: Final[dict[str, type[Any]]] = {
 _USUAL_GRID: Final = 20
 #: Bytes of a stored point, of the time at which its journey begins, and of what stands around all.
 _POINT, _START, _HEAD = 56, 24, 2**16
-_MADE: Final = "journeys are synthetic: how much one of them tells about a true one is bounded by the loss"
-_NO_LAW: Final = "points have no intervals: what the model leaves out of true journeys has no known law"
+_MADE: Final = "journeys are synthetic: what one of them reveals about a true one is bounded by the loss"
+_NO_LAW: Final = "points have no intervals: what the model omits of true journeys has no known law"
 _TIMES: Final = "start is where a part of time begins, drawn by the block of cells in which a journey begins"
 
 

@@ -21,7 +21,7 @@ MOST_ALONG: Final = 48
 MOST_LENGTH: Final = 256
 #: How many journeys are drawn at most.
 MOST_DRAWN: Final = 2**22
-_NO_ERROR: Final = "how far drawn journeys are from these depends on what the model leaves out"
+_NO_ERROR: Final = "the distance of drawn journeys from these depends on what the model omits"
 
 
 @dataclass(frozen=True, kw_only=True)

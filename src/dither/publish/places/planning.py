@@ -80,9 +80,11 @@ def plan_heat(
     if method == SparseHistogram.name:
         raise InvalidParameter("method", method, "one that has a count for every cell: a map shows them all")
     if questions not in (None, *QUESTIONS):
-        raise InvalidParameter("questions", questions, f"left out, or one of {', '.join(QUESTIONS)}")
+        raise InvalidParameter("questions", questions, f"omitted, or one of {', '.join(QUESTIONS)}")
     if questions is not None and method != AUTO:
-        raise InvalidParameter("questions", questions, f"left out: the method is stated, {method}")
+        raise InvalidParameter(
+            "questions", questions, f"not allowed with method={method!r}: questions only applies to method='auto'"
+        )
     if method == AUTO:
         if questions == RECTANGLES and math.prod(cells.shape) >= _MANY:
             return counted(cells, loss, PRUNED)
@@ -168,7 +170,7 @@ def plan_flows(
     blocks = None if regions is None else _blocks(cells.axes, regions)
     if method != AUTO:
         if blocks is not None:
-            raise InvalidParameter("regions", "given", f"left out for the method {method}")
+            raise InvalidParameter("regions", "given", f"not allowed for the method {method}")
         return counted(cells, loss, method)
 
     def build(each: Loss) -> FlowTable:
@@ -257,7 +259,7 @@ def grid_of_side(places: Places, metres: Number) -> tuple[int, int]:
 
     """
     if not places.box:
-        raise InvalidParameter("cell", metres, "left out where zones are declared")
+        raise InvalidParameter("cell", metres, "not allowed where zones are declared")
     box = Box.of(*places.box, plane=places.coordinates != DEGREES)
     side = positive("cell", metres)
     if box.width * box.height > MOST_CELLS * side * side:

@@ -72,7 +72,7 @@ class RegionCentres(Composed[Any, Floats]):
     name: ClassVar[str] = "region-centres"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how far a centre is off depends on how many points its part has"
+    no_error_because: ClassVar[str] = "the error of a centre depends on how many points its part has"
     no_interval_because: ClassVar[str] = no_error_because
 
     tree: Of[QuarteringTree] = Of(QuarteringTree)

@@ -108,7 +108,7 @@ def extent_of(places: Places) -> Extent:
 
 def _groups(features: Any, names: tuple[str, ...], within: str) -> dict[str, str]:
     if not isinstance(within, str):
-        raise InvalidParameter("within", within, "a text: the property that names the larger region")
+        raise InvalidParameter("within", within, "a string: the property that names the larger region")
     found = {}
     for name, feature in zip(names, features, strict=True):
         group = feature["properties"].get(within)
@@ -134,7 +134,7 @@ def plan_regions(dataset: DataSet, table: Table, loss: Loss, *, areas: Areas, me
     outside = int(np.count_nonzero(drawn.cells < 0))
     rows, columns = drawn.shape
     said = (
-        f"a position counts where the middle of its cell lies, of {rows:,} x {columns:,}; {outside:,} cells lie in no "
+        f"a position counts where the middle of its cell is, of {rows:,} x {columns:,}; {outside:,} cells are in no "
         "region"
     )
     none = int(np.count_nonzero(drawn.sizes == 0))

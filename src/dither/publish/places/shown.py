@@ -54,7 +54,7 @@ class PlaceMap:
     def ground(self) -> Ground:
         """The declared box."""
         if not self.places.box:
-            rule = "one whose places have positions: zones have none, so there is no map of them"
+            rule = "one whose places have positions: zones have no positions, so there is no map of them"
             raise InvalidParameter("table", "zones", rule)
         south, west, north, east = self.places.box
         return Ground(south, west, north, east, self.places.coordinates == DEGREES)
@@ -156,7 +156,9 @@ class PlaceMap:
             named = [self.result.column(name) for name in self.result.names[:2]]
             return [[self.middles[str(one)], self.middles[str(other)]] for one, other in zip(*named, strict=True)]
         if len(self.result.names) != _FLOW_COLUMNS or not self.places.box:
-            raise InvalidParameter("map", self.kind, "of positions: zones have none, so there is no map of them")
+            raise InvalidParameter(
+                "map", self.kind, "of positions: zones have no positions, so there is no map of them"
+            )
         ends = [np.array(self.result.column(name), dtype=np.float64).tolist() for name in self.result.names[:4]]
         return [[(row[0], row[1]), (row[2], row[3])] for row in zip(*ends, strict=True)]
 

@@ -107,7 +107,7 @@ def _clamps(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
         if after <= _WORTH * before:
             value = describe(aggregate.arguments[0])
             change = f"{_CLAMPED[aggregate.function]}(CLAMP({value}, {low:g}, {high:g}))"
-            price = "values beyond count as its nearest end, and a tenth of the range errs a tenth as much"
+            price = "values beyond count as its nearest end, and a tenth of the range has a tenth of the error"
             if aggregate.function not in ("sum", "mean"):
                 price = "values beyond count as its nearest end"
             yield Advice(name, change, before, after, unit, price)
@@ -129,7 +129,7 @@ def _limits(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
         name = min(falls, key=falls.__getitem__, default=None)
         if name is not None and falls[name] <= _WORTH:
             before, unit = errors[name]
-            price = f"further rows of a person do not count{_asked_with(limits)}"
+            price = f"other rows of a person do not count{_asked_with(limits)}"
             yield Advice(name, f"a limit of {_said(limits)} a person", before, other[name][0], unit, price)
 
 
@@ -143,7 +143,7 @@ def _own_row(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]
     table = scans[0].table
     referred = {other.owner.keys for other in dataset.tables if other.owner and other.owner.table == table.name}
     if table.person is not None and (table.person,) in referred and table.rows_per_person is None:
-        paid = "as many rows as the limits leave" if most is None else f"{most:,} rows"
+        paid = "the number of rows that the limits leave" if most is None else f"{most:,} rows"
         change = f"the price is that of {paid} of {table.name} a person"
         price = f"if everybody has one, declare 'rows per person: 1' for {table.name} in the schema"
         yield Advice("rows", change, 0.0, 0.0, "", price)

@@ -194,9 +194,9 @@ class Answer(OverData[Answered]):
         if self.shares is not None:
             check_shares(dict(self.shares), [aggregate.name for aggregate in self.query.aggregates])
         if self.threshold_share is not None and (self.design.groups is not None or not self.query.aggregates):
-            rule = "left out: the groups are public, and nothing decides which are shown"
+            rule = "not allowed: the groups are public, and nothing decides which are shown"
             if self.design.groups is None:
-                rule = "left out: nothing is measured in the groups, and all of the loss decides which are shown"
+                rule = "not allowed: nothing is measured in the groups, and all of the loss decides which are shown"
             raise InvalidParameter("threshold_share", str(self.threshold_share), rule)
         if self.quantiles == EXPONENTIAL:
             self._check_ranked()
@@ -217,7 +217,7 @@ class Answer(OverData[Answered]):
                 rule = f"'{TREE}' for shares with large denominators, such as {search.shares[0]}"
                 raise InvalidParameter("quantiles", EXPONENTIAL, rule)
             if isinstance(search, RankSearch) and isinstance(part, RankPart) and not search.is_near(part):
-                rule = f"'{TREE}' for a loss as small as {self.target}, at which ends of intervals lie beyond all rows"
+                rule = f"'{TREE}' for a loss as small as {self.target}, at which ends of intervals are beyond all rows"
                 raise InvalidParameter("quantiles", EXPONENTIAL, rule)
 
     @property

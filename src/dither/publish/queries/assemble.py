@@ -88,7 +88,7 @@ def conjuncts(condition: Expression) -> tuple[Expression, ...]:
 def clamp(value: Expression, low: Literal, high: Literal) -> Expression:
     """Return the value moved into [low, high]; NULL stays NULL."""
     if not (isinstance(low.value, int | float) and isinstance(high.value, int | float) and low.value <= high.value):
-        raise InvalidParameter("CLAMP", (low.value, high.value), "given two numbers, the first at most the second")
+        raise InvalidParameter("CLAMP", (low.value, high.value), "applied to two numbers, the first at most the second")
     return Case(((Call("less", (value, low)), low), (Call("more", (value, high)), high)), value)
 
 
@@ -262,7 +262,7 @@ def described(expression: Expression) -> str:
 def unbounded(called: str, value: Expression, relation: Relation) -> Unanswerable:
     """Return the error for an aggregate with unbounded values, which names what lacks bounds."""
     shown, column = described(value)[:60], missing_bound(value, relation)
-    because = "" if column is None or value == Name(column) else f", because {column} has none"
+    because = "" if column is None or value == Name(column) else f", because {column} has no bounds"
     write = f"CLAMP({column}, low, high)" if column is not None else "CLAMP(x, low, high) around the value"
     return Unanswerable(
         f"{called} of {shown} has no public bounds{because}, so that one person could move it without limit",
@@ -302,7 +302,7 @@ def make_aggregate(
     """
     columns = relation.columns
     if function == "persons" and not relation.has_persons:
-        raise Unanswerable("every row is a unit of its own, so that people cannot be counted", "ask for COUNT(*)")
+        raise Unanswerable("each row is its own unit, so that people cannot be counted", "ask for COUNT(*)")
     label = name or default_name(function, arguments, share)
     if where is not None and function == "persons":
         raise Unanswerable(

@@ -161,7 +161,7 @@ class Rows:
 
         """
         if not isinstance(other, str) and alias is None:
-            raise InvalidParameter("alias", alias, "given when the other side is not a table by its name")
+            raise InvalidParameter("alias", alias, "required when the other side is not a table by its name")
         right_rows = table(other) if isinstance(other, str) else other
         label = alias or str(other)
         before = self._relation
@@ -567,7 +567,7 @@ def _narrowed(dataset: DataSet, said: Mapping[str, int]) -> Limits:
             raise InvalidParameter("limit", name, "rows, groups or rows_per_group")
         most = getattr(own, name)
         if not dataset.protects_persons:
-            raise InvalidParameter(name, limit, "left out when every row is a unit of its own")
+            raise InvalidParameter(name, limit, "not allowed when each row is its own unit")
         whole(name, limit, least=1, most=2**31 if most is None else most)
     return replace(own, **said)
 

@@ -297,12 +297,12 @@ class Design:
         delta = self._delta
         if delta == 0 and not self.query.aggregates:
             raise Unanswerable(
-                "which values occur is decided by a threshold, which costs a delta, and the loss has none",
+                "which values occur is decided by a threshold, which costs a delta, and the loss has no delta",
                 "give a delta, or ask for COUNT(*) of values that are declared or listed with IN",
             )
         if delta == 0:
             raise Unanswerable(
-                "groups that are not known beforehand cost a delta, and the loss has none",
+                "groups that are not known in advance cost a delta, and the loss has no delta",
                 "list the values of the key (in the schema, or with IN), or give a delta",
             )
         amount, touched = self._loss_of(self.split[-1]), self.contribution.touched

@@ -99,7 +99,7 @@ class FoundBounds:
         """Return a stored record, with the ledger entry of its charge."""
         record = json.loads(text)
         if record.pop("bounds", None) != 1:
-            raise InvalidParameter("bounds", "a text", "the JSON of bounds")
+            raise InvalidParameter("bounds", "a string", "the JSON of bounds")
         confidence, loss = Fraction(record.pop("confidence")), Loss.from_dict(record.pop("loss"))
         return FoundBounds(**record, confidence=confidence, loss=loss, receipt=receipt)
 
@@ -111,9 +111,9 @@ class FoundBounds:
             )
         share = f"{float(self.confidence) * 100:g} %"
         return (
-            f"{self.column}: {self.lower:g} to {self.upper:g}; of about {self.counted} at most {self.outside} lie "
-            f"outside ({share})\ndeclare bounds: [{self.lower:g}, {self.upper:g}], or write "
-            f"CLAMP({self.column}, {self.lower:g}, {self.upper:g})\n{self.loss}; {self.unit}"
+            f"{self.column}: {self.lower:g} to {self.upper:g}; of about {self.counted} at most {self.outside} are "
+            f"outside ({share})\ndeclare bounds: [{self.lower:g}, {self.upper:g}], or write CLAMP({self.column}, "
+            f"{self.lower:g}, {self.upper:g})\n{self.loss}; {self.unit}"
         )
 
 
@@ -136,7 +136,7 @@ def bounds_query(dataset: DataSet, source: Rows, column: str) -> Query:
 def limits_query(dataset: DataSet, source: Rows, share: Number, most: int) -> Query:
     """Return the query for a quantile of the number of rows per person."""
     if not dataset.protects_persons:
-        raise Unanswerable("every row is a unit of its own, so that nobody has several", "there is nothing to limit")
+        raise Unanswerable("each row is its own unit, so that there is one row for each", "there is nothing to limit")
     top = whole("most", most, least=1, most=2**31)
     own = own_limits(dataset)
     # A person is one row here, so that narrower limits than those of the data set take nothing away.

@@ -86,7 +86,7 @@ class FoundClamps:
             low, high = found.lower, found.upper
             if not low < high:
                 high = low + 1
-            said = f"{name} was clamped to [{low:g}, {high:g}], which was found for a further {found.loss}"
+            said = f"{name} was clamped to [{low:g}, {high:g}], which was found for another {found.loss}"
         return (low, high), said
 
     def unused(self, place: Place, found: Range) -> tuple[Range, str]:
@@ -94,7 +94,7 @@ class FoundClamps:
         (_, name), (low, high) = place, self.usual[place]
         said = (
             f"{name} was clamped to [{low:g}, {high:g}]: with the range that was found for it, [{found[0]:g}, "
-            f"{found[1]:g}], the query cannot be asked"
+            f"{found[1]:g}], the query is not supported"
         )
         return (low, high), said
 

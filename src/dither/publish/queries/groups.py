@@ -46,7 +46,7 @@ def _declared(query: Query) -> Sequence[Group]:
         return tuple(positions(groups, kinds))
     lists = [key.values or () for key in query.keys]
     if not 0 < math.prod(map(len, lists)) <= MOST_GROUPS:
-        rule = f"such that they have between 1 and {MOST_GROUPS} combinations"
+        rule = f"keys with 1 to {MOST_GROUPS} combinations"
         raise InvalidParameter("keys", [key.name for key in query.keys], rule)
     found = product_of(lists, kinds)
     # Where it is none, the combinations are gone through for the one that is refused.

@@ -104,7 +104,7 @@ class PartitionedAnswer(OverData[tuple[Answered, ...]]):
             if answer.design.picks:
                 raise Unanswerable(
                     "the commonest value of a part is not offered in a partition",
-                    "ask for it by itself, or group by it",
+                    "request it alone, or group by it",
                 )
         self.fixed_plan.check(self.distance)
 

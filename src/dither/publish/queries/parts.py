@@ -33,7 +33,7 @@ class Partition:
     def ask(self, **asks: Callable[[Rows], Groups]) -> PartitionedGroups:
         """Set a different query for every part, by its label."""
         if set(asks) != set(self._parts):
-            raise InvalidParameter("parts", sorted(asks), f"given for all of {', '.join(self._parts)}")
+            raise InvalidParameter("parts", sorted(asks), f"set for all of {', '.join(self._parts)}")
         return PartitionedGroups(self, dict(asks))
 
     def rows(self, dataset: DataSet) -> tuple[Relation, Expression]:

@@ -54,7 +54,7 @@ def answer_page(result: QueryResult) -> str:
     numbers = [found.name for found in result.columns if result.has_interval(found)]
     drawn = [figure(picture(result, name).markup()) for name in numbers if len(result.rows) > 1]
     said = [f"{found.name}: {words}" for found in result.columns for words in (found.estimand, found.bias) if words]
-    at_once = ", all at once" if result.is_simultaneous else ", each by itself"
+    at_once = ", all simultaneously" if result.is_simultaneous else ", each separately"
     return page(
         f"{', '.join(numbers) or 'Answer'}{_by(result)}",
         *drawn,

@@ -438,7 +438,7 @@ def _limits(design: Design) -> tuple[str, str]:
     entering = join_limit(design.query.relation)
     if entering is not None:
         texts.append(f"{entering} rows a person on each side of a join")
-    return ", " + ", ".join(texts), "further rows of a person do not count"
+    return ", " + ", ".join(texts), "other rows of a person do not count"
 
 
 def _several(number: int, what: str) -> str:

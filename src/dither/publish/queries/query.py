@@ -189,7 +189,7 @@ def _check_ends(query: Query) -> None:
     parts += [value for value, _ in query.order]
     parts += [] if query.having is None else [query.having]
     if any(isinstance(node, IntervalEnd) for part in parts for node in walk(part)):
-        rule = "an output by itself: nothing is computed from it, and nothing is sorted or chosen by it"
+        rule = "a separate output: nothing is computed from it, and nothing is sorted or chosen by it"
         raise InvalidParameter("an end of an interval", "DP_INTERVAL_LOW or DP_INTERVAL_HIGH", rule)
 
 

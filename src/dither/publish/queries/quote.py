@@ -194,16 +194,18 @@ class Quote:
 
     def __str__(self) -> str:
         rows = (
-            "as many rows as groups pass" if self.rows is None else f"{self.rows} {'row' if self.rows == 1 else 'rows'}"
+            "one row for each group that passes"
+            if self.rows is None
+            else f"{self.rows} {'row' if self.rows == 1 else 'rows'}"
         )
         risk = f"{100 * self.risk:.1f}"
-        together = ", all at once, because rows are chosen by what they show" if self.is_simultaneous else ""
+        together = ", all simultaneously, because rows are chosen by what they show" if self.is_simultaneous else ""
         lines = [
             f"cost       {self.loss}, from the budget of {self.dataset}",
             f"protects   {self.unit}",
             f"limits     {self.limits}",
             f"groups     {self.keys}{self._for_share}; {rows}",
-            f"risk       whoever knows all else and could toss a coin guesses right in at most {risk} % of cases",
+            f"risk       anyone who knows all else and could toss a coin guesses right in at most {risk} % of cases",
             f"numerics   {self.numerics}",
             f"intervals  95 %{together}",
         ]
@@ -338,7 +340,7 @@ def loss_for_error(
         error = found.error
         if "per value" in found.error_unit:
             if rows is None:
-                rule = "given for what is divided by the number of values, which is not public"
+                rule = "required for what is divided by the number of values, which is not public"
                 raise InvalidParameter("rows", rows, rule)
             error /= positive("rows", rows)
         return error <= wanted
@@ -413,7 +415,7 @@ def _search_law(search: Search | RankSearch, level: Any, noise: str) -> tuple[st
 
 def _limits(design: Design) -> str:
     if not design.has_persons:
-        return "every row counts by itself"
+        return "every row counts separately"
     limits = design.limits
     named = {"rows": limits.rows, "groups": limits.groups, "rows in a group": limits.rows_per_group}
     named["rows on each side of a join"] = join_limit(design.query.relation)
@@ -434,7 +436,7 @@ def _met(relation: Relation) -> Iterator[str]:
     met = {part.table: part.most for part in parts_of(relation) if isinstance(part, JoinPublic) and part.most}
     for table, most in met.items():
         why = "as declared" if table.rows is not None else "its declaration says no number of rows"
-        yield f"a row meets at most {_many(most, 'rows')} of {table.name} ({why}); further ones are left out"
+        yield f"a row meets at most {_many(most, 'rows')} of {table.name} ({why}); others are dropped"
 
 
 def _many(count: int, what: str) -> str:

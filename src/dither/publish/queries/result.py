@@ -152,7 +152,7 @@ class QueryResult:
         """Return the name of a numeric column, by default the first; reject other columns."""
         numbers = [found for found in self.columns if self.has_interval(found)]
         if not numbers:
-            raise InvalidParameter("column", column, "a number: this result has none")
+            raise InvalidParameter("column", column, "a number: this result has no number")
         chosen = numbers[0].name if column is None else self.columns[self._place(column)].name
         if not self.has_interval(self.columns[self._place(chosen)]):
             raise InvalidParameter("column", column, f"a number: {', '.join(found.name for found in numbers)}")
@@ -309,7 +309,7 @@ class QueryResult:
         except (KeyError, TypeError, ValueError, AttributeError) as failure:
             if isinstance(failure, InvalidParameter):
                 raise
-            raise InvalidParameter("result", "a text", "the JSON of a result") from None
+            raise InvalidParameter("result", "a string", "the JSON of a result") from None
 
     def __repr__(self) -> str:
         shown = ", ".join(self.names)
@@ -333,7 +333,7 @@ class QueryResult:
     def _remarks(self) -> list[str]:
         """Return what a reader must know to read the table."""
         share = f"{float(self.confidence) * 100:g} %"
-        together = ", all at once" if self.is_simultaneous else ""
+        together = ", all simultaneously" if self.is_simultaneous else ""
         rows = f"{len(self.rows)} {'row' if len(self.rows) == 1 else 'rows'}"
         has_ends = not self.rows or any(end is not None for row in self.low for end in row)
         intervals = f"; {share} intervals{together}" if has_ends else ""

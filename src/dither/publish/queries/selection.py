@@ -29,7 +29,7 @@ def selected(keys: Sequence[Key], key_values: Sequence[Sequence[Value]] | None) 
         )
     if key_values is not None:
         raise Unanswerable(
-            "the groups are listed and nothing is measured in them, so that the answer would be the list",
-            "ask for COUNT(*) of each, or leave the list out to be told which occur",
+            "the query only returns its own list of groups",
+            "add COUNT(*) or another aggregate, or remove the list to discover which groups occur",
         )
     return tuple(replace(key, values=None) for key in keys)

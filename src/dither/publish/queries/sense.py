@@ -104,7 +104,7 @@ def check_can_hold(condition: Expression, relation: Relation) -> None:
         why = "; ".join(_facts(condition, relation))
         raise Unanswerable(
             f"{said(condition, relation)} can never be true{': ' if why else ''}{why}",
-            "no row would be counted: mend the condition, or leave it out",
+            "no row would be counted: correct the condition, or remove it",
         )
 
 
@@ -171,7 +171,7 @@ def check_values(name: str, column: Column, values: Iterable[Value]) -> None:
             raise _unknown(name, column, value)
         if column.lower is not None and not column.lower <= value <= column.upper:  # type: ignore[operator]
             raise Unanswerable(
-                f"{name} is never {quoted(value)}: it is declared to lie between {quoted(column.lower)} and "
+                f"{name} is never {quoted(value)}: it is declared to be between {quoted(column.lower)} and "
                 f"{quoted(column.upper)}",
                 "mend the value",
             )
@@ -315,7 +315,7 @@ def _facts(condition: Expression, relation: Relation) -> Iterator[str]:
         column = _declared(name, relation)
         if column is not None and column.lower is not None:
             ends = f"{quoted(column.lower)} and {quoted(column.upper)}"
-            yield f"{_called(name, relation)} is declared to lie between {ends}"
+            yield f"{_called(name, relation)} is declared to be between {ends}"
         elif column is not None and column.categories is not None:
             yield f"{_called(name, relation)} is one of {', '.join(map(quoted, column.categories[:_MOST_LISTED]))}"
 

@@ -22,7 +22,7 @@ MOST_AGGREGATES: Final = 256
 def check_number(aggregates: int, parameter: str) -> None:
     """Reject too many aggregates, as soon as there are too many."""
     if aggregates > MOST_AGGREGATES:
-        rule = f"of at most {MOST_AGGREGATES} different aggregates; ask for the others in a query of their own"
+        rule = f"of at most {MOST_AGGREGATES} different aggregates; request the others in a separate query"
         raise InvalidParameter(parameter, aggregates, rule)
 
 

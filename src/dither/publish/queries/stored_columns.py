@@ -61,7 +61,7 @@ def read_column(written: Any, kind: str, length: int) -> Values:
         try:
             found = np.frombuffer(base64.b64decode(text, validate=True), dtype=np.dtype(name))
         except (binascii.Error, ValueError):
-            raise InvalidParameter("column", "a text", "the bytes of an array in base 64") from None
+            raise InvalidParameter("column", "a string", "the bytes of an array in base 64") from None
     if len(found) != length:
         raise InvalidParameter("column", f"{len(found)} cells", f"{length} cells")
     return found

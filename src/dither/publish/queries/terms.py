@@ -229,7 +229,7 @@ class When:
     def then(self, value: Any) -> When:
         """Set the value under the last condition."""
         if self._condition is None:
-            raise InvalidParameter("then", "a second value", "said once after each when")
+            raise InvalidParameter("then", "a second value", "set once after each when")
         return When((*self._branches, (self._condition, term_of(value))), None)
 
     def when(self, condition: Expr) -> When:
@@ -275,7 +275,7 @@ def literal_of(value: Any) -> Literal:
     kind = next((kind for python, kind in kinds if isinstance(given, python)), None)
     if kind is not None and not (kind is Kind.REAL and not math.isfinite(given)):
         return Literal(given, kind)
-    raise InvalidParameter("constant", value, "a finite number, a text, a date, a timestamp, true, false or None")
+    raise InvalidParameter("constant", value, "a finite number, a string, a date, a timestamp, true, false or None")
 
 
 def term_of(value: Any) -> Expression:

@@ -74,7 +74,7 @@ class Work:
         if self.is_late:
             raise Unanswerable(
                 f"the query takes more than {self._seconds:g} seconds of computing to price",
-                "ask for less at once: fewer losses, fewer columns, shorter lists",
+                "split the request: fewer losses, fewer columns, shorter lists",
             )
 
 
@@ -88,7 +88,7 @@ def check_steps(steps: int) -> None:
     if steps > MOST_STEPS:
         raise Unanswerable(
             f"the query takes more than {MOST_STEPS:,} steps to price",
-            "ask for less at once: fewer losses or columns, shorter lists, fewer expressions within one another",
+            "split the request: fewer losses or columns, shorter lists, fewer expressions within one another",
         )
 
 

@@ -72,7 +72,7 @@ class SharedVector(Composed[Any, SentVector]):
     name: ClassVar[str] = "shared-vector"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how far an inner product is off depends on both vectors"
+    no_error_because: ClassVar[str] = "the error of an inner product depends on both vectors"
     no_interval_because: ClassVar[str] = "an interval is that of a product with another's vector: inner_product has it"
 
     shape: Shape = Shape()

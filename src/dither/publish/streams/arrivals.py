@@ -48,7 +48,7 @@ from dither.publish.queries.statistics import Statistic, statistic_of
 
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
-_KEPT: Final = "kept as it is, because a stream needs it of each row"
+_KEPT: Final = "unchanged, because a stream needs it of each row"
 _ROW_WISE: Final = (Filter, Project, Keep, JoinPublic)
 
 
@@ -106,7 +106,7 @@ class Arrivals:
             rule = "a date or a timestamp still: it says when a row happened"
             raise InvalidParameter("columns of the subquery", self.ticks.time, rule)
         if self.table.owner is not None:
-            raise InvalidParameter("table", self.table.name, "one with a privacy id of its own, to be a stream")
+            raise InvalidParameter("table", self.table.name, "one with its own privacy id, to be a stream")
         if self.ticks.time not in query.relation.columns:
             raise InvalidParameter("columns of the subquery", self.ticks.time, _KEPT)
         if self.table.identifying and not person_columns(query.relation):

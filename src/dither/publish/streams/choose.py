@@ -70,7 +70,7 @@ def choose_counter(
     is_even = steps is not None and times == 1
     counter = BufferedCounter.calibrated(within, sensitivity=moved, buffers=buffers, even=is_even, **public)
     error = counter.standard_error(_TYPICAL - 1) if steps is None else counter.largest_standard_error
-    reason = f"with a rho or a delta factors of running sums err least; {buffers} buffers are kept"
+    reason = f"with a rho or a delta factors of running sums have the least error; {buffers} buffers are stored"
     factors = Chosen(counter, error, reason)
     if axes:
         # How far a vector moves in L1 was not said.
@@ -92,4 +92,4 @@ def _pure(within: Loss, moved: Any, steps: int | None, shape: tuple[int, ...], r
     fitting = [tree for tree in trees if not tree.bases or sum(tree.bases) + tree.levels <= room]
     best = min(fitting, key=lambda tree: tree.largest_standard_error)
     branches = f"{best.levels} levels of {best.bases[0]} branches" if best.bases else "noise on every tick alone"
-    return Chosen(best, best.largest_standard_error, f"under a pure epsilon trees err least: {branches}")
+    return Chosen(best, best.largest_standard_error, f"under a pure epsilon trees have the least error: {branches}")

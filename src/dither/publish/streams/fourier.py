@@ -67,7 +67,7 @@ class FourierSeries(Composed[Any, Any]):
     name: ClassVar[str] = "fourier-series"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "what the waves leave out is as large as the series is rough; see standard_error"
+    no_error_because: ClassVar[str] = "what the waves omit is as large as the series is rough; see standard_error"
     no_interval_because: ClassVar[str] = no_error_because
 
     steps: Whole = Whole(least=1, most=2**20)

@@ -53,15 +53,15 @@ def plan_released(
     for name, value in said.items():
         if name not in RELEASED[released]:
             words = [word for word, names in RELEASED.items() if name in names]
-            raise InvalidParameter(name, value, f"left out: it is for {' or '.join(words) or 'nothing'}")
+            raise InvalidParameter(name, value, f"not allowed: it is for {' or '.join(words) or 'nothing'}")
     if said.get("kept", EXACT) not in (EXACT, NOISY):
         raise InvalidParameter("kept", said["kept"], f"{EXACT!r} or {NOISY!r}")
     needed = _NEEDED.get(released)
     if needed is not None and needed not in said:
-        raise InvalidParameter(needed, None, f"said for {released!r}")
+        raise InvalidParameter(needed, None, f"required for {released!r}")
     if released in (QUANTILES, TOP):
         if shares is not None:
-            raise InvalidParameter("shares", shares, f"left out for {released!r}, which has one count")
+            raise InvalidParameter("shares", shares, f"not allowed for {released!r}, which has one count")
         plan: Any = plan_ranked if released == QUANTILES else plan_leading
         answer: StreamAnswer = plan(query, loss, horizon=horizon, **said)
         return answer

@@ -78,7 +78,7 @@ class LeadingGroups(StreamAnswer):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "after the last choice any group may overtake"
-    no_interval_because: ClassVar[str] = "a list has none"
+    no_interval_because: ClassVar[str] = "a list has no interval"
 
     test: Of[AboveThreshold] = Of(
         AboveThreshold, where=lambda test: not test.one_way, rule="an AboveThreshold that is not one-way"
@@ -170,7 +170,7 @@ class LeadingGroups(StreamAnswer):
         many = len(is_first) if is_first.all() else int(np.argmin(is_first))
         if not many or self.top == self.cells:
             return
-        start = "the first groups in declared order, whatever their counts"
+        start = "the first groups in declared order, for any counts"
         if many == len(is_first):
             lead = f"a group has to lead by about {self.test.threshold} rows"
             yield f"NOT CHOSEN YET: no other list than that of the start was chosen so far: {start}; {lead}"

@@ -62,7 +62,7 @@ def stream_page(result: QueryResult) -> str:
         *drawn,
         note(f"The last {len(last.rows):,} of {len(result.rows):,} rows:" if len(last.rows) < len(result.rows) else ""),
         answer_table(last),
-        note(f"Intervals hold with confidence {float(result.confidence):.0%}, each by itself."),
+        note(f"Intervals hold with confidence {float(result.confidence):.0%}, each separately."),
         bullets([*said, *result.notes]),
         note(f"Cost {result.loss} for all ticks together, for {result.unit}; {result.receipt}."),
     )

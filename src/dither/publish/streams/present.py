@@ -84,7 +84,7 @@ def _columns(mechanism: TickedAnswer | SeizableAnswer) -> tuple[ResultColumn, ..
     ]
     so_far = ", from the start to the end of the tick" if mechanism.is_running else ", in the tick"
     if mechanism.decay is not None:
-        so_far = f", in all ticks so far, of which {mechanism.decay} is left with every further tick"
+        so_far = f", in all ticks so far, of which {mechanism.decay} is left with every later tick"
     numbers = [
         ResultColumn(one.aggregate.name, one.kind.value, is_key=False, estimand=one.estimand + so_far, bias=one.bias)
         for one in arrivals.statistics

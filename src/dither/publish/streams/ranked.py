@@ -246,7 +246,7 @@ class RankedAnswer(StreamAnswer):
     def notes(self) -> tuple[str, ...]:
         """What must be known to read the answers."""
         last = self.slack(self.most_ticks - 1) if self.steps else self.slack(9_999)
-        said = f"a maximum leaves out the largest rows, about {last} of them in the end: noise alone must not make one"
+        said = f"a maximum ignores the largest rows, about {last} of them in the end: noise alone must not make one"
         return (*super().notes, said) if 1 in self.ranks else super().notes
 
 
@@ -325,4 +325,4 @@ def rank_name(rank: Fraction) -> str:
 
 
 def _estimand(rank: Fraction) -> str:
-    return "the largest value" if rank == 1 else f"the value at or below which {float(100 * rank):.6g} % of rows lie,"
+    return "the largest value" if rank == 1 else f"the value at or below which {float(100 * rank):.6g} % of rows are,"

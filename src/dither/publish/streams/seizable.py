@@ -160,7 +160,7 @@ class SeizableConversation:
     def go_on(self, tick: int, last: NDArray[np.int64]) -> None:
         """Go on with a later tick, after what was answered last."""
         if tick < self._tick or self._handles:
-            raise HandleMisuse("a stream goes on with a later tick, before any row of it")
+            raise HandleMisuse("a stream continues with a later tick, before any row of it")
         self._tick, self._last = tick, last
 
     @quietly
@@ -197,7 +197,7 @@ def check_events(arrivals: Arrivals) -> None:
         rule = "rows added or removed, for a stream that keeps noisy numbers only: whose rows count would be exact"
         raise InvalidParameter("unit", str(arrivals.query.dataset.unit), rule)
     if not arrivals.is_fed:
-        rule = "'frames', for a stream that keeps noisy numbers only: the rows of this one are kept where they are read"
+        rule = "'frames', for a stream that keeps noisy numbers only: the rows of this one stay where they are read"
         raise InvalidParameter("source", arrivals.table.source, rule)
 
 
@@ -225,7 +225,7 @@ def plan_seizable(
     check_events(arrivals)
     steps, cells = steps_of(arrivals.ticks, horizon), len(arrivals.groups)
     if steps is None:
-        raise InvalidParameter("horizon", None, "said, for a stream that keeps noisy numbers only")
+        raise InvalidParameter("horizon", None, "required for a stream that keeps noisy numbers only")
     check_shown(query, is_running=released == RUNNING, cells=cells)
     weights = weights_of(arrivals, check_shares(shares, [one.name for one in query.aggregates]))
     epsilon, all_weights = Purse.pure_within(loss).amount, sum(weights.values())

@@ -96,7 +96,9 @@ class TickedAnswer(StreamAnswer):
     def __post_init__(self) -> None:
         """Refuse counters that do not fit what is measured."""
         if (self.decay is not None) != (self.released == DECAYED):
-            raise InvalidParameter("decay", self.decay, f"said for {DECAYED!r} sums, and for no others")
+            raise InvalidParameter(
+                "decay", self.decay, f"required for {DECAYED!r} sums, and not allowed for other kinds"
+            )
         if any((one.decay if isinstance(one, DecayedCounter) else None) != self.decay for one in self.counters):
             raise InvalidParameter("counters", self.counters, f"of the decay {self.decay}")
         if len(self.counters) != len(self.arrivals.measured):
@@ -115,7 +117,10 @@ class TickedAnswer(StreamAnswer):
                 raise InvalidParameter("counters", counter, rule)
             if largest_tick(counter, 1) < moved.most:
                 # Cut off, the rows of one person alone would not be what is asked.
-                rule = f"such that a tick adds up {moved.most} steps, of one person: narrower bounds, or a faster decay"
+                rule = (
+                    f"one in which a tick adds up {moved.most} steps of one person: set narrower bounds, or a faster "
+                    "decay"
+                )
                 raise InvalidParameter("counters", counter.name, rule)
 
     @property
@@ -235,7 +240,7 @@ def plan_stream(
     if released not in (RUNNING, TICK, DECAYED):
         raise InvalidParameter("released", released, f"{RUNNING!r}, {TICK!r} or {DECAYED!r}")
     if (decay is not None) != (released == DECAYED):
-        raise InvalidParameter("decay", decay, f"said for {DECAYED!r} sums, and for no others")
+        raise InvalidParameter("decay", decay, f"required for {DECAYED!r} sums, and not allowed for other kinds")
     rate = None if decay is None else probability("decay", decay, open_below=True)
     first: InvalidParameter | None = None
     for asked in coarser(query):
@@ -332,9 +337,7 @@ def check_shown(query: Query, *, is_running: bool, cells: int) -> None:
     names = {key.name for key in query.keys} | {one.name for one in query.aggregates}
     for name, value in query.outputs:
         if not isinstance(value, Name) or value.name not in names:
-            raise InvalidParameter(
-                "outputs", name, "a group or an aggregate by itself; compute the rest from the answers"
-            )
+            raise InvalidParameter("outputs", name, "a group or an aggregate alone; compute the rest from the answers")
     if query.having is not None or query.order or query.limit is not None:
         raise InvalidParameter("query", "HAVING, ORDER BY or LIMIT", "without them: a stream publishes every group")
     if cells > _MOST_CELLS:

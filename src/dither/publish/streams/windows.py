@@ -40,8 +40,10 @@ def _examples() -> Iterator[Example]:
 
 @register(
     examples=_examples,
-    source="Differentially Private Continual Monitoring of Heavy Hitters from Distributed Streams (Chan, Li, Shi, Xu "
-    "2012) for windows from two blocks; the counters of the blocks have sources of their own",
+    source=(
+        "Differentially Private Continual Monitoring of Heavy Hitters from Distributed Streams (Chan, Li, Shi, Xu "
+        "2012) for windows from two blocks; the counters of the blocks have their own sources"
+    ),
     made_for={"steps": 9, "width": 3},
 )
 @dataclass(frozen=True, kw_only=True)

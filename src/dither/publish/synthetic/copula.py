@@ -188,7 +188,9 @@ class GaussianCopula(Composed[Any, CopulaModel]):
     name: ClassVar[str] = "gaussian-copula"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how far dependences are from those of a Gaussian copula depends on the records"
+    no_error_because: ClassVar[str] = (
+        "the difference of dependences from those of a Gaussian copula depends on the records"
+    )
     no_interval_because: ClassVar[str] = "what goes beyond correlations has an error that depends on the data"
 
     attributes: Of[Attributes] = Of(Attributes)

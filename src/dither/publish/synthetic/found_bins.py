@@ -69,7 +69,7 @@ class FoundModel:
         for name, own in starts.items():
             whole = all(type(start) is int for start in own)
             if not whole or len(own) != sizes.get(name) or own[0] != 0 or sorted(set(own)) != list(own):
-                raise InvalidParameter("starts", name, "as many increasing integers from 0 as the column has bins")
+                raise InvalidParameter("starts", name, "increasing integers from 0, one for each bin of the column")
         self.starts, self.model = dict(starts), model
 
     def to_dict(self) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def found_grid(column: Column) -> Axis:
         return axis_of(column, _WIDE_GRID, ENDS)
     span = number_of_value(high) - number_of_value(low) + 1
     if span <= FINE_BINS + 1:
-        raise InvalidParameter(name, f"{FOUND} among {span} values", "left out: so few values have a cell each")
+        raise InvalidParameter(name, f"{FOUND} among {span} values", "not allowed for few values: each has a cell")
     if span > _WIDEST:
         raise InvalidParameter(name, f"{FOUND} among {span} values", f"for at most {_WIDEST} values; give edges")
     return even_runs(column, _runs(span), ENDS)

@@ -61,7 +61,7 @@ class IndependentMarginals(Composed[Any, GraphicalModel]):
     name: ClassVar[str] = "independent"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how far attributes are from independence depends on the records"
+    no_error_because: ClassVar[str] = "how dependent attributes are depends on the records"
     no_interval_because: ClassVar[str] = "what attributes have in common has an error that depends on the data"
 
     attributes: Of[Attributes] = Of(Attributes)

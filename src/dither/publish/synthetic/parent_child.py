@@ -68,7 +68,7 @@ class Families:
             if table.ndim != sides or table.dtype.kind not in "iu":
                 raise InvalidValue(name, table, f"an array of integers with {sides} axes")
         if len(tables[1]) != len(tables[2]):
-            raise InvalidValue("owners", tables[2], "as many integers as there are children")
+            raise InvalidValue("owners", tables[2], "one integer for each child")
         own = (tables[2] >= 0) & (tables[2] < len(tables[0]))
         self.parents, self.children, self.owners = tables[0], tables[1][own], tables[2][own].astype(np.int64)
 

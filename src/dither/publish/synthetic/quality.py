@@ -243,7 +243,7 @@ def _closeness(real: Codes, drawn: Codes, generator: Generator) -> list[tuple[st
     near = _nearest(shown, some)
     return [
         ("median distance to the closest real row", float(np.median(near)), "columns in which a drawn row differs"),
-        ("share of drawn rows that equal a real row", float((near == 0).mean()), "frequent rows recur by themselves"),
+        ("share of drawn rows that equal a real row", float((near == 0).mean()), "frequent rows recur by chance"),
     ]
 
 
@@ -254,8 +254,8 @@ def _guessing(half: Half, generator: Generator) -> tuple[str, float | None, str]
     advantage = max(float((members <= cut).mean() - (others <= cut).mean()) for cut in range(inside.shape[1] + 1))
     chance = 1 / math.sqrt(len(members))
     meaning = (
-        "telling rows that a model was made of from rows that it was not, by their distance to synthetic rows: hits "
-        f"less false alarms, the best cut, {len(members)} rows a side; chance alone gives about {chance:.2f}"
+        "separating rows that a model was made of from rows that it was not, by their distance to synthetic rows: "
+        f"hits less false alarms, the best cut, {len(members)} rows a side; chance alone gives about {chance:.2f}"
     )
     return "advantage of guessing membership", advantage, meaning
 

@@ -120,14 +120,14 @@ def promise(table: Promised, constraints: Sequence[Constraint] = ()) -> Markup:
     ]
     if constraints:
         impossible = sum(isinstance(one, Impossible) for one in constraints)
-        rows.append(("public facts kept", f"{len(constraints)} ({impossible} impossible)"))
+        rows.append(("public facts preserved", f"{len(constraints)} ({impossible} impossible)"))
     words = paragraph(
-        "Whoever sees these rows, and knows all real rows but those of one of the protected, can change their mind "
-        "about the latter by a factor of ",
+        "Anyone who sees these rows, and knows all real rows but those of one of the protected, can change their "
+        "mind about the latter by a factor of ",
         says,
         but,
-        ". That holds whatever else they know, and for any number of rows drawn from what was released. It does not "
-        "say that what is true of everybody stays hidden.",
+        ". That holds regardless of what else they know, and for any number of rows drawn from what was released. It "
+        "does not say that what is true of everybody stays hidden.",
     )
     return joined((table_of((), rows), words))
 

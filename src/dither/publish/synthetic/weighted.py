@@ -86,7 +86,7 @@ class WeightedRecords(Model):
     def read(cls, attributes: Attributes, total: float, record: Mapping[str, Any]) -> Self:
         """Return the model that ``write`` wrote, or reject a damaged record."""
         records, weights = record.get("records"), record.get("weights")
-        rule = "records of as many integers as there are attributes, and a weight for each"
+        rule = "records of one integer for each attribute, and a weight for each record"
         if not isinstance(records, list) or not isinstance(weights, list) or len(records) != len(weights):
             raise InvalidParameter("records", "a record", rule)
         wide = len(attributes.sizes)

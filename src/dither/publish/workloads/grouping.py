@@ -61,7 +61,7 @@ class GroupingAndSmoothing(Composed[Any, Any]):
     name: ClassVar[str] = "grouping-and-smoothing"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how far columns are from the average of their group depends on the data"
+    no_error_because: ClassVar[str] = "the distance of columns from the average of their group depends on the data"
     no_interval_because: ClassVar[str] = no_error_because
 
     columns: Whole = Whole(least=1, most=2**24)

@@ -206,7 +206,7 @@ class ImplicitCovariance(Symmetric):
     def apply(self, x: Floats) -> Floats:
         """Return the product, two solutions per column."""
         if x.shape[1] > _MOST_SOLUTIONS:
-            rule = f"at most {_MOST_SOLUTIONS} where each is solved by itself; take kron, marginals or Haar instead"
+            rule = f"at most {_MOST_SOLUTIONS} where each is solved separately; take kron, marginals or Haar instead"
             raise InvalidParameter("queries", x.shape[1], rule)
         times, transposed, shape = self._products()
         columns = [self.estimate(least_squares(transposed, times, shape[::-1], column)) for column in x.T]

@@ -39,7 +39,7 @@ _LARGEST_ROW = 2**50
 
 
 #: What a workload must be whose answers are drawn as they are.
-WHOLE_NUMBERS: Final = "a Workload of whole numbers"
+WHOLE_NUMBERS: Final = "a Workload of integers"
 
 
 def is_whole(workload: Workload) -> bool:
@@ -82,7 +82,7 @@ class Measured(Composed[Any, Any]):
     """
 
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "counts kept from falling below 0 have no proven tail; ask without non_negative"
+    no_error_because: ClassVar[str] = "counts that may not fall below 0 have no proven tail; set non_negative=False"
     no_interval_because: ClassVar[str] = no_error_because
 
     workload: Of[Workload] = Of(Workload)
@@ -102,7 +102,7 @@ class Measured(Composed[Any, Any]):
             raise InvalidParameter("strategy", "a row with a sum above 2^50", "one whose rows add up to at most 2^50")
         asked = Workload(Identity(self.workload.cells)) if self.of_cells else self.workload
         if not asked.supported_by(self.strategy):
-            raise InvalidParameter("strategy", self.strategy.matrix.kind, "one that determines what is asked")
+            raise InvalidParameter("strategy", self.strategy.matrix.kind, "one that determines the workload")
 
     @classmethod
     def _calibrated(

@@ -29,7 +29,7 @@ def register_matrix(kind: type[Matrix]) -> type[Matrix]:
     """Let a kind of matrix appear in requests: a frozen dataclass of numbers, arrays and matrices."""
     name = getattr(kind, "kind", None)
     if not isinstance(name, str) or _kinds.get(name, kind) is not kind:
-        raise InvalidParameter("kind", name, "a name of its own")
+        raise InvalidParameter("kind", name, "a new name")
     _kinds[name] = kind
     return kind
 

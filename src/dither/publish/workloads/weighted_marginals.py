@@ -91,7 +91,7 @@ class WeightedMarginals(Composed[Any, Any]):
 
     def __post_init__(self) -> None:
         if not self.workload.supported_by(self.strategy):
-            raise InvalidParameter("strategy", self.strategy.matrix.kind, "one that determines what is asked")
+            raise InvalidParameter("strategy", self.strategy.matrix.kind, "one that determines the workload")
         if max(self.measured.weights) > _LARGEST_WEIGHT:
             raise InvalidParameter("strategy", str(max(self.measured.weights)), "one whose weights are at most 2^50")
 

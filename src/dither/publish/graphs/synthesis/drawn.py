@@ -19,7 +19,7 @@ from dither.publish.graphs.ladder_count import LadderCount
 
 #: The most edges of a synthetic graph, which are held in memory.
 MOST_DRAWN: Final = 2**24
-_NO_ERROR: Final = "how far a drawn graph is from this one depends on what its model leaves out"
+_NO_ERROR: Final = "the distance of a drawn graph from this one depends on what its model omits"
 
 
 @dataclass(frozen=True, kw_only=True)

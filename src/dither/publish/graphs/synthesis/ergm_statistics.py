@@ -74,7 +74,7 @@ class ErgmStatistics(Composed[Any, Any]):
     name: ClassVar[str] = "ergm-statistics"
     version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "the noise of triangles follows how far one edge moves them in this graph"
+    no_error_because: ClassVar[str] = "the noise of triangles depends on the effect of one edge on them in this graph"
     no_interval_because: ClassVar[str] = no_error_because
 
     nodes: Whole = Whole(least=2, most=_MOST_NODES)

@@ -41,7 +41,7 @@ _NAMED: Final = ("top-edges", "joint-degrees", "communities", "densities", "hier
 _CLEAR: Final = 3.0
 _LIKE: Final = "each synthetic node is like the node of its name, as far as noise allows"
 _NOBODY: Final = "synthetic nodes have no counterpart: a name says nothing about the node of that name"
-_MADE: Final = "edges are synthetic: how much one of them tells about a true edge is bounded by the loss"
+_MADE: Final = "edges are synthetic: what one of them reveals about a true edge is bounded by the loss"
 
 
 def chosen_synthesis(source: Edges, loss: Loss, method: str) -> str:

@@ -77,7 +77,7 @@ class TopEdgesGraph(SyntheticGraph):
     def __post_init__(self) -> None:
         passing = math.comb(self.nodes, 2) * chance_of_passing(self.scale, self.threshold, sampled=False)[1]
         if passing > _MOST_PASSING:
-            rule = f"such that at most {_MOST_PASSING} pairs without an edge pass on average"
+            rule = f"large enough that at most {_MOST_PASSING} pairs without an edge pass on average"
             raise InvalidParameter("threshold", self.threshold, rule)
         _ = self.pairs
 

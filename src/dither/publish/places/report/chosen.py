@@ -81,7 +81,7 @@ class ChosenPlace(Composed[Any, int]):
     name: ClassVar[str] = "chosen-place"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.BOUNDED
-    no_interval_because: ClassVar[str] = "the released place is one of a list, which lies in no interval"
+    no_interval_because: ClassVar[str] = "the released place is one of a list, which has no interval"
 
     box: Of[Box] = Of(Box)
     epsilon: Positive = Positive(least=LEAST_EPSILON, most=MOST_EPSILON)

@@ -74,7 +74,7 @@ class OptimalReport(Composed[Any, int]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "the expected error depends on a prior, which is not part of the table"
-    no_interval_because: ClassVar[str] = "a cell lies in no interval"
+    no_interval_because: ClassVar[str] = "a cell has no interval"
 
     cells: Of[CellGrid] = Of(
         CellGrid, where=lambda grid: 2 <= grid.cells <= MOST_CELLS, rule="a grid of 2 to 100 cells"
@@ -147,7 +147,9 @@ def optimal_report(cells: CellGrid, prior: Any, *, epsilon: Number, stretch: Num
         made = OptimalReport(cells=cells, weights=_integers((1 - share) * solved + share * safe))
         if made.epsilon_per_metre <= wanted:
             return made
-    raise InvalidParameter("epsilon", float(wanted), "such that the weights of the farthest cells are above 2^-52")
+    raise InvalidParameter(
+        "epsilon", float(wanted), "small enough that the weights of the farthest cells are above 2^-52"
+    )
 
 
 def _safe_channel(apart: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:

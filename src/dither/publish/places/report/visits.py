@@ -76,8 +76,8 @@ class ReplacedVisit(Composed[Any, int]):
     name: ClassVar[str] = "replaced-visit"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "a told cluster may be any of them"
-    no_interval_because: ClassVar[str] = "a place of a list lies in no interval"
+    no_error_because: ClassVar[str] = "a reported cluster may be any of them"
+    no_interval_because: ClassVar[str] = "a place of a list has no interval"
 
     box: Of[Box] = Of(Box)
     places: Array = Array("float", axes=2, least=2, most=2**12, rule="rows of latitude and longitude inside the box")

@@ -112,7 +112,7 @@ class ReportAnswer(OverData[Reported]):
         if self.shares is not None:
             check_shares(dict(self.shares), [name for name, _ in self.report.queries])
         if self.report.queries and not self.target.rho > 0:
-            raise InvalidParameter("target", str(self.target), "a loss above 0: private rows are asked about")
+            raise InvalidParameter("target", str(self.target), "a loss above 0: the query reads private rows")
         if not self.loss(1) <= self.target:
             raise NoGuarantee(f"the report would lose {self.loss(1)}, which is not within {self.target}")
 

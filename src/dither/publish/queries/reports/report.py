@@ -168,7 +168,7 @@ def output_kinds(query: Query) -> Mapping[str, Kind]:
     for aggregate in query.aggregates:
         kind = kind_of_aggregate(design, aggregate)
         if kind is None:
-            rule = "one value a row: a list of commonest values is shown by a query of its own"
+            rule = "one value a row: a list of commonest values needs a separate query"
             raise InvalidParameter("outputs", aggregate.name, rule)
         kinds[aggregate.name] = kind
     return {name: kind_of(value, kinds) for name, value in query.outputs}

@@ -181,7 +181,7 @@ class ViewMeasure:
         if self.function not in MEASURES or (self.argument is None) != (self.function in _NO_ARGUMENT):
             raise InvalidParameter("function", self.function, f"one of {', '.join(MEASURES)}, with its argument")
         if (self.share is None) != (self.function != "quantile") or not 0 <= (self.share or 0) <= 1:
-            raise InvalidParameter("share", self.share, "from 0 to 1 for a quantile, else left out")
+            raise InvalidParameter("share", self.share, "from 0 to 1 for a quantile, else omitted")
 
     def kind(self, columns: Mapping[str, Kind]) -> Kind:
         """Return the kind of its values."""
@@ -345,7 +345,7 @@ class ViewSet(View):
         if self.how not in SETS:
             raise InvalidParameter("how", self.how, f"one of {', '.join(SETS)}")
         if len(first) != len(second):
-            raise InvalidParameter("columns", (len(first), len(second)), "as many on both sides")
+            raise InvalidParameter("columns", (len(first), len(second)), "the same number on both sides")
         for one, other in zip(first, second, strict=True):
             check_alike("columns", one, other)
 

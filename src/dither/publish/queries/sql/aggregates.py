@@ -172,7 +172,7 @@ def _count(scalars: Scalars, node: exp.Expression, relation: Relation) -> Asked:
             scalars.refuse(
                 node,
                 "COUNT(DISTINCT ...) of several things",
-                "count one of them, or a text that is made of all: COUNT(DISTINCT a || '/' || b)",
+                "count one of them, or a string made of all: COUNT(DISTINCT a || '/' || b)",
             )
         return _different(scalars.value(this.expressions[0]).expression, relation)
     if this.key == "star" or (this.key == "column" and this.this.key == "star"):
@@ -221,6 +221,6 @@ def _refuse_distinct(scalars: Scalars, node: exp.Expression) -> None:
         scalars.refuse(
             node,
             f"{scalars.parsed.word(node)}(DISTINCT ...) depends on which values other people have",
-            "leave DISTINCT out, or make values different within each person: SELECT DISTINCT id, x in a subquery; "
+            "remove DISTINCT, or make values different within each person: SELECT DISTINCT id, x in a subquery; "
             "COUNT(DISTINCT x) is answered",
         )

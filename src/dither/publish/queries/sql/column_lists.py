@@ -37,7 +37,7 @@ def _renamed(select: Any, names: list[str]) -> bool:
         return False
     items = select.expressions
     if len(names) > len(items):
-        rule = f"at most {len(items)} names, as many as the subquery selects"
+        rule = f"at most {len(items)} names, the number that the subquery selects"
         raise InvalidParameter("list of columns", f"{len(names)} names", rule)
     used = [column.name.lower() for column in select.find_all(exp.Column) if not column.args.get("table")]
     for item, name in zip(items, names, strict=False):

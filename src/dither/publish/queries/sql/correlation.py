@@ -68,7 +68,7 @@ def tied(
         parsed.refuse(node, _TIED, "tie it by =, or join the tables")
     is_test = node.key == "exists"
     if select.args.get("group") is not None or any(select.args.get(part) for part in ("having", "limit", "offset")):
-        parsed.refuse(node, "GROUP BY, HAVING or LIMIT in a subquery that is tied to the rows outside", "leave it out")
+        parsed.refuse(node, "GROUP BY, HAVING or LIMIT in a subquery that is tied to the rows outside", "remove it")
     is_cell = not is_test and not groups(select) and _has_key(dataset, select, known, [mine for mine, _ in pairs])
     if (groups(select) == is_test and not is_cell) or (not is_test and len(select.expressions) != 1):
         instead = "select columns" if is_test else "select one aggregate, or join the tables"

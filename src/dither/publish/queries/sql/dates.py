@@ -141,7 +141,7 @@ def _unit_and_values(
         may_be_first, may_be_last = name in _UNIT_FIRST, name in _UNIT_LAST
     if may_be_first == may_be_last:
         scalars.refuse(
-            node, f"{name} without a unit that is understood", f"write the unit as a text: {name}('month', ...)"
+            node, f"{name} without a unit that is understood", f"write the unit as a string: {name}('month', ...)"
         )
     word = str(_word(first if may_be_first else last))
     return word, parts[1:] if may_be_first else parts[:-1], may_be_last
@@ -388,7 +388,7 @@ def formatted(scalars: Scalars, node: exp.Expression) -> Typed:
         first, second = node.this, node.args.get("format")
     pattern = None if second is None else scalars.constant(second)
     if first is None or not isinstance(pattern, str):
-        scalars.refuse(node, "a date as a text without a constant pattern", "write STRFTIME(x, '%Y-%m')")
+        scalars.refuse(node, "a date as text without a constant pattern", "write STRFTIME(x, '%Y-%m')")
     return written(scalars, node, scalars.day(first), pattern)
 
 

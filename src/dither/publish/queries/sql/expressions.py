@@ -188,7 +188,7 @@ class Scalars:
         if not isinstance(value.expression, Literal) or value.expression.value is None:
             return Typed(Cast(value.expression, kind), kind)
         if value.kind is Kind.TEXT and kind is Kind.BOOLEAN:
-            self.refuse(node, "a text beside true or false", "write TRUE or FALSE")
+            self.refuse(node, "text beside true or false", "write TRUE or FALSE")
         made = cast(value.expression.value, kind)
         if made is None:
             form = {Kind.DATE: " YYYY-MM-DD", Kind.TIMESTAMP: " YYYY-MM-DD HH:MM:SS"}.get(kind, "")
@@ -216,7 +216,7 @@ class Scalars:
         text = str(node.this)
         if node.is_string:
             if "\x00" in text:
-                self.refuse(node, "a text with a character of value 0", "leave it out")
+                self.refuse(node, "text with a character of value 0", "remove it")
             return Typed(Literal(text, Kind.TEXT), Kind.TEXT)
         found = number(text)
         if found is None:

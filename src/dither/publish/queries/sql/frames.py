@@ -45,7 +45,7 @@ def frame_of(scalars: Scalars, node: exp.Expression, given: list[exp.Expression]
     spec: Any = given[0]
     kind = str(spec.args.get("kind") or "").upper()
     if spec.args.get("exclude"):
-        scalars.refuse(node, "EXCLUDE in a frame", "leave it out, and take the row's own value away from the total")
+        scalars.refuse(node, "EXCLUDE in a frame", "remove it, and subtract the row's own value from the total")
     start = _end(scalars, node, spec, "start")
     end = _end(scalars, node, spec, "end") if spec.args.get("end") else 0
     if (start, end) == (_FIRST, _LAST):

@@ -71,7 +71,7 @@ def _like(scalars: Scalars, node: exp.Expression, escape: str = "") -> Typed:
     scalars.only(node, "this", "expression", "negate")
     pattern = scalars.constant(node.expression)
     if not isinstance(pattern, str):
-        scalars.refuse(node, "LIKE without a text as its pattern", "write one, such as 'A%'")
+        scalars.refuse(node, "LIKE without a string as its pattern", "write one, such as 'A%'")
     value = scalars.text(node.this)
     if node.key == "ilike":
         value = scalars.call(node, "lower", value)
@@ -138,7 +138,7 @@ def _piece(scalars: Scalars, node: exp.Expression, start: int, length: int) -> T
     if start < 0 and length == 2**31 - 1:  # counted from the end, to the end
         return scalars.call(node, "right", scalars.text(node.this), literal(-start, Kind.INTEGER))
     if not (1 <= start <= LARGEST_INTEGER and 0 <= length <= LARGEST_INTEGER):
-        scalars.refuse(node, "a part of a text that begins before it or has no length", "count positions from 1")
+        scalars.refuse(node, "a substring that begins before the text or has no length", "count positions from 1")
     places = literal(start, Kind.INTEGER), literal(length, Kind.INTEGER)
     return scalars.call(node, "substring", scalars.text(node.this), *places)
 
@@ -148,7 +148,7 @@ def _replace(scalars: Scalars, node: exp.Expression) -> Typed:
     old = scalars.constant(node.expression)
     new = scalars.constant(node.args["replacement"]) if node.args.get("replacement") is not None else ""
     if not (isinstance(old, str) and isinstance(new, str) and old):
-        scalars.refuse(node, "REPLACE of something else than a text that is not empty", "write REPLACE(x, 'a', 'b')")
+        scalars.refuse(node, "REPLACE of anything but a string that is not empty", "write REPLACE(x, 'a', 'b')")
     return scalars.call(node, "replace", scalars.text(node.this), literal(old, Kind.TEXT), literal(new, Kind.TEXT))
 
 

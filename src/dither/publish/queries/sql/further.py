@@ -268,7 +268,7 @@ def _joined_with(scalars: Scalars, node: exp.Expression) -> Typed:
     """Return ``CONCAT_WS(separator, ...)``: a separator before each part that is not NULL, less the first."""
     separator = scalars.constant(node.expressions[0]) if node.expressions else None
     if not isinstance(separator, str) or len(node.expressions) < 2:
-        scalars.refuse(node, "CONCAT_WS without a constant separator and texts", "write CONCAT_WS('-', a, b)")
+        scalars.refuse(node, "CONCAT_WS without a constant separator and text", "write CONCAT_WS('-', a, b)")
     before, empty = literal(separator, Kind.TEXT), literal("", Kind.TEXT)
     parts = []
     for part in node.expressions[1:]:

@@ -157,7 +157,7 @@ def over_groups(
 
     def column(node: exp.Column) -> Typed:
         if node.this.key == "star":
-            rows.parsed.refuse(node, "a star stands for raw rows", "name what is grouped by, or ask for COUNT(*)")
+            rows.parsed.refuse(node, "a star means raw rows", "name what is grouped by, or ask for COUNT(*)")
         scope.find(node)
         rows.parsed.refuse(
             node,

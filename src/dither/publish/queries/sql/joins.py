@@ -153,8 +153,8 @@ class _From:
                 if item.scope is not None and item.scope.kept:
                     if len(steps) > 1:
                         shown = ", ".join(sorted(item.scope.kept))
-                        reason = f"all rows of {shown} are kept in brackets, and something is joined to them"
-                        self.parsed.refuse(item.node, reason, "write JOIN in the brackets, or leave them out")
+                        reason = f"all rows of {shown} are retained in brackets, and something is joined to them"
+                        self.parsed.refuse(item.node, reason, "write JOIN in the brackets, or remove them")
                     self.kept = item.scope.kept
 
     def _firm(self, steps: Sequence[Step]) -> frozenset[str]:
@@ -214,7 +214,7 @@ class _From:
             if condition.names <= names:
                 self.parsed.refuse(
                     condition.node,
-                    "a condition on the public table alone in ON: its rows are kept all the same",
+                    "a condition on the public table alone in ON: its rows are retained in any case",
                     "put it into WHERE, or into a CASE inside the aggregate",
                 )
         self.kept |= names
@@ -340,8 +340,9 @@ class _From:
             written = " AND ".join(f"x = {alias}.{name}" for name in table.key)
             self.parsed.refuse(
                 _place(item),
-                f"{table.name} is joined on less than its unique key ({', '.join(table.key) or 'none is declared'}), "
-                "so that a row could become several, and every row is a unit of its own",
+                f"{table.name} is joined on less than its unique key "
+                f"({', '.join(table.key) or 'no key is declared'}), so that a row could become several, and each row "
+                "is its own unit",
                 f"write ON {written}" if written else "declare its key",
             )
         condition = conjunction(rest) if keep and rest else None
@@ -367,8 +368,8 @@ class _From:
         if not (first.relation.has_persons and second.relation.has_persons):
             self.parsed.refuse(
                 place,
-                "two private tables are joined, but every row is a unit of its own",
-                "ask each table by itself; joins need a privacy id, which the curator declares",
+                "two private tables are joined, but each row is its own unit",
+                "query each table separately; joins need a privacy id, which the curator declares",
             )
         both = beside(replace(first, merged=self.merged), second, second.sources[0].alias)
         scalars = both.scalars()

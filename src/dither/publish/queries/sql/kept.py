@@ -31,13 +31,13 @@ def check_kept(rows: Rows, select: exp.Expression, scope: Scope, keys: Sequence[
         if not names_in(key.value) <= public:
             rows.parsed.refuse(
                 select.args.get("group"),
-                f"all rows of {shown} are kept, and those that nobody has would be a group of {key.name} NULL",
+                f"all rows of {shown} are retained, and those without a person would be a group of {key.name} NULL",
                 f"group by columns of {shown}, or write JOIN",
             )
         if key.values is None:
             rows.parsed.refuse(
                 select.args.get("group"),
-                f"all rows of {shown} are kept, and which values {key.name} has is not declared",
+                f"all rows of {shown} are retained, and which values {key.name} has is not declared",
                 "ask the curator to declare its categories or bounds, or write JOIN: then groups that are large "
                 "enough are shown",
             )
@@ -47,7 +47,7 @@ def check_kept(rows: Rows, select: exp.Expression, scope: Scope, keys: Sequence[
         if all(scope.find(column) in public for column in named):  # type: ignore[arg-type]
             rows.parsed.refuse(
                 node,
-                f"all rows of {shown} are kept, and those that nobody has would count as one row each",
+                f"all rows of {shown} are retained, and those without a person would count as one row each",
                 "name a column of the private table, such as COUNT(v.id), or write JOIN",
             )
 
@@ -57,6 +57,6 @@ def refuse_kept(rows: Rows, select: exp.Expression, scope: Scope) -> None:
     if scope.kept:
         rows.parsed.refuse(
             select,
-            f"all rows of {', '.join(sorted(scope.kept))} are kept in a subquery, and some belong to nobody",
+            f"all rows of {', '.join(sorted(scope.kept))} are retained in a subquery, and some belong to no person",
             "write JOIN in the subquery, or group by the public table in the outermost query",
         )

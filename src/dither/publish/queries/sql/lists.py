@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: The most elements, as a union has sides.
 MOST_ELEMENTS: Final = MOST_READ
-_LISTS: Final = "write UNNEST([1, 2, 3]), or UNNEST(STRING_SPLIT(x, ',')[1:5]) for the first five parts of a text"
+_LISTS: Final = "write UNNEST([1, 2, 3]), or UNNEST(STRING_SPLIT(x, ',')[1:5]) for the first five parts of a string"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def with_list(rows: Rows, scope: Scope, one: List) -> Scope:
     if not scope.relation.has_persons and len(one.elements) > 1:
         rows.parsed.refuse(
             one.node,
-            "a row would become several, and every row is a unit of its own",
+            "a row would become several, and each row is its own unit",
             "ask a query for each element, or declare the privacy id of the table",
         )
     # Before the union is made: several lists would make one of as many sides as the product of their elements.
@@ -82,7 +82,7 @@ def with_list(rows: Rows, scope: Scope, one: List) -> Scope:
         rows.parsed.refuse(
             one.node,
             f"a list whose elements read {read} times a table, more than {MOST_READ} private tables in all",
-            "ask for less at once, or declare a public table with a row for each element and join it",
+            "split the query, or declare a public table with a row for each element and join it",
         )
     scalars = rows.scalars(scope)
     inner: list[str] = []
@@ -111,7 +111,7 @@ def list_as_select(parsed: Parsed, node: exp.Expression) -> tuple[str, exp.Expre
     sides: list[Any] = []
     for condition, values in one.elements:
         if condition is not None:
-            parsed.refuse(node, "parts of a text beside released or public rows", "write the list out")
+            parsed.refuse(node, "parts of a string beside released or public rows", "write the list out")
         items = [exp.alias_(value.copy(), name) for name, value in zip(one.columns, values, strict=True)]
         sides.append(exp.Select(expressions=items))
     while len(sides) > 1:
@@ -143,7 +143,7 @@ def _read(parsed: Parsed, node: exp.Expression) -> List:
         rows_given = [list(part.expressions) for part in node.expressions]
         width = len(rows_given[0])
         if any(len(part) != width for part in rows_given):
-            parsed.refuse(node, "VALUES with rows of different length", "write as many values in each row")
+            parsed.refuse(node, "VALUES with rows of different length", "write the same number of values in each row")
         elements: list[tuple[Any, Any]] = [(None, tuple(part)) for part in rows_given]
     else:
         if len(unnest.expressions) != 1:
@@ -154,7 +154,7 @@ def _read(parsed: Parsed, node: exp.Expression) -> List:
     if node.key != "values" and not names:
         names = [alias]  # a list of one column is called as its column
     if len(names) != width:
-        raise InvalidParameter("list of columns", f"{len(names)} names", f"{width}, as many as the list has columns")
+        raise InvalidParameter("list of columns", f"{len(names)} names", f"{width}, one for each column of the list")
     if not 1 <= len(elements) <= MOST_ELEMENTS:
         parsed.refuse(
             node,
@@ -184,20 +184,20 @@ def _elements(parsed: Parsed, node: Any) -> list[tuple[exp.Expression | None, ex
     if inner.key not in ("split", "stringtoarray"):
         parsed.refuse(
             node,
-            "UNNEST of something else than a list that is written out or the parts of a text: a column holds one value",
+            "UNNEST of anything but a list that is written out or the parts of a string: a column holds one value",
             f"{_LISTS}; or declare a table with a row for each element, and join it on the privacy id",
         )
     separator = inner.args.get("expression")
     if last is None or first is None or not 1 <= first <= last:
         parsed.refuse(
             node,
-            "UNNEST of the parts of a text without a number of them: one person could have any number of rows",
+            "UNNEST of the parts of a string without a number of them: one person could have any number of rows",
             "take the first ones: UNNEST(STRING_SPLIT(x, ',')[1:5])",
         )
     if separator is None or separator.key != "literal" or not separator.is_string or not separator.name:
-        parsed.refuse(node, "parts of a text without a constant separator", "write STRING_SPLIT(x, ',')")
+        parsed.refuse(node, "parts of a string without a constant separator", "write STRING_SPLIT(x, ',')")
     if last - first >= MOST_ELEMENTS:
-        parsed.refuse(node, f"{last - first + 1} parts of a text", f"take at most {MOST_ELEMENTS}")
+        parsed.refuse(node, f"{last - first + 1} parts of a string", f"take at most {MOST_ELEMENTS}")
     return [_part_of_text(inner.this, separator, place) for place in range(first, last + 1)]
 
 

@@ -31,5 +31,5 @@ def without_option(text: str) -> tuple[str, bool]:
 def discovered(query: Query) -> Query:
     """Return the query with groups that are discovered, whether or not their values are public."""
     if not query.keys:
-        raise Unanswerable("OPTION (GROUPS = DISCOVERED) of a query without groups", "leave it out, or add GROUP BY")
+        raise Unanswerable("OPTION (GROUPS = DISCOVERED) of a query without groups", "remove it, or add GROUP BY")
     return replace(query, keys=tuple(replace(key, values=None) for key in query.keys), key_values=None)

@@ -96,7 +96,7 @@ def _without_option(text: str) -> tuple[str, str | None]:
 def check_text(text: object) -> None:
     """Reject anything that is not a text, or is too long."""
     if not isinstance(text, str):
-        raise InvalidParameter("sql", type(text).__name__, "a text")
+        raise InvalidParameter("sql", type(text).__name__, "a string")
     if len(text) > LONGEST:
         raise InvalidParameter("sql", f"{len(text)} characters", f"at most {LONGEST} characters long")
 
@@ -197,13 +197,13 @@ class Parsed:
         if word in _SHOWING:
             raise Unanswerable(
                 f"{word} is not a query about the data",
-                ".tables and .columns in 'dither shell' show what can be asked about; in Python it is session.dataset",
+                ".tables and .columns in 'dither shell' show the declared tables; in Python session.dataset does",
             )
         if word not in ("SELECT", "WITH", "FROM"):
             like = nearest(word, ("SELECT", "WITH", "FROM", "EXPLAIN"))
             instead = "write SELECT with an aggregate, such as SELECT region, COUNT(*) FROM visits GROUP BY region"
             raise Unanswerable(
-                f"{word[:40] or 'nothing'} is not a query: data can be asked about, and nothing else",
+                f"{word[:40] or 'nothing'} is not a query: only queries of the data are supported",
                 instead if like is None else f"did you mean {like}? Else {instead}",
             )
 

@@ -33,9 +33,7 @@ def with_person_totals(rows: Rows, select: exp.Expression, environment: Environm
         return select
     scope = rows.scope(select, environment)
     if not scope.relation.has_persons:
-        rows.parsed.refuse(
-            select, "bounds per group where every row is a unit of its own", "write SUM(CLAMP(x, low, high))"
-        )
+        rows.parsed.refuse(select, "bounds per group where each row is its own unit", "write SUM(CLAMP(x, low, high))")
     return _Rewritten(rows, select, scope).select()
 
 

@@ -94,7 +94,7 @@ def _grouped(rows: Rows, select: exp.Expression, scope: Scope, environment: Envi
             select,
             environment,
             f"a subquery that aggregates over different people must be released before it is used ({place})",
-            f"add {shown} to its GROUP BY to get one row for each person, or ask it as a query of its own",
+            f"add {shown} to its GROUP BY to get one row for each person, or run it as a separate query",
         )
     _refuse_choice(rows, select)
     asked_for = _asked(rows, select, scope)
@@ -119,7 +119,7 @@ def _grouped(rows: Rows, select: exp.Expression, scope: Scope, environment: Envi
             known = Call("not", (Call("is_null", (Name(name),)),)) if is_truth else Name(name)
             return Typed(grouping.add("count_of", known, wanted[0]), Kind.INTEGER)
         if asked.function == "persons":
-            rows.parsed.refuse(node, "the number of people within one person is 1", "leave it out")
+            rows.parsed.refuse(node, "the number of people within one person is 1", "remove it")
         if asked.distinct is not None:
             first = counted[value_of(asked, scope.relation)]
             label = wanted[0] or default_name("count", asked.arguments)
@@ -134,7 +134,7 @@ def _grouped(rows: Rows, select: exp.Expression, scope: Scope, environment: Envi
     outputs: list[tuple[str, Expression]] = []
     for name_, node, internal in named_outputs(rows, select, scope):
         if node is None:
-            rows.parsed.refuse(select, f"a star with GROUP BY stands for raw values ({internal})", "name the columns")
+            rows.parsed.refuse(select, f"a star with GROUP BY means raw values ({internal})", "name the columns")
         wanted[0] = name_ if next(aggregates_in(node), None) is node or node.key == "filter" else None
         found = scalars.settled(scalars.value(node), Kind.TEXT)
         outputs.append((shown_names(scope, node, name_), found.expression))

@@ -43,7 +43,7 @@ def with_options(query: Query, parsed: Parsed) -> Query:
 
 def _limited(query: Query, name: str, value: str) -> Query:
     if not query.relation.has_persons:
-        raise Unanswerable(f"{name} where every row is a unit of its own", "leave it out")
+        raise Unanswerable(f"{name} where each row is its own unit", "remove it")
     part = _LIMITS[name]
     own = getattr(query.limits, part)
     many = whole_number(value, 2**31 - 1)
@@ -64,7 +64,7 @@ def _check_unit(query: Query, value: str) -> None:
         if name is not None
     }
     if value.rsplit(".", 1)[-1].strip('"`').lower() not in declared:
-        shown = ", ".join(sorted(set(declared.values()))) or "left out: every row is a unit of its own"
+        shown = ", ".join(sorted(set(declared.values()))) or "not allowed: each row is its own unit"
         raise InvalidParameter("privacy_unit_column", value, shown)
 
 
@@ -92,7 +92,7 @@ def agreed_loss(
     given = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     stated = stated_loss(epsilon=said.get("epsilon", epsilon), delta=said.get("delta"))
     if given != stated:
-        raise InvalidParameter("epsilon and delta", given, f"those of the query's own OPTIONS ({stated}), or left out")
+        raise InvalidParameter("epsilon and delta", given, f"those of the query's own OPTIONS ({stated}), or omitted")
     return given
 
 

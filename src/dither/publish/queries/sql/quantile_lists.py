@@ -130,7 +130,7 @@ def _many(parsed: Parsed, call: Any) -> int:
         parsed.refuse(
             call,
             "APPROX_QUANTILES(DISTINCT ...) depends on which values other people have",
-            "leave DISTINCT out, or make values different within each person: SELECT DISTINCT id, x in a subquery",
+            "remove DISTINCT, or make values different within each person: SELECT DISTINCT id, x in a subquery",
         )
     given = call.args.get("expression")
     many = (

@@ -62,7 +62,7 @@ def _requested(parsed: Parsed, dataset: DataSet, are_discovered: bool) -> Query 
         return query
     if are_discovered:
         raise Unanswerable(
-            "OPTION (GROUPS = DISCOVERED) of a text that needs several private queries", "ask them one by one"
+            "OPTION (GROUPS = DISCOVERED) of SQL that needs several private queries", "ask them one by one"
         )
     asked = Asked(outermost.query, outermost.label, outermost.limit, outermost.measured)
     views = Views(parsed, dataset, natures, asked)

@@ -84,7 +84,7 @@ class Rows:
 
         def column(node: exp.Column) -> Typed:
             if node.this.key == "star":
-                self.parsed.refuse(node, "a star stands for raw rows", "name the column that is meant")
+                self.parsed.refuse(node, "a star means raw rows", "name the column that is meant")
             name = scope.find(node)
             return Typed(Name(name), scope.relation.columns[name])
 
@@ -170,7 +170,7 @@ class Rows:
                 if name in ("rollup", "cube", "grouping_sets"):
                     # Where releases of sqlglot before 30.1 put what later ones read as expressions.
                     self.parsed.refuse(node, f"{what} makes groups of groups", "ask a query for each grouping")
-                self.parsed.refuse(node, f"{what} is not understood here", "leave it out")
+                self.parsed.refuse(node, f"{what} is not understood here", "remove it")
 
 
 def named_outputs(

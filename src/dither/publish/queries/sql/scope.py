@@ -123,9 +123,7 @@ class Scope:
                 if shown.lower() in found:
                     if shown.lower() in self.merged:
                         continue
-                    raise Unanswerable(
-                        f"the star stands for two columns called {shown}", "name the columns that are needed"
-                    )
+                    raise Unanswerable(f"the star means two columns called {shown}", "name the columns that are needed")
                 found[shown.lower()] = (shown, internal)
         return list(found.values())
 

@@ -95,7 +95,7 @@ class Outermost:
             self.parsed.refuse(
                 select,
                 f"{self.parsed.word(select)} of queries is not understood",
-                "ask each query by itself, or group by a CASE",
+                "run each query separately, or group by a CASE",
             )
         known = self.rows.environment(select, environment)
         select = grouped_by_itself(self.rows, select, known)
@@ -110,7 +110,7 @@ class Outermost:
         if select.args.get("offset") is not None and str(select.args["offset"].expression) != "0":
             self.parsed.refuse(select.args["offset"], "OFFSET on the answer", "take the first rows with LIMIT")
         if select.args.get("distinct") is not None and is_grouped(select):
-            self.parsed.refuse(select, "DISTINCT on an answer whose groups are different anyway", "leave it out")
+            self.parsed.refuse(select, "DISTINCT on an answer whose groups are different anyway", "remove it")
         clauses = (
             "expressions",
             "from_",
@@ -206,7 +206,7 @@ class Outermost:
         found: list[tuple[Expression, bool]] = []
         for part in clause.expressions if clause is not None else ():
             if part.args.get("nulls_first"):
-                self.parsed.refuse(part, "NULLS FIRST is not understood", "leave it out, or order by COALESCE")
+                self.parsed.refuse(part, "NULLS FIRST is not understood", "remove it, or order by COALESCE")
             node = part.this
             if node.key == "literal" and not node.is_string:
                 position = whole_number(str(node.this), len(outputs)) or 0
@@ -291,7 +291,7 @@ class Outermost:
                 self.parsed.refuse(node, "a name of three parts has no meaning here", "write table.column")
             table = str(node.args.get("table") or "")
             if table and table.lower() != alias.lower():
-                rule = alias or "left out: the subquery has no name"
+                rule = alias or "not allowed: the subquery has no name"
                 raise InvalidParameter(f"table at {self.parsed.place(node)}", table, rule)
 
         def column(node: exp.Column) -> Typed:

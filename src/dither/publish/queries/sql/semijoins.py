@@ -256,7 +256,7 @@ class _Semijoin:
             self.parsed.refuse(
                 self.asked.node,
                 f"IN with a subquery of {len(chosen)} columns beside {len(self.asked.values)}",
-                "select as many columns as are compared",
+                "select one column for each that is compared",
             )
         return chosen if self.asked.values else []
 
@@ -268,7 +268,7 @@ class _Semijoin:
             self.parsed.refuse(
                 chosen[0],
                 f"{chosen[0].key.upper()} in a subquery chooses among the rows of different people",
-                "leave it out, or number rows within a person by ROW_NUMBER() OVER (PARTITION BY id ...)",
+                "remove it, or number rows within a person by ROW_NUMBER() OVER (PARTITION BY id ...)",
             )
         clauses = ("expressions", "from_", "from", "joins", "where", "distinct", "with_", "with", "limit", "order")
         self.rows.only(select, *clauses)

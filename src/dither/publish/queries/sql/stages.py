@@ -183,7 +183,7 @@ class Stage:
         if self._inner.has_people(node.this):
             self.parsed.refuse(
                 node,
-                "EXISTS with a subquery over rows of people would show whether somebody has such a row",
+                "EXISTS with a subquery over rows of people would show whether a person has such a row",
                 "compare a count with a number, such as (SELECT COUNT(*) FROM t WHERE ...) > 100",
             )
         tied = self._inner.tied(node, self._is_outside)

@@ -49,7 +49,7 @@ def rows_of_set(rows: Rows, node: exp.Expression, environment: Environment) -> R
         raise InvalidParameter("union", "people and rows", "of one unit on both sides")
     if not left.has_persons and not is_all:
         rows.parsed.refuse(
-            node, f"{word} compares rows, and every row is a unit of its own", "write UNION ALL of different tables"
+            node, f"{word} compares rows, and each row is its own unit", "write UNION ALL of different tables"
         )
     if is_all and node.key == "union":
         return _together(rows, node, left, right)
@@ -94,7 +94,7 @@ def _together(rows: Rows, node: exp.Expression, left: Relation, right: Relation)
     except InvalidParameter:
         rows.parsed.refuse(
             node,
-            "a row would count on both sides of UNION ALL, and every row is a unit of its own",
+            "a row would count on both sides of UNION ALL, and each row is its own unit",
             "unite different tables, or ask for one with OR",
         )
 
@@ -102,7 +102,7 @@ def _together(rows: Rows, node: exp.Expression, left: Relation, right: Relation)
 def _alike(rows: Rows, node: exp.Expression, left: Relation, right: Relation) -> tuple[Relation, Relation]:
     """Return both sides with columns of one kind each; NULL alone is of any kind."""
     if len(left.columns) != len(right.columns):
-        rule = f"of as many columns on both sides: {len(left.columns)} and {len(right.columns)}"
+        rule = f"of the same number of columns on both sides: {len(left.columns)} and {len(right.columns)}"
         raise InvalidParameter(f"{node.key.upper()} at {rows.parsed.place(node)}", "SELECT", rule)
     outputs: list[list[tuple[str, Expression]]] = [[], []]
     for names in zip(left.columns, right.columns, strict=True):

@@ -46,7 +46,7 @@ _PATTERN: Final = (
 )
 _LIST: Final = (
     "a declared column holds one value, not a list, record or JSON",
-    "declare what is needed as a column of its own, or as a table with a row for each element",
+    "declare what is needed as a separate column, or as a table with a row for each element",
 )
 _MOMENT: Final = (
     "is not a function of the row alone",
@@ -56,7 +56,7 @@ _LAST_BITS: Final = (
     "differs in its last bits from engine to engine",
     "use EXP, LN, POWER and SQRT, or declare the computed column",
 )
-_HASH: Final = ("is not computed here: whoever can guess a value can hash it", "compare the value itself")
+_HASH: Final = ("is not computed here: anyone who can guess a value can hash it", "compare the value itself")
 _SUBQUERY: Final = (
     "a subquery inside an expression looks at rows of other people",
     "ask two queries, this one first, and write its answer as a number in the other; or tie it to the same person "
@@ -111,7 +111,7 @@ _REASONS: Final = MappingProxyType(
         **dict.fromkeys(
             ("dp_interval_low", "dp_interval_high"),
             (
-                "an end of an interval is an output by itself: nothing is computed from it",
+                "an end of an interval is a separate output: nothing is computed from it",
                 "write SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n), DP_INTERVAL_HIGH(n)",
             ),
         ),
@@ -127,26 +127,26 @@ _REASONS: Final = MappingProxyType(
             ("placeholder", "parameter", "sessionparameter"),
             ("a parameter has no value here", "write the value itself"),
         ),
-        "star": ("a star stands for raw rows", "ask for COUNT(*) or name columns inside an aggregate"),
+        "star": ("a star means raw rows", "ask for COUNT(*) or name columns inside an aggregate"),
         **dict.fromkeys(
             ("tuple", "aliases"),
-            ("several values in brackets are no value", "compare each by itself: a = 1 AND b = 2"),
+            ("several values in brackets are no value", "compare each separately: a = 1 AND b = 2"),
         ),
         "interval": (
-            "an INTERVAL by itself has no place among values",
+            "an INTERVAL alone has no place among values",
             "add it to a date or timestamp, or compare DATEDIFF('day', a, b) with a number",
         ),
         "any": ("ANY of a list or subquery is not understood", "write x IN (1, 2, 3)"),
-        "collate": ("COLLATE compares texts in an order of its own", "compare LOWER(x): texts go by code points"),
+        "collate": ("COLLATE compares text in another order", "compare LOWER(x): text is ordered by code points"),
         "attimezone": ("AT TIME ZONE moves a timestamp, and timestamps have no zone here", "add an INTERVAL of hours"),
-        "kwarg": ("=> names an argument that is not known here", "leave it out, or see CLAMP(x, low, high)"),
+        "kwarg": ("=> names an argument that is not known here", "remove it, or see CLAMP(x, low, high)"),
         **dict.fromkeys(
             ("monthsbetween", "age"),
             ("counts parts of months, which have no one length", "write DATEDIFF('month', earlier, later)"),
         ),
         **dict.fromkeys(
             ("strtotime", "strtodate", "tsordstodate", "strptime", "try_strptime", "to_timestamp", "parse_date"),
-            ("reads a text by a pattern of the engine", "write CAST(x AS DATE): texts are read as YYYY-MM-DD"),
+            ("reads text by a pattern of the engine", "write CAST(x AS DATE): text is read as YYYY-MM-DD"),
         ),
         **dict.fromkeys(
             ("date_format", "format", "format_timestamp", "format_datetime"),

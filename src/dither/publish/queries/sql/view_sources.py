@@ -135,7 +135,7 @@ class Sources:
     def _only(self, join: exp.Expression) -> None:
         for name, value in join.args.items():
             if value not in (None, False, "", []) and name not in ("this", "side", "kind", "on", "using", "method"):
-                self.parsed.refuse(join, f"{name.strip('_').upper()} is not understood here", "leave it out")
+                self.parsed.refuse(join, f"{name.strip('_').upper()} is not understood here", "remove it")
 
 
 def read_sources(parsed: Parsed, dataset: DataSet, select: exp.Expression, known: Environment, read: Read) -> Sources:
@@ -185,11 +185,11 @@ def _table(
 def _plain(parsed: Parsed, node: exp.Expression, *arguments: str) -> None:
     for name, value in node.args.items():
         if value not in (None, False, "", []) and name not in arguments:
-            parsed.refuse(node, f"{name.strip('_').upper()} is not understood here", "leave it out")
+            parsed.refuse(node, f"{name.strip('_').upper()} is not understood here", "remove it")
 
 
 def _refuse(parsed: Parsed, node: exp.Expression) -> NoReturn:
-    parsed.refuse(node, "what stands in FROM is no declared table", "read a table of the data set, or a subquery")
+    parsed.refuse(node, "FROM does not name a declared table", "read a table of the data set, or a subquery")
 
 
 def _named(table: _Table, word: str) -> list[str]:

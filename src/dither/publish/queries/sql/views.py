@@ -310,7 +310,7 @@ class Views:
             if not table or source.lower() == table:
                 found.append((free_name(shown, [*taken, *(name for name, _ in found)]), value))
         if not found:
-            self.parsed.refuse(item, "a star that stands for no column", "name the columns")
+            self.parsed.refuse(item, "a star that means no column", "name the columns")
         return found
 
     def _order(

@@ -58,7 +58,7 @@ class Windows:
         rows, below = self.rows, self._below
         if not self.relation.has_persons:
             rows.parsed.refuse(
-                node, "a window looks at several rows, and every row is a unit of its own", "ask for an aggregate"
+                node, "a window looks at several rows, and each row is its own unit", "ask for an aggregate"
             )
         rows.only(node, "this", "partition_by", "order", "over", "spec", "alias")
         parts = self._parts(node)
@@ -99,7 +99,7 @@ class Windows:
 
     def _ordered(self, node: exp.Expression) -> Order:
         if node.args.get("nulls_first"):
-            self.rows.parsed.refuse(node, "NULLS FIRST is not understood", "leave it out, or order by COALESCE")
+            self.rows.parsed.refuse(node, "NULLS FIRST is not understood", "remove it, or order by COALESCE")
         value = self._below.value(node.this).expression
         return sorted_by(value, bool(node.args.get("desc")), may_be_null(value, self.relation))
 

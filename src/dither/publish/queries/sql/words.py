@@ -180,7 +180,7 @@ class _Reader:
                 _refuse_option(" ".join(words)[:60])
             name = words[0].lower()
             if name in self.options:
-                raise InvalidParameter("OPTIONS", name, "an option that is said once")
+                raise InvalidParameter("OPTIONS", name, "an option that is set once")
             self.options[name] = "".join(words[2:]), int(part[0].start)
         self.place = closing + 1
 
