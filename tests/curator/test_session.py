@@ -955,7 +955,9 @@ def test_parts_that_together_are_too_long_to_store_are_refused_before_the_charge
 ) -> None:
     monkeypatch.setattr(answers_module, "LARGEST_ANSWER", 2000)
     for column, loss in (("note", ApproxDP(1, "1e-6")), ("ward", PureDP(1))):
-        with pytest.raises(InvalidParameter, match="parts must be fewer, so that all answers together have at most 2,000"):
+        with pytest.raises(
+            InvalidParameter, match="parts must be fewer, so that all answers together have at most 2,000"
+        ):
             session.ask_parts(_parts(session, column), loss)
     assert session.balance().releases == 0
 

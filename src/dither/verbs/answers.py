@@ -239,7 +239,9 @@ def _most_of_each(rehearsed: Mapping[str, Rehearsed]) -> dict[str, int]:
     cut = [one.length for one in rehearsed.values() if one.is_cut]
     each = (LARGEST_ANSWER - fixed) // (2 * max(1, len(cut)))
     if each < max(cut, default=0):
-        rule = f"fewer, so that all answers together have at most {LARGEST_ANSWER:,} bytes: fewer parts, or fewer groups"
+        rule = (
+            f"fewer, so that all answers together have at most {LARGEST_ANSWER:,} bytes: fewer parts, or fewer groups"
+        )
         raise InvalidParameter("parts", f"{len(rehearsed):,} parts", rule)
     return {label: each if one.is_cut else one.length for label, one in rehearsed.items()}
 
