@@ -194,8 +194,8 @@ def adopted(before: str, after: str, known: Sequence[Fragment]) -> dict[str, str
 def adopt(revision: str, root: Path = ROOT) -> dict[str, str]:
     """Return fragments for what a branch wrote into ``CHANGELOG.md`` since it left the present one."""
     base = _git(root, "merge-base", "HEAD", revision).strip()
-    texts = [_git(root, "show", f"{one}:CHANGELOG.md") for one in (base, revision)]
-    return adopted(*texts, fragments(root))
+    before, after = (_git(root, "show", f"{one}:CHANGELOG.md") for one in (base, revision))
+    return adopted(before, after, fragments(root))
 
 
 def _git(root: Path, *words: str) -> str:
@@ -232,7 +232,8 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
     for complaint in wrong:
         print(complaint)
     if options.release and not wrong:
-        release(*options.release, root)
+        version, date = options.release
+        release(version, date, root)
     path, fresh = root / "CHANGELOG.md", changelog(root)
     if not options.check:
         path.write_text(fresh, encoding="utf-8")
