@@ -172,7 +172,8 @@ class _Programme:
             above += int(left.sum())
             is_cheap = left > _CHEAP
             apart, left = apart[is_cheap], left[is_cheap]
-            is_new = ~np.isin(_keys(apart), at_hand)
+            # By sorting: a table of keys beyond 2^63 overflows in the first releases of NumPy 2.
+            is_new = ~np.isin(_keys(apart), at_hand, kind="sort")
             found, gains = np.concatenate([found, apart[is_new]]), np.concatenate([gains, left[is_new]])
             if len(found) > room:
                 first = np.argpartition(-gains, room)[:room]

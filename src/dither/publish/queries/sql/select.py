@@ -227,7 +227,8 @@ class Outermost:
         if clause is None:
             return None
         node = clause.args.get("expression") or clause.args.get("count")
-        if clause.key not in ("limit", "fetch") or node is None:
+        # FETCH FIRST ROW ONLY has no number: earlier releases of sqlglot take the word behind FIRST for it.
+        if clause.key not in ("limit", "fetch") or node is None or node.key == "identifier":
             self.parsed.refuse(clause, "this form of LIMIT", "write LIMIT 10")
         options = clause.args.get("limit_options")
         if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
