@@ -125,7 +125,7 @@ class Drawing:
                 "with another key, is charged again"
             )
         count = "1 attempt is" if left == 1 else f"{left} attempts are"
-        return f"{count} left: retry at no additional cost with key={self._held.key!r}"
+        return f"{count} left: retry with key={self._held.key!r} at no additional cost"
 
 
 def place_of(receipt: Receipt) -> str:
