@@ -39,7 +39,7 @@ def test_both_are_priced_together_and_charged_once_each(session: Session) -> Non
     assert spent(session) == 2
     assert first.loss == PureDP("9/5")
     assert "waited was clamped to [" in first.notes[-1]
-    assert "for a further epsilon = 0.2" in first.notes[-1]
+    assert "for another epsilon = 0.2" in first.notes[-1]
     # The debit of the answer comes before that of the range, and each is drawn after its own.
     assert kinds(session) == [
         ("reserve", "monda"), ("reserve", "auto-"), ("draw", "auto-"), ("answer", "auto-"),

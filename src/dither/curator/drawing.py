@@ -125,7 +125,7 @@ class Drawing:
                 "with another key, is charged again"
             )
         count = "1 attempt is" if left == 1 else f"{left} attempts are"
-        return f"{count} left: retry with key={self._held.key!r} at no additional cost"
+        return f"{count} left: to continue at no additional cost, retry with key={self._held.key!r}"
 
 
 def place_of(receipt: Receipt) -> str:
