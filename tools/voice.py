@@ -183,14 +183,14 @@ def lowered(now: Mapping[str, Mapping[str, int]], before: Mapping[str, Mapping[s
     }
 
 
-def said_in(text: str) -> Iterator[tuple[str, int, str]]:
+def said_in(module: str) -> Iterator[tuple[str, int, str]]:
     """Return what a module says, each with its kind and its line: messages, and the leads of docstrings.
 
     A message is a string with a space; the values of an f-string are ``{}``.
     """
     skipped: set[int] = set()
     # A docstring, and what an f-string is made of, come after what they are part of.
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(ast.parse(module)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             value = first.value if isinstance(first, ast.Expr) else None
@@ -202,10 +202,10 @@ def said_in(text: str) -> Iterator[tuple[str, int, str]]:
             said = "".join(str(one.value) if isinstance(one, ast.Constant) else _VALUE for one in node.values)
             if " " in said:
                 yield "messages", node.lineno, said
-        elif isinstance(node, ast.Constant) and isinstance(said := node.value, str):
-            if id(node) in skipped or " " not in said:
-                continue
-            yield "messages", node.lineno, said
+        elif id(node) not in skipped and isinstance(node, ast.Constant):
+            text = node.value
+            if isinstance(text, str) and " " in text:
+                yield "messages", node.lineno, text
 
 
 def _texts(root: Path) -> Iterator[tuple[str, str, str, int, str]]:

@@ -164,7 +164,7 @@ REFUSED: list[tuple[Any, str]] = [
     ("SELECT COUNT(*) + 1 FROM people", "count"),
     ("FALSE", "can never be true"),
     ("", "1 to 10000 characters"),
-    (7, "a text"),
+    (7, "a string"),
 ]
 
 
@@ -362,7 +362,7 @@ def test_a_conversation_is_read_while_another_asks_and_errors_call_it_a_conversa
         session.conversation("talk", "people", COLUMNS, epsilon=1, only_read=True)
     path, key = book_paths(session, "conversations", "talk")
     key.write_bytes(b"")
-    with pytest.raises(StreamUnavailable, match="without it the conversation cannot go on") as refused:
+    with pytest.raises(StreamUnavailable, match="without it the conversation cannot continue") as refused:
         session.conversation("talk")
     assert "stream" not in str(refused.value)
     path.unlink()

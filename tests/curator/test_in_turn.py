@@ -39,7 +39,7 @@ def test_both_are_priced_together_and_charged_once_each(session: Session) -> Non
     assert spent(session) == 2
     assert first.loss == PureDP("9/5")
     assert "waited was clamped to [" in first.notes[-1]
-    assert "for a further epsilon = 0.2" in first.notes[-1]
+    assert "for another epsilon = 0.2" in first.notes[-1]
     # The debit of the answer comes before that of the range, and each is drawn after its own.
     assert kinds(session) == [
         ("reserve", "monda"), ("reserve", "auto-"), ("draw", "auto-"), ("answer", "auto-"),
@@ -159,7 +159,7 @@ def test_a_failure_midway_keeps_the_debits_and_the_same_key_goes_on(
     monkeypatch.setattr(Run, "carry_out", run)
     with pytest.raises(EngineFailure) as caught:
         session.sql(SUM, epsilon=2, key="monday")
-    assert any("ask again with key='monday'" in note for note in caught.value.__notes__)
+    assert any(" with key='monday'" in note for note in caught.value.__notes__)
     assert spent(session) == 2
     assert isinstance(session.sql(SUM, epsilon=2, key="monday"), QueryResult)
     assert spent(session) == 2

@@ -378,7 +378,7 @@ def test_an_engine_that_dies_keeps_the_debit_and_says_one_text(
     assert "retry" not in texts[0]
     assert notes[0].startswith("2 attempts are left")
     assert notes[1].startswith("1 attempt is left")
-    assert all(note.endswith("retry at no additional cost with key='k'") for note in notes[:2])
+    assert all(note.endswith("to continue at no additional cost, retry with key='k'") for note in notes[:2])
     assert notes[2].startswith("this was the last of 3 attempts")
     assert "retry" not in notes[2]
     assert len(notes) == 3

@@ -93,7 +93,7 @@ def test_keys_and_tokens_that_cannot_be_read_are_neither_forgotten_nor_replaced(
         lambda: kept_token(running.url),
         lambda: keep_token(running.url, "token"),
     ):
-        with pytest.raises(InvalidParameter, match=rf"mend {home / 'dither'}/(keys|tokens)\.json"):
+        with pytest.raises(InvalidParameter, match=rf"repair {home / 'dither'}/(keys|tokens)\.json"):
             asked()
     if content is not None:
         assert [(home / "dither" / name).read_bytes() for name in ("keys.json", "tokens.json")] == [content, content]

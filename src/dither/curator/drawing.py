@@ -141,7 +141,7 @@ class Drawing:
                 "with another key, is charged again"
             )
         count = "1 attempt is" if left == 1 else f"{left} attempts are"
-        return f"{count} left: retry at no additional cost with key={self._held.key!r}"
+        return f"{count} left: to continue at no additional cost, retry with key={self._held.key!r}"
 
 
 def place_of(receipt: Receipt) -> str:

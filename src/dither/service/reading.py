@@ -49,7 +49,7 @@ def check_query(route: Route, request: Request) -> None:
             rule = (
                 f"in the address once each, of these: {known}"
                 if known
-                else "not allowed: this address takes no parameters"
+                else "absent: this address takes no parameters"
             )
             raise InvalidParameter("parameter", name[:80], rule)
     for name, value in request.query_params.items():

@@ -122,7 +122,7 @@ def test_who_states_no_loss_is_told_the_most_for_one_release_where_that_is_less(
     def told(**terms: Any) -> str:
         return str(loss_not_stated("epsilon", made(PureDP(20), quota=PureDP(6), **terms).balance("visits", "ana")))
 
-    assert "; epsilon = 6 is left, at most epsilon = 0.5 for one release" in told(most=PureDP("0.5"))
+    assert "; remaining budget: epsilon = 6, at most epsilon = 0.5 for one release" in told(most=PureDP("0.5"))
     for terms in ({}, {"most": PureDP(7)}):
-        assert "; epsilon = 6 is left" in told(**terms)
+        assert "; remaining budget: epsilon = 6" in told(**terms)
         assert "for one release" not in told(**terms)

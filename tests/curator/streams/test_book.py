@@ -148,7 +148,7 @@ def test_a_copy_of_a_book_shares_its_key_with_nobody(book: Book, path: Path, key
     with pytest.raises(StreamUnavailable, match="older copy"):
         Book(copy, key)
     copy.unlink()
-    with pytest.raises(StreamUnavailable, match="elsewhere"):
+    with pytest.raises(StreamUnavailable, match="moved or deleted"):
         Book.create(copy, key, ABOUT)
     with opened(path, key) as again:
         assert again.frozen == 1

@@ -384,7 +384,7 @@ def test_a_person_is_who_the_schema_says_whatever_a_query_calls_so(curator: Cura
     rows = [row(0, minute, site=site, cost=cost) for minute, site in ((1, "east"), (2, "west")) for cost in range(4)]
     text = COUNT.replace("visits", "(SELECT ... FROM visits) AS v").replace("...", inner)
     if " id" not in inner:
-        with pytest.raises(InvalidParameter, match="kept"):
+        with pytest.raises(InvalidParameter, match="unchanged"):
             session.stream("hourly", text, epsilon=HUGE)
         return
     with opened(session, "hourly", text) as stream:

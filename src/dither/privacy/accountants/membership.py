@@ -96,7 +96,7 @@ def explain_loss(loss: Priced, *, unit: Unit | None = None) -> str:
 
     >>> from dither.privacy import ROW, PureDP
     >>> print(explain_loss(PureDP(1), unit=ROW))
-    Somebody who knows all else, and could only toss a coin on whether one row is in the data, guesses right at most
+    A person who knows all else, and could only toss a coin on whether one row is in the data, guesses right at most
     73.2 % of the time after seeing the release. If the guess may say yes wrongly in 1 % of cases, it says yes rightly
     in at most 2.8 %.
     """
