@@ -145,6 +145,7 @@ def test_a_number_that_is_none_counts_the_same_whatever_the_others_are(folder: P
 # ------------------------------------------------------------------------------------------- a file that changes
 
 
+@pytest.mark.usefixtures("from_here")
 def test_a_file_that_is_replaced_is_not_read_before_it_is_added_again(curator: Curator, folder: Path) -> None:
     """Columns changed places under an open session: once the privacy id became another column."""
     session = curator.session("clinic")

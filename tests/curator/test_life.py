@@ -155,6 +155,7 @@ def test_a_renamed_data_set_keeps_its_budget_answers_and_keys(curator: Curator, 
             curator.rename("ward_visits", bad)
 
 
+@pytest.mark.usefixtures("from_here")
 def test_an_old_key_says_that_its_answer_is_about_rows_of_before(curator: Curator, folder: Path) -> None:
     with curator.session("clinic") as session:
         before = session.sql(COUNT, epsilon=1, key="k")

@@ -6,6 +6,7 @@ import copy
 import itertools
 import math
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,6 +26,7 @@ from dither.mechanisms.prefix_sums import PrefixCounter, PrefixSums
 from dither.noise import SystemEntropy, system_noise
 from dither.privacy import EVENT, ZCDP, ApproxDP, Plan, PureDP, Unit, Use
 from dither.testing import record, replay
+from dither.testing.looks import covers
 
 #: Noise so narrow that it is 0 but for a probability of e^-(2^39).
 STILL = Geometric(scale=Fraction(1, 2**40))
@@ -155,15 +157,18 @@ def test_calibration_uses_its_budget(target: Any) -> None:
 )
 def test_intervals_cover_all_prefixes_at_once(tree: PrefixSums) -> None:
     """n = 2,000, false alarm 1e-10 each; it would catch a coverage of 0.8 for a stated 0.9."""
-    data, covered = np.arange(tree.steps), 0
+    data = np.arange(tree.steps)
     truth = np.cumsum(data)
     # Thousands of draws of one law: made ahead, and each handed out once.
     noise = BlockNoise(SystemEntropy())
-    for _ in range(2000):
-        interval = tree.interval(Runner(Use(tree), noise)(tree, data), "0.9")
-        assert interval is not None
-        covered += bool(((interval.low <= truth) & (truth <= interval.high)).all())
-    assert not coverage_is_refuted(covered, 2000, 0.9, 1e-10)
+
+    def trials() -> Iterator[bool]:
+        while True:
+            interval = tree.interval(Runner(Use(tree), noise)(tree, data), "0.9")
+            assert interval is not None
+            yield bool(((interval.low <= truth) & (truth <= interval.high)).all())
+
+    assert covers(trials(), 0.9, most=2000, false_alarm=1e-10)
     assert coverage_is_refuted(1600, 2000, 0.9, 1e-10)
 
 

@@ -45,7 +45,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_bodies_that_nobody_foresaw_are_refused_and_touch_nothing(fuzzed: fuzz.Fuzz) -> None:
     seed = secrets.randbits(64)
     known = bodies_of.texts(secrets.randbelow(78), 78)
-    bodies = [*known, *itertools.islice(bodies_of.changed(seed), 5000)]
+    bodies = [*known, *itertools.islice(bodies_of.changed(seed), 500)]
     tally = fuzzed.run(iter(bodies))
     assert tally.failures == [], seed
     assert tally.bodies == len(bodies)
@@ -90,10 +90,10 @@ def test_payloads_are_as_many_as_are_said() -> None:
 def test_neighbours_are_told_apart_by_values_alone() -> None:
     seed = secrets.randbits(64)
     with one_importer():
-        count, statuses, found = neighbours.run(20, seed, share=0.25)
-    assert (found, count > 300) == ([], True), seed
+        count, statuses, found = neighbours.run(4, seed, share=0.25)
+    assert (found, count > 60) == ([], True), seed
     # Nearly all is answered; what is refused is refused on purpose, and nothing fails.
-    assert statuses[200] > 200
+    assert statuses[200] > 40
     assert not {status for status in statuses if status >= 500}
 
 

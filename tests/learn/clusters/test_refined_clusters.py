@@ -41,7 +41,7 @@ def test_one_point_moves_each_draw_by_its_stability_at_most(silent, target, unit
     assert [value.shape for _, value, _ in first.seen] == [(4, 4), (int(learner.room),), (3, 3)]
     assert np.count_nonzero(first.seen[1][1]) > 100  # cells were divided
     pure, farthest = isinstance(target, PureDP), [0.0] * 3
-    for gone in range(0, 300, 10):
+    for gone in range(0, 300, 30):
         run = silent(answers)
         learner.release(np.delete(rows, gone, axis=0), run)
         for place, ((_, here, stability), (_, there, _)) in enumerate(zip(first.seen, run.seen, strict=True)):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dither.checks.law import coverage_is_refuted
 from dither.mechanisms import perform
 from dither.privacy import ZCDP, PureDP
 from dither.publish import histograms
 from dither.publish.histograms.buckets import cells_alike
+from dither.testing.looks import covers
 
 #: Steps, a lonely peak, empty stretches: buckets that are even, uneven and of one cell.
 LINE = np.array([0, 0, 0, 9, 9, 8, 40, 0, 0, 0, 0, 3, 3, 25, 25, 26])
@@ -44,12 +44,15 @@ def test_intervals_hold_for_all_cells_at_once(title: str) -> None:
     # n = 150 releases at confidence 0.8; catches intervals that take a cell for its bucket's mean (then a peak or an
     # empty cell lies outside nearly always), and noise that is left out where a cell is a bucket by itself.
     build, counts = BUILT[title]
-    method, covered = build(), 0
-    for _ in range(150):
-        interval = method.interval(perform(method, counts, stability=1), "0.8")
-        assert interval.low.shape == interval.high.shape == counts.shape
-        covered += bool(((interval.low <= counts) & (counts <= interval.high)).all())
-    assert not coverage_is_refuted(covered, 150, 0.8, 1e-10)
+    method = build()
+
+    def trials() -> Iterator[bool]:
+        while True:
+            interval = method.interval(perform(method, counts, stability=1), "0.8")
+            assert interval.low.shape == interval.high.shape == counts.shape
+            yield bool(((interval.low <= counts) & (counts <= interval.high)).all())
+
+    assert covers(trials(), 0.8, most=150, false_alarm=1e-10)
 
 
 def test_a_cell_alone_has_both_ends_and_others_one() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dither.checks.law import coverage_is_refuted
 from dither.errors import InvalidParameter
 from dither.mechanisms import perform
 from dither.mechanisms.core.values import LARGEST_SUM
@@ -20,6 +20,7 @@ from dither.noise import Noise
 from dither.privacy import ROW_REPLACED, ZCDP, PureDP
 from dither.publish.histograms.sparse_filter import SparseHistogram, rows_of
 from dither.testing.branching import branch_outcomes
+from dither.testing.looks import covers
 
 #: Noise beyond this is lumped together: it has a chance of e^-30 or less.
 FAR = 40
@@ -128,14 +129,16 @@ def test_intervals_hold_for_published_cells_at_once(sampled: bool) -> None:
     counts = {cell: 3 * cell for cell in range(10)}
     rows = [cell for cell, count in counts.items() for _ in range(count)]
     histogram = SparseHistogram(cells=60, scale=2, threshold=9, sampled=sampled)
-    covered = 0
-    for _ in range(200):
-        out = perform(histogram, rows)
-        interval = histogram.interval(out, 0.9)
-        reach = histogram.error(0.9).value
-        inside = all(interval.low[cell] <= counts.get(cell, 0) <= interval.high[cell] for cell in out)
-        covered += inside and all(count <= reach for cell, count in counts.items() if cell not in out)
-    assert not coverage_is_refuted(covered, 200, 0.9, 1e-10)
+
+    def trials() -> Iterator[bool]:
+        while True:
+            out = perform(histogram, rows)
+            interval = histogram.interval(out, 0.9)
+            reach = histogram.error(0.9).value
+            inside = all(interval.low[cell] <= counts.get(cell, 0) <= interval.high[cell] for cell in out)
+            yield inside and all(count <= reach for cell, count in counts.items() if cell not in out)
+
+    assert covers(trials(), 0.9, most=200, false_alarm=1e-10)
 
 
 def test_odd_rows_are_in_no_cell() -> None:

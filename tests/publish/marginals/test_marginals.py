@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
@@ -12,7 +13,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from dither.checks.law import coverage_is_refuted
 from dither.errors import InvalidParameter, InvalidValue, NoGuarantee
 from dither.mechanisms import DiscreteGaussian, Geometric, from_spec, to_spec
 from dither.privacy import L1, L2, ROW, ROW_REPLACED, ZCDP, PureDP
@@ -36,6 +36,7 @@ from dither.publish.marginals.interactions import cell_variance
 from dither.publish.marginals.planes import ORDERS, affine_plane, projective_plane
 from dither.publish.marginals.residual_planner import squared_move
 from dither.testing import record
+from dither.testing.looks import covers
 
 #: Noise so narrow that it is 0 but for a probability of e^-(2^39).
 STILL: dict[type, Any] = {
@@ -257,13 +258,15 @@ def test_intervals_cover_all_cells_at_once() -> None:
     planner = ResidualPlanner.calibrated(ZCDP(1), attributes=MIXED, marginals=ASKED)
     rows = np.array([[0, 1, 1, 0], [1, 2, 0, 0]] * 3)
     truth, _, _ = record(_still(planner), rows)
-    inside = 0
-    for _ in range(2000):
-        out, _, _ = record(planner, rows)
-        interval = planner.interval(out, "0.9")
-        assert interval is not None
-        inside += bool(((interval.low <= truth) & (truth <= interval.high)).all())
-    assert not coverage_is_refuted(inside, 2000, 0.9, 1e-10)
+
+    def trials() -> Iterator[bool]:
+        while True:
+            out, _, _ = record(planner, rows)
+            interval = planner.interval(out, "0.9")
+            assert interval is not None
+            yield bool(((interval.low <= truth) & (truth <= interval.high)).all())
+
+    assert covers(trials(), 0.9, most=2000, false_alarm=1e-10)
 
 
 @pytest.mark.statistical(n=2000, false_alarm=1e-9, catches="variances that are off by a half")

@@ -4,6 +4,10 @@ A file here takes the tests of a file of ``tests/curator`` as they are. What tha
 this one, and ``session`` is a session elsewhere of the same analyst, of the same curator, about the same rows. Where a
 test opens its sessions itself, ``opened_elsewhere`` lets it open such ones. A test may look behind the service, at the
 books that it writes and at the tables that it reads; a session elsewhere cannot.
+
+What is elsewhere is the way there and back. So of each file as many tests are taken as call everything that the file
+calls: each verb goes over the service in one test at least, and each of its results is asked everything. With
+DITHER_WHOLE set all tests are taken; ``make security`` sets it.
 """
 
 from __future__ import annotations
@@ -11,6 +15,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import io
+import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -37,6 +43,7 @@ from tests.service.told import watched
 from tools.security.without_network import asked
 
 folder, curator, importing = curators.folder, curators.curator, curators.importing
+from_here = curators.from_here
 noiseless_here = curators.noiseless
 
 
@@ -203,4 +210,16 @@ def shared_by(module: ModuleType, left_out: Mapping[str, str], *fixtures: str) -
     }
     unknown = left_out.keys() - found.keys()
     assert not unknown, f"there is no such test: {unknown}"
-    return {name: test for name, test in found.items() if name not in left_out}
+    taken = {name: test for name, test in found.items() if name not in left_out}
+    return taken if os.environ.get("DITHER_WHOLE") else one_a_verb(taken)
+
+
+def one_a_verb(tests: Mapping[str, Any]) -> dict[str, Any]:
+    """Return as few of some tests as call all that they call together; of equals the first."""
+    called = {name: set(re.findall(r"\.(\w+)\(", inspect.getsource(test))) for name, test in tests.items()}
+    left, taken = set().union(*called.values()), set[str]()
+    while left:
+        most = max(called, key=lambda name: len(called[name] & left))
+        taken.add(most)
+        left -= called[most]
+    return {name: test for name, test in tests.items() if name in taken} or dict(tests)
