@@ -312,7 +312,9 @@ def test_a_table_that_takes_long_to_plan_is_refused_at_once(running: Running) ->
 def test_figures_of_refusals_are_those_of_who_asks_over_http_as_well(running: Running) -> None:
     session = running.connect("bounded", quota=6, most=PureDP("0.5")).session("clinic")
     assert session.balance() == running.curator.ledger.balance("clinic", "bounded")
-    with pytest.raises(LossNotStated, match=r"remaining budget: epsilon = 6, at most epsilon = 0\.5 for one release") as refused:
+    with pytest.raises(
+        LossNotStated, match=r"remaining budget: epsilon = 6, at most epsilon = 0\.5 for one release"
+    ) as refused:
         session.sql(COUNT)
     assert refused.value.most == PureDP("0.5")
     body = {"verb": "histogram", "words": {"table": "visits", "columns": "ward"}}

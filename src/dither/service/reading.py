@@ -47,9 +47,7 @@ def check_query(route: Route, request: Request) -> None:
         if name not in route.query or times > 1:
             known = ", ".join(route.query)
             rule = (
-                f"in the address once each, of these: {known}"
-                if known
-                else "absent: this address takes no parameters"
+                f"in the address once each, of these: {known}" if known else "absent: this address takes no parameters"
             )
             raise InvalidParameter("parameter", name[:80], rule)
     for name, value in request.query_params.items():

@@ -92,8 +92,8 @@ def _advised(found: QueryResult, most: int) -> QueryResult:
         return found
     advice = (
         f"the interval is wide: limits up to {most} were considered, and this loss distinguishes few of them. To "
-        "narrow it, consider no more than anybody could need (most=16, --most 16), ask for a smaller share (--share 0.8), "
-        "or spend more"
+        "narrow it, consider no more than anybody could need (most=16, --most 16), ask for a smaller share "
+        "(--share 0.8), or spend more"
     )
     return replace(found, notes=(*found.notes, advice))
 

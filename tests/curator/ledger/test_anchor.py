@@ -53,7 +53,9 @@ def test_every_earlier_state_is_refused(file_home) -> None:
         copies.append(backup(file_home))
     for number, copy in enumerate(copies[:-1]):
         shutil.copy(copy, file_home.path)
-        with pytest.raises(LedgerBehindAnchor, match=rf"ends at entry {3 + 2 * number}, .* entry 101; restore .*accept_"):
+        with pytest.raises(
+            LedgerBehindAnchor, match=rf"ends at entry {3 + 2 * number}, .* entry 101; restore .*accept_"
+        ):
             file_home.open()
     shutil.copy(copies[-1], file_home.path)
     with file_home.open() as ledger:
