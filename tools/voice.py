@@ -203,9 +203,8 @@ def said_in(module: str) -> Iterator[tuple[str, int, str]]:
             if " " in said:
                 yield "messages", node.lineno, said
         elif id(node) not in skipped and isinstance(node, ast.Constant):
-            text = node.value
-            if isinstance(text, str) and " " in text:
-                yield "messages", node.lineno, text
+            if isinstance(node.value, str) and " " in node.value:
+                yield "messages", node.lineno, node.value
 
 
 def _texts(root: Path) -> Iterator[tuple[str, str, str, int, str]]:

@@ -6,6 +6,7 @@ hands to each draw what a neighbour may hand to it; who takes none refuses it in
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import islice
 from typing import Any
@@ -53,7 +54,8 @@ def _check(example: Example, *, is_full: bool) -> None:
         return Dialogue(rows, example.data.script) if isinstance(example.data, Dialogue) else rows
 
     turn = crc32(mechanism.name.encode())
-    for place, shape in enumerate((list, _objects)):
+    shapes: tuple[Callable[[list[Any]], Any], ...] = (list, _objects)
+    for place, shape in enumerate(shapes):
         plain = as_data(shape([*data]))
         refusal = _refusal(mechanism, plain)
         rows = with_foreign([*data], is_replaced=is_replaced)

@@ -1,4 +1,4 @@
-"""Coverage by counting, with looks in between: as few trials as tell a coverage that holds from one that does not.
+"""Coverage by counting, with looks in between: as few trials as distinguish a coverage that holds from one that fails.
 
 Most intervals cover more often than they say, and one that is wrong is often grossly so: a few dozen trials tell. So
 one looks after 32 trials, after half as many again, and so on, and stops where one of two hypotheses is refuted: that
@@ -54,7 +54,7 @@ def covers(
     false_alarm: float,
     catches: float | None = None,
 ) -> bool:
-    """Return whether trials cover as often as they say, as far as that many can tell, and stop as soon as it is known.
+    """Return whether trials cover as often as they say, as far as that many can show, and stop as soon as it is known.
 
     Guarantee: trials that are independent and cover with probability ``confidence`` or more are refused with a
     probability of ``false_alarm`` at most. Such that cover with probability ``catches`` or less pass at an early look
@@ -80,15 +80,15 @@ def covers(
         made = [bool(one) for one in islice(left, after - done)]
         covered, done = covered + sum(made), done + len(made)
         if done < after:
-            raise ValueError(f"{done} trials were made, and {after} were asked for")
+            raise ValueError(f"{done} trials were made, and {after} were requested")
         known = told(covered, done, confidence, wrong, share * false_alarm, share * MISS if done < most else 1.0)
         if known is not None:
             return known
-    raise AssertionError("the last look tells")
+    raise AssertionError("the last look decides")
 
 
 def told(covered: int, done: int, confidence: float, wrong: float, false_alarm: float, miss: float) -> bool | None:
-    """Return what one look tells of two coverages, or None where neither is refuted at its level."""
+    """Return what one look finds of two coverages, or None where neither is refuted at its level."""
     from scipy.special import bdtr, bdtrc
 
     if bdtr(covered, done, confidence) < false_alarm:
@@ -97,6 +97,6 @@ def told(covered: int, done: int, confidence: float, wrong: float, false_alarm: 
 
 
 def trials_of(made: Callable[[int], Iterable[bool]], at_once: int) -> Iterator[bool]:
-    """Yield trials that are made many at once, each lot when it is needed."""
+    """Yield trials that are made in lots, each lot when it is needed."""
     while True:
         yield from made(at_once)
