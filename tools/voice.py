@@ -202,9 +202,8 @@ def said_in(module: str) -> Iterator[tuple[str, int, str]]:
             said = "".join(str(one.value) if isinstance(one, ast.Constant) else _VALUE for one in node.values)
             if " " in said:
                 yield "messages", node.lineno, said
-        elif id(node) not in skipped and isinstance(node, ast.Constant):
-            if isinstance(node.value, str) and " " in node.value:
-                yield "messages", node.lineno, node.value
+        elif id(node) not in skipped and isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from [("messages", node.lineno, node.value)] if " " in node.value else []
 
 
 def _texts(root: Path) -> Iterator[tuple[str, str, str, int, str]]:
