@@ -461,7 +461,7 @@ class ReleaseFailed(EngineFailure):
 class NotDelivered(DitherError):
     """A paid answer could not be written or shown; it is kept, and its key returns it again.
 
-    >>> str(NotDelivered("", "the disk is full")).endswith("the same command gives it again at no further cost")
+    >>> str(NotDelivered("", "the disk is full")).endswith("the same command returns it at no additional cost")
     True
     """
 

@@ -358,7 +358,7 @@ def test_an_ordinary_file_is_read_as_it_is_meant(here: Path) -> None:
     line = "disguise p.csv --quasi age,seen --sensitive ill --identifiers who --k 4 -o out.csv"
     plain = typed(line).output.replace("\n", " ")
     assert "because of 'n/a' among its numbers: --null n/a reads it as missing" in plain
-    assert "--dates day-first or month-first says what is meant" in plain
+    assert "set --dates day-first or month-first for dates" in plain
     said = json.loads(typed(f"{line} --null n/a --dates day-first --force --json").output)
     assert said["read"] == [
         "seen is read as dates, day-first, and written as year, month and day.",

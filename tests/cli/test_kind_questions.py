@@ -70,7 +70,7 @@ def test_a_registered_kind_is_asked_for_and_written(home: Path) -> None:
     shown = run("add", "films.csv", "--budget", "1", text=typed(*answers))
     assert "which column says what is rated?: film (from the name)" in shown
     assert "not a column of items" in shown
-    assert "a column of what is rated cannot be left out" in shown
+    assert "a column of what is rated is required" in shown
     table = load_schema(home / "films.yaml").table("films")
     assert Ratings.of(table) == Ratings("film", "stars", scale=(1.0, 5.0))
 

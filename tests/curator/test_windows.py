@@ -39,7 +39,7 @@ from tests.curator.conftest import SCHEMA
 
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
 SMALL = PureDP("1e-6")
-#: Internals are private; ``python -m tools.shape`` counts the data set besides.
+#: Internals are private; ``python -m tools.house_limits`` counts the data set besides.
 MOST_PUBLIC_NAMES = 29
 
 

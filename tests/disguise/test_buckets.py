@@ -212,7 +212,7 @@ def test_columns_that_depend_on_each_other_come_together() -> None:
         (lambda: Slicing(Roles(("a",), ("b",)), 2).apply({"a": [1, 2], "b": ["x", "x"]}), "as one bucket"),
         (lambda: Slicing(Roles(("a",), ("b",)), 1).apply({"a": [1], "b": ["x"]}), "number of rows"),
         (lambda: Slicing(Roles(("a",), ("bucket",)), 1).apply({"a": [1, 2], "bucket": [1, 2]}), "named otherwise"),
-        (lambda: best_columns(Table.of({str(n): [1] for n in range(40)}), [str(n) for n in range(40)], 8), "given"),
+        (lambda: best_columns(Table.of({str(n): [1] for n in range(40)}), [str(n) for n in range(40)], 8), "required"),
     ],
 )
 def test_what_cannot_be_done_is_refused(make: Any, match: str) -> None:

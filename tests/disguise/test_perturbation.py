@@ -186,7 +186,7 @@ def test_coding_keeps_what_is_inside_and_averages_keep_the_average() -> None:
     assert Coding("a", 0, 10).apply({"a": cells}).frame()["a"] == [1, 5, None, 9, 10, 10, 0]
     shown = Coding("a", 0, 10, averages=True).apply({"a": cells}).frame()["a"]
     assert shown == [1, 5, None, 9, 35, 35, -7]
-    assert Coding("a", high=99).apply({"a": cells}).done == ("0 cells of a lie above 99, so nothing is coded.",)
+    assert Coding("a", high=99).apply({"a": cells}).done == ("0 cells of a are above 99, so nothing is coded.",)
 
 
 @pytest.mark.parametrize("restored", [False, True])

@@ -60,7 +60,7 @@ def test_files_that_are_no_tables_are_refused(tmp_path: Path, name: str, text: s
     (tmp_path / name).write_text(text, encoding="utf-8", errors="surrogateescape")
     with pytest.raises(InvalidParameter, match=match):
         Table.read(tmp_path / name)
-    with pytest.raises(InvalidParameter, match="is there"):
+    with pytest.raises(InvalidParameter, match="an existing file"):
         Table.read(tmp_path / "nothing.csv")
 
 
@@ -89,9 +89,9 @@ def test_hierarchies_of_four_kinds_are_read(tmp_path: Path) -> None:
     assert found["job"].labels["lawyer"] == ("office", "*")
     with pytest.raises(InvalidParameter, match="mapping from columns"):
         read_hierarchies(tmp_path / "levels.yaml", {"age": []})
-    with pytest.raises(InvalidParameter, match="is there"):
+    with pytest.raises(InvalidParameter, match="an existing file"):
         read_hierarchies(tmp_path / "none.yaml", {})
-    with pytest.raises(InvalidParameter, match="is there"):
+    with pytest.raises(InvalidParameter, match="an existing file"):
         Hierarchy.read(tmp_path / "none.csv")
     (tmp_path / "wards.csv").write_text("a;front\na;back\n")
     with pytest.raises(InvalidParameter, match="one line"):

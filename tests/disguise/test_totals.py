@@ -178,7 +178,7 @@ def test_random_rounding_is_right_on_average() -> None:
         (lambda: table_of([[[-1.0]]]), "at least 0"),
         (lambda: Totals.of({"a": [1], "b": [2]}, ("a", "a"), "b"), "two different"),
         (lambda: Totals.of({"a": [], "b": [], "c": []}, ("a", "b"), "c"), "rows long"),
-        (lambda: attacker_intervals(ODD, ODD, ODD > 0), "fits"),
+        (lambda: attacker_intervals(ODD, ODD, ODD > 0), "consistent"),
     ],
 )
 def test_what_cannot_be_done_is_refused(make: Any, match: str) -> None:

@@ -309,7 +309,7 @@ def test_a_large_epsilon_is_refused_only_where_the_noise_of_all_nodes_is_too_nar
     """2^42 over 127 steps, each in 7 nodes that move by 3 at a time: noise of a scale of 21 / 2^42 can be drawn."""
     tree = PrefixSums.calibrated(PureDP(2**42), steps=127, sensitivity=3)
     assert tree.loss(3) == PureDP(2**42)
-    rule = "within must be an epsilon of at most 2.40 times how far numbers move: .* where numbers move by 7"
+    rule = "within must be an epsilon of at most 2.40 times the distance that numbers move: .* where numbers move by 7"
     with pytest.raises(InvalidParameter, match=rule):
         PrefixSums.calibrated(PureDP(2**43), steps=127, sensitivity=1)
     with pytest.raises(InvalidParameter, match="sensitivity"):

@@ -87,7 +87,7 @@ def test_doors_of_their_own_and_conversations_state_it_too() -> None:
     part = AboveThreshold.calibrated(PureDP(1), threshold=10, sensitivity=1)
     budget = Budget(epsilon=9, unit=ROW)
     for call in (lambda: perform(Geometric(scale=1), 5), lambda: converse(part, budget=budget)):
-        with pytest.raises(InvalidParameter, match="stability must be stated"):
+        with pytest.raises(InvalidParameter, match="stability is required"):
             call()
     assert budget.spent.is_zero
 

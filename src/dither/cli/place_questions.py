@@ -187,6 +187,4 @@ class PlaceDecisions:
         return ", ".join(one.name for one in self._facts.columns)
 
 
-QUESTIONS.add(
-    PLACES, Part(place_questions, PlaceDecisions, "a column that says where, when or on which trip somebody was")
-)
+QUESTIONS.add(PLACES, Part(place_questions, PlaceDecisions, "a column of positions, times or trips"))

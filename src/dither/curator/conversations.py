@@ -262,7 +262,7 @@ class Talk(Closing):
     def _asked(self, question: str) -> Any:
         """Return what a question is about, or reject it before anything is written down."""
         if not isinstance(question, str) or not 0 < len(question) <= _LONGEST:
-            raise InvalidParameter("question", question, f"a text of 1 to {_LONGEST} characters")
+            raise InvalidParameter("question", question, f"a string of 1 to {_LONGEST} characters")
         if not isinstance(self.planned, PlannedConversation):
             return self.planned.asked(question)
         first = question.split(None, 1)[:1]

@@ -157,7 +157,7 @@ def loss_of(terms: Lossy) -> Loss:
     """Return the stated loss.
 
     >>> str(loss_of({"epsilon": "1/2"}))
-    'epsilon = 1/2'
+    'epsilon = 0.5'
     """
     return stated_loss(
         epsilon=terms.get("epsilon"), delta=terms.get("delta"), rho=terms.get("rho"), loss=terms.get("loss")

@@ -180,10 +180,10 @@ def test_a_limit_on_rows_decides_no_condition_and_no_group() -> None:
     ("value", "named", "clamp"),
     [
         ("person", "", "CLAMP(person, low, high)"),
-        ("person + value", "because person has none", "CLAMP(person, low, high)"),
-        ("ABS(value * (person - 3))", "because person has none", "CLAMP(person, low, high)"),
-        ("CASE WHEN value > 1 THEN person ELSE 0 END", "because person has none", "CLAMP(person, low, high)"),
-        ("DATEDIFF('day', taken, DATE '2024-01-01')", "because taken has none", "declare bounds for taken"),
+        ("person + value", "because person has no bounds", "CLAMP(person, low, high)"),
+        ("ABS(value * (person - 3))", "because person has no bounds", "CLAMP(person, low, high)"),
+        ("CASE WHEN value > 1 THEN person ELSE 0 END", "because person has no bounds", "CLAMP(person, low, high)"),
+        ("DATEDIFF('day', taken, DATE '2024-01-01')", "because taken has no bounds", "declare bounds for taken"),
         ("CAST(CAST(person AS VARCHAR) || '0' AS INTEGER)", "", "CLAMP(person, low, high)"),
     ],
 )

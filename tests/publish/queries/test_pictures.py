@@ -58,7 +58,7 @@ def test_a_page_says_all_that_must_be_known_and_escapes_it() -> None:
     made = answer({HOSTILE: [HOSTILE, "b"]}, [5, 7], name=f"{HOSTILE}2")
     text = answer_page(made)
     assert HOSTILE not in text
-    for words in ("number of rows", "limited to 3 a person", "a note", "confidence 95%, each by itself", "unledgered"):
+    for words in ("number of rows", "limited to 3 a person", "a note", "confidence 95%, each separately", "unledgered"):
         assert words in text
     assert text.count("<svg") == 1
     # A single row is a table and no picture.

@@ -137,7 +137,11 @@ def test_values_of_a_list_are_public_groups() -> None:
         ("visits LEFT JOIN UNNEST([1, 2]) AS u(x) ON TRUE", "LEFT JOIN of a list", "CROSS JOIN"),
         ("visits, (VALUES (1, 2), (3)) AS u(x, y)", "different length", "each row"),
         ("UNNEST([1, 2]) AS u(x)", "without rows of people", "FROM visits"),
-        ("visits v JOIN lab l ON v.id = l.person, UNNEST(RANGE(40)) AS u(x)", "more than 64 private tables", "less"),
+        (
+            "visits v JOIN lab l ON v.id = l.person, UNNEST(RANGE(40)) AS u(x)",
+            "more than 64 private tables",
+            "split the query",
+        ),
         (
             "visits" + "".join(f", UNNEST(RANGE(60)) AS u{place}(x{place})" for place in range(12)),
             "3600 times a table",

@@ -237,7 +237,7 @@ INVALID = [
     ("SELECT COUNT(*) FROM visits WHERE note > 3", "integer", "text"),
     ("SELECT COUNT(*) FROM visits WHERE age", "integer", "true or false"),
     ("SELECT COUNT(*) FROM visits WHERE note + 1 = 2", "text", "numbers"),
-    ("SELECT COUNT(*) FROM visits WHERE LOWER(day) = 'a'", "date", "texts"),
+    ("SELECT COUNT(*) FROM visits WHERE LOWER(day) = 'a'", "date", "text"),
     ("SELECT COUNT(*) FROM visits WHERE YEAR(age) = 3", "integer", "date"),
     ("SELECT COUNT(*) FROM visits WHERE cost // 2 = 1", "real", "integers"),
     ("SELECT SUM(CLAMP(age, 5, 1)) FROM visits", "5, 1", "CLAMP"),
@@ -394,7 +394,7 @@ def test_explain_privacy_is_told_apart() -> None:
     assert parse_statement(f" {inner} ") == Statement(inner, False)
     with pytest.raises(Unanswerable, match="EXPLAIN PRIVACY"):
         parse_statement(f"EXPLAIN {inner}")
-    with pytest.raises(InvalidParameter, match="text"):
+    with pytest.raises(InvalidParameter, match="a string"):
         parse_statement(3)  # type: ignore[arg-type]
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, Final
 
 import yaml
 
 from dither.errors import InvalidParameter
 from dither.publish.synthetic.constraints import Constraint, Determined, Impossible
+
+_UNREADABLE: Final = object()
 
 
 def read_constraints(path: Path | str) -> tuple[Constraint, ...]:
@@ -16,12 +20,22 @@ def read_constraints(path: Path | str) -> tuple[Constraint, ...]:
     ``impossible`` is a list of ``{columns: [sex, pregnant], values: [[male, true]]}``, ``determined`` a list of
     ``{column: state, by: city, values: {Turin: Italy}}``.
     """
-    try:
+    record: Any = _UNREADABLE
+    with suppress(OSError, ValueError, yaml.YAMLError):
         record = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
-        raise InvalidParameter("constraints", str(path), "a readable file of YAML") from None
+    if record is _UNREADABLE:
+        raise InvalidParameter("constraints", str(path), "a readable file of YAML")
     if not isinstance(record, dict) or not set(record) <= {"impossible", "determined"}:
         raise InvalidParameter("constraints", str(path), "a file with the lists `impossible` and `determined`")
+    found = _constraints(record)
+    if found is None:
+        rule = "entries with `columns` and `values`, or with `column`, `by` and `values`"
+        raise InvalidParameter("constraints", str(path), rule)
+    return found
+
+
+def _constraints(record: dict[str, Any]) -> tuple[Constraint, ...] | None:
+    """Return the constraints of a record; None where an entry has other keys."""
     found: list[Constraint] = []
     try:
         for entry in record.get("impossible") or []:
@@ -29,6 +43,5 @@ def read_constraints(path: Path | str) -> tuple[Constraint, ...]:
         for entry in record.get("determined") or []:
             found.append(Determined(entry["column"], entry["by"], tuple(dict(entry["values"]).items())))
     except (KeyError, TypeError, AttributeError):
-        rule = "entries with `columns` and `values`, or with `column`, `by` and `values`"
-        raise InvalidParameter("constraints", str(path), rule) from None
+        return None
     return tuple(found)

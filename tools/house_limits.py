@@ -1,6 +1,6 @@
 """Count what the shape of the project promises: names of a session, spellings of a loss, lines of the package.
 
-``python -m tools.shape`` prints each figure with its limit, and exits 1 where one is above it.
+``python -m tools.house_limits`` prints each figure with its limit, and exits 1 where one is above it.
 """
 
 from __future__ import annotations

@@ -8,13 +8,13 @@ from types import ModuleType
 
 
 def test_the_shape_stays_within_its_limits(load_tool: Callable[[str], ModuleType]) -> None:
-    shape = load_tool("shape")
+    shape = load_tool("house_limits")
     for name, count in shape.counts().items():
         assert 0 < count <= shape.LIMITS[name], name
 
 
 def test_a_spelled_loss_is_counted_but_in_an_estimator(load_tool: Callable[[str], ModuleType], tmp_path: Path) -> None:
-    shape = load_tool("shape")
+    shape = load_tool("house_limits")
     for name in ("learn/model.py", "curator/door.py"):
         (tmp_path / name).parent.mkdir()
         text = "def ask(text, *, epsilon=None, delta=None, rho=None): ...\ndef other(epsilon): ...\n"
