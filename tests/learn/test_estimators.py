@@ -197,7 +197,7 @@ def test_containers_are_refused_by_type_and_shape_and_show_no_cell_and_no_number
 def test_refusals_of_labels_show_no_number_of_rows() -> None:
     for name in sorted(EVERY):
         for labels in (np.arange(815), list(range(815)), np.zeros((4711, 3)), None):
-            with pytest.raises(ValueError, match="y must be|y is required") as refusal:
+            with pytest.raises(ValueError, match=r"y must be|y is required") as refusal:
                 made(name).fit(np.zeros((4711, 2)), labels)
             assert "4711" not in str(refusal.value)
             assert "815" not in str(refusal.value)
