@@ -74,7 +74,7 @@ def test_no_more_trials_are_made_than_are_needed() -> None:
 
 
 def test_too_few_trials_prove_nothing() -> None:
-    with pytest.raises(ValueError, match="40 trials were made, and 48 were asked for"):
+    with pytest.raises(ValueError, match="40 trials were made, and 48 were requested"):
         covers(itertools.repeat(True, 40), 0.9, most=100, false_alarm=1e-9, catches=0.8)
 
 
