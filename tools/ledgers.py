@@ -21,7 +21,7 @@ from typing import Final
 from dither.curator.ledger import Account, Ledger, Reservation, Stored, open_ledger, returns
 from dither.curator.ledger.admission import Certificates
 from dither.curator.ledger.amounts import UNITS, ZERO, Amount
-from dither.curator.ledger.page import limit_text
+from dither.curator.ledger.transaction import limit_text
 from dither.errors import BudgetExceeded, KeyReused
 from dither.noise import system_noise
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
-from dither.curator.delivering import OPENED, quoted_verbs
+from dither.curator.remote_release import OPENED, quoted_verbs
 from dither.lift.verb import REGISTRY, TERMS, Argument, Verb, arguments_schema
 from dither.service.shapes import shape
 

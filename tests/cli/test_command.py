@@ -20,8 +20,8 @@ import dither.cli.app as command
 from dither import errors
 from dither.cli import console, exits, main, tables
 from dither.cli.app import GROUPS, PANELS, VERBS, app
-from dither.cli.as_typed import refusal_words, said_value
 from dither.cli.examples import EXAMPLES
+from dither.cli.option_errors import refusal_words, said_value
 from dither.data.expressions import Kind
 from dither.privacy import PureDP
 

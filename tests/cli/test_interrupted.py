@@ -15,13 +15,13 @@ from typer.testing import CliRunner
 from dither.cli import ask, exits, main
 from dither.cli import interrupted as interrupted_module
 from dither.cli.app import app
-from dither.curator.ledger.books import Books
+from dither.curator.ledger.rules import Books
 from dither.errors import LedgerUnavailable, ReleaseFailed
 
 from .test_publish import SCHEMA, record, run
 
 QUERY = ("sql", "shop", "SELECT city, COUNT(*) AS n FROM sales GROUP BY city", "--epsilon", "1")
-LEDGER = "dither.curator.ledger.books.Books"
+LEDGER = "dither.curator.ledger.rules.Books"
 
 
 @pytest.fixture(scope="module", autouse=True)

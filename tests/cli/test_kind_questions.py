@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dither.cli import curate
-from dither.cli.asked import Question, meant
 from dither.cli.kind_questions import QUESTIONS, Part
+from dither.cli.prompts import Question, meant
 from dither.data.facts import FROM_NAME, Facts
 from dither.data.files import load_schema
 from tests.cli.test_curate import home, run

@@ -36,10 +36,10 @@ def test_help_imports_no_verb() -> None:
     loaded = set(done.rpartition("loaded:")[2].split())
     assert {name for name in loaded if name.startswith("dither.cli.")} == {
         "dither.cli.app",
-        "dither.cli.elsewhere",
+        "dither.cli.remote",
         "dither.cli.examples",
         "dither.cli.lazy",
-        "dither.cli.leaving",
+        "dither.cli.process_exit",
         "dither.cli.summaries",
     }
     assert not loaded & {

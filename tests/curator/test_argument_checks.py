@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dither.curator.argument_checks import check_arguments
-from dither.curator.words import write_words
+from dither.curator.request_json import write_words
 from dither.data.examples import clinic
 from dither.errors import InvalidParameter
 from dither.lift.verb import REGISTRY, arguments_schema

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dither.curator.delivering import read_arguments
 from dither.curator.former_verbs import _RENAMED, _SPLIT, present_call, present_names
+from dither.curator.remote_release import read_arguments
 from dither.curator.request import Request
-from dither.curator.words import public_view, write_words
+from dither.curator.request_json import public_view, write_words
 from dither.data.files import loads
 from dither.data.schema import DataSet
 from dither.errors import InvalidParameter

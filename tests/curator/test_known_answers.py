@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dither.curator.delivering import Asked, asked_of, known_answers, usual_key
 from dither.curator.folder import Curator
+from dither.curator.remote_release import Asked, asked_of, known_answers, usual_key
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 from tests.curator.conftest import ROWS, SCHEMA
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from dither.curator.ledger import Account, Reservation, accept_restored, open_ledger
-from dither.curator.ledger.books import Books
 from dither.curator.ledger.chain import canonical, link
+from dither.curator.ledger.rules import Books
 from dither.curator.receipts import Log, begin_anew, read_checkpoint, tree, verify_receipt
 from dither.errors import LedgerCorrupted
 from dither.privacy import PureDP

@@ -38,9 +38,9 @@ from typing import Any, cast
 import pytest
 
 from dither.curator.access import request_of
-from dither.curator.delivering import former_key, usual_key
-from dither.curator.in_turn import InTurn
-from dither.curator.parts_in_turn import PartsInTurn
+from dither.curator.auto_clamp import InTurn
+from dither.curator.partition_account import PartsInTurn
+from dither.curator.remote_release import former_key, usual_key
 from dither.curator.request import Request
 from dither.curator.session import Session
 from dither.data import Column, DataSet, Kind, Table

@@ -18,10 +18,10 @@ import dither
 from dither.curator import access, hour_secrets, resuming
 from dither.curator.access import Run, curator_of, receipt_of, request_of
 from dither.curator.folder import Curator
-from dither.curator.held_back import held_back
 from dither.curator.hour_secrets import HourSecrets
 from dither.curator.ledger import accept_restored
 from dither.curator.session import Session
+from dither.curator.timing_gate import held_back
 from dither.data.engines.duckdb import DuckDBEngine
 from dither.errors import DitherError, LedgerBehindAnchor, LedgerCorrupted, LedgerUnavailable, ReleaseFailed
 from dither.lift.offer import Offer

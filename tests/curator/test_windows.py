@@ -23,12 +23,12 @@ from typing import Any
 import pytest
 
 from dither.curator.access import Run, charge, curator_of, receipt_of, request_of
-from dither.curator.delivering import asked_of
 from dither.curator.folder import Curator
-from dither.curator.held_back import held_back
 from dither.curator.ledger import Account, Ledger
 from dither.curator.ledger.interface import Receipt
+from dither.curator.remote_release import asked_of
 from dither.curator.session import Session
+from dither.curator.timing_gate import held_back
 from dither.data.engines import Engine
 from dither.errors import DitherError, EngineFailure, InvalidParameter, ReleaseFailed
 from dither.lift.offer import Offer

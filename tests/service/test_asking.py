@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from dither.cli.app import app
 from dither.curator.access import rows_of_session
+from dither.curator.request_json import write_words
 from dither.curator.session import Session
-from dither.curator.words import write_words
 from dither.errors import (
     BudgetExceeded,
     DitherError,
@@ -253,7 +253,7 @@ def test_the_list_of_people_says_what_one_release_may_lose(running: Running, mon
 
 
 def test_every_verb_of_a_session_is_on_the_wire_or_named_as_not(session: RemoteSession) -> None:
-    from dither.curator.delivering import quoted_verbs, released_verbs
+    from dither.curator.remote_release import quoted_verbs, released_verbs
 
     verbs = {one.name for one in verbs_of(Offers)}
     groups = {one.name for kind in (Graph, Places) for one in verbs_of(kind)}

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from dither.curator.ledger.noticed import notice_private
-from dither.curator.words import public_view, write_words
+from dither.curator.ledger.request_effects import notice_private
+from dither.curator.request_json import public_view, write_words
 from dither.errors import EngineFailure, InvalidParameter, ReleaseFailed
 from dither.publish.queries.builder import table
 from dither.publish.queries.parts import query_of_part

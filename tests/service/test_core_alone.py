@@ -8,7 +8,7 @@ import sys
 SCRIPT = """
 import sys
 sys.modules["sklearn"] = None  # as if it were not installed
-from dither.curator.words import public_view, read_words, write_words
+from dither.curator.request_json import public_view, read_words, write_words
 from dither.data.files import loads
 from dither.publish.queries.builder import table
 from dither.publish.workloads import Workload

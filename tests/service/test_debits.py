@@ -17,7 +17,7 @@ from dither.curator.access import Run
 from dither.curator.ledger import Account
 from dither.curator.ledger.interface import Reservation
 from dither.curator.ledger.terms import Approval
-from dither.curator.words import public_view, write_words
+from dither.curator.request_json import public_view, write_words
 from dither.errors import DitherError
 from dither.privacy import PureDP
 from dither.publish.queries.builder import table

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from dither.cli.as_typed import refusal_words
+from dither.cli.option_errors import refusal_words
 from dither.curator.folder import Curator
 from dither.curator.people import People, Role, Scope
 from dither.errors import InvalidParameter, NotFound

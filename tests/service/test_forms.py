@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dither.curator.access import receipt_of
-from dither.curator.words import write_words
+from dither.curator.request_json import write_words
 from dither.pages.spreadsheet import safe
 from dither.service.client import connect
 from dither.service.forms import CSV, _csv, written

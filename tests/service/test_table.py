@@ -18,7 +18,7 @@ import pytest
 from starlette.responses import Response
 
 from dither.curator.people import Role, Scope
-from dither.service import client, deciding, deciding_elsewhere, desk, login, talks, transport, witness
+from dither.service import client, desk, governance, governance_client, login, long_lived_client, transport, witness
 from dither.service.answer_schemas import ANSWER
 from dither.service.app import Service
 from dither.service.logs import Log
@@ -182,7 +182,7 @@ def test_openapi_tells_what_each_route_takes_and_tells() -> None:
     assert BY_NAME["login"].largest < BY_NAME["release"].largest
 
 
-@pytest.mark.parametrize("module", [client, deciding_elsewhere, talks, login, witness, transport])
+@pytest.mark.parametrize("module", [client, governance_client, long_lived_client, login, witness, transport])
 def test_a_path_stands_in_the_table_alone(module: ModuleType) -> None:
     parts = {part for route in ROUTES for part in route.path.split("/") if part and not part.startswith("{")}
     texts = {one.value for one in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(one, ast.Constant)}
@@ -327,7 +327,7 @@ def test_what_is_fixed_has_a_tag_and_is_not_told_twice(running: Running) -> None
 def test_lists_are_told_page_by_page_and_stay_right_while_they_grow(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (deciding, desk):
+    for module in (governance, desk):
         monkeypatch.setattr(module, "PAGE", 2)
     token = running.token("lists", "curator", quota=100)
     connection = client.connect(running.url, token)
@@ -360,8 +360,8 @@ def test_lists_are_told_page_by_page_and_stay_right_while_they_grow(
 
 def test_a_page_of_names_has_a_hundred_lines() -> None:
     found = {f"{number:03}": number for number in range(201)}
-    first = deciding.paged_by_name("lines", found, "")
-    second = deciding.paged_by_name("lines", found, first["after"])
-    last = deciding.paged_by_name("lines", found, second["after"])
+    first = governance.paged_by_name("lines", found, "")
+    second = governance.paged_by_name("lines", found, first["after"])
+    last = governance.paged_by_name("lines", found, second["after"])
     assert [len(page["lines"]) for page in (first, second, last)] == [100, 100, 1]
     assert (first["after"], second["after"], last["after"]) == ("099", "199", None)

@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("starlette", reason="the extra 'service' is not installed")
 
-from dither.curator.delivering import asked_of, quoted, quoted_verbs, released_verbs
+from dither.curator.remote_release import asked_of, quoted, quoted_verbs, released_verbs
 from dither.curator.session import Session
 from dither.data.schema import DataSet
 from dither.errors import InvalidParameter

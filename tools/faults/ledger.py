@@ -27,10 +27,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dither.curator.ledger.books import Books
+from dither.curator.ledger.group_commit import STEPS, ignore_step
 from dither.curator.ledger.interface import Account, Reservation, Stored
+from dither.curator.ledger.rules import Books
 from dither.curator.ledger.sqlite import SqliteLedger
-from dither.curator.ledger.transactions import STEPS, ignore_step
 from dither.errors import BudgetExceeded, DitherError, ReleaseFailed
 from dither.privacy import PureDP
 from tools.faults.shared import SharedTrial

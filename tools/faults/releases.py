@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dither.curator.access import receipt_of
 from dither.curator.folder import Curator
-from dither.curator.ledger.transactions import STEPS
+from dither.curator.ledger.group_commit import STEPS
 from dither.curator.session import Session
 from dither.errors import DitherError
 from dither.publish.workloads import Workload

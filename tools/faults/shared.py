@@ -15,9 +15,9 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dither.curator.ledger.books import Books
+from dither.curator.ledger.group_commit import ignore_step
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Account, Stored
-from dither.curator.ledger.transactions import ignore_step
+from dither.curator.ledger.rules import Books
 from dither.errors import DitherError, ReleaseFailed
 from dither.privacy import PureDP
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dither.curator.folder import Curator
-from dither.curator.ledger.books import Books
+from dither.curator.ledger.rules import Books
 from dither.curator.streams.book import Book
 from dither.curator.streams.marks import Marks
 from dither.curator.streams.seal import Seal

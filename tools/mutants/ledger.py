@@ -26,7 +26,7 @@ from dither.privacy import ROW, ApproxDP, Loss, PureDP
 from tools.mutants.record import Mutant, both, mutated
 
 _SESSION = "dither.curator.session:Session"
-_BOOKS = "dither.curator.ledger.books:Books"
+_BOOKS = "dither.curator.ledger.rules:Books"
 _AMOUNTS = "dither.curator.ledger.amounts"
 _CELL = "diagnosis 4711"
 
@@ -277,7 +277,7 @@ LEDGER = (
         "ledger",
         lambda: both(
             mutated(f"{_BOOKS}.reserve", _looked_first),
-            mutated("dither.curator.ledger.page:Purse.admits", _always),
+            mutated("dither.curator.ledger.transaction:Purse.admits", _always),
         ),
         _race,
     ),

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 from typing import Any, Final
 
-from dither.curator.words import public_view, write_words
+from dither.curator.request_json import public_view, write_words
 from dither.data.yaml_tree import read, to_plain
 from dither.publish.queries.builder import table
 from dither.publish.queries.parts import query_of_part

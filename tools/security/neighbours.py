@@ -27,7 +27,7 @@ from typing import Any, Final, TypeAlias
 
 from dither.curator.folder import Curator
 from dither.curator.people import People
-from dither.curator.words import public_view, write_words
+from dither.curator.request_json import public_view, write_words
 from dither.data.files import loads
 from dither.privacy import PureDP
 from dither.publish.queries.builder import table as rows_of

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from dither.curator.delivering import OPENED
-from dither.curator.words import public_view, write_words
+from dither.curator.remote_release import OPENED
+from dither.curator.request_json import public_view, write_words
 from dither.data.files import loads
 from dither.data.schema import DataSet
 from dither.learn import LogisticRegression

@@ -5,6 +5,6 @@ it is typed like, in ``examples``.
 """
 
 from dither.cli.app import main
-from dither.cli.leaving import command
+from dither.cli.process_exit import command
 
 __all__ = ["command", "main"]

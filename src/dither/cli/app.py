@@ -15,9 +15,9 @@ from typing import Annotated, Any, Final
 import typer
 
 import dither
-from dither.cli.elsewhere import use
 from dither.cli.lazy import Verb, derived, group
-from dither.cli.leaving import look_seldom_for_garbage
+from dither.cli.process_exit import look_seldom_for_garbage
+from dither.cli.remote import use
 from dither.errors import DitherError, EarlierEdition, InvalidParameter
 
 VERBS: Final = MappingProxyType(

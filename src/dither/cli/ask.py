@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import typer
 
 from dither.cli.console import console, note, print_json, say
-from dither.cli.elsewhere import connection
 from dither.cli.interrupted import tell, what_became
 from dither.cli.options import (
     Analyst,
@@ -44,6 +43,7 @@ from dither.cli.outputs import (
     write_whole,
 )
 from dither.cli.progress import progress
+from dither.cli.remote import connection
 from dither.curator.folder import Curator
 from dither.curator.ledger import Receipt
 from dither.curator.price import Price, loss_not_stated

@@ -11,9 +11,9 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from dither.cli.console import console, print_json
-from dither.cli.elsewhere import connection
 from dither.cli.options import Delta, Force, Home, Json, Out, Rho, Server, dataset_names, loss_asked
 from dither.cli.outputs import Output, check_outputs, keep_files, keep_sources, write_whole
+from dither.cli.remote import connection
 from dither.cli.tables import new_table, print_table
 from dither.curator.folder import Curator
 from dither.curator.ledger import Account, Balance, Verification

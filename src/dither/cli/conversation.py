@@ -13,7 +13,7 @@ import typer
 from dither.cli import ask
 from dither.cli.console import note, print_json, say
 from dither.cli.options import Analyst, Charged, DataSetName, Delta, Epsilon, Home, Json, Quoted, Rho, Server
-from dither.cli.which import say_what_counts
+from dither.cli.table_choice import say_what_counts
 from dither.curator.conversations import Talk
 from dither.curator.session import Session
 from dither.errors import DitherError, InvalidParameter

@@ -11,11 +11,11 @@ from rich.markup import escape
 
 from dither.cli.check import kept_words, misplaced, problems, referring
 from dither.cli.console import console, is_screen, print_json, say, tell_owner
-from dither.cli.elsewhere import connection, is_elsewhere, record_with_address, with_address
 from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, OwnHome, Rho, Server
 from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, keep_sources, write_whole
 from dither.cli.progress import progress, reading
 from dither.cli.questions import questions_of
+from dither.cli.remote import connection, is_elsewhere, record_with_address, with_address
 from dither.cli.tables import new_table, print_table
 from dither.cli.wizard import (
     OPEN,

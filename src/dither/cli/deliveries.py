@@ -19,7 +19,7 @@ from dither.cli import ask
 from dither.cli.console import console, note, print_json, say
 from dither.cli.options import Charged, Model, Plot, Report, TableOut
 from dither.cli.outputs import Output, rows_output, table_output, write_whole
-from dither.curator.for_owner import check_owner
+from dither.curator.owner_views import check_owner
 from dither.curator.session import Session
 from dither.errors import InvalidParameter
 from dither.lift.verb import Typed, Verb

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from dither.cli.as_typed import refusal_words
+from dither.cli.option_errors import refusal_words
 from dither.errors import (
     BudgetExceeded,
     DitherError,

@@ -12,8 +12,8 @@ import typer
 from rich.markup import escape
 
 from dither.cli.console import print_json, say
-from dither.cli.elsewhere import connection, named_elsewhere, with_address
 from dither.cli.options import DataSetName, Home, Json, Server
+from dither.cli.remote import connection, named_elsewhere, with_address
 from dither.cli.tables import new_table, print_table
 from dither.curator.folder import Curator
 from dither.curator.governing import AskedFor

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from dither.cli.asked import NOWHERE, Question, meant
 from dither.cli.kind_questions import QUESTIONS, Whole
+from dither.cli.prompts import NOWHERE, Question, meant
 from dither.data.expressions import Kind
 from dither.data.facts import FROM_NAME, Facts
 from dither.data.files import schema_from

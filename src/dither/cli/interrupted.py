@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from dither.cli.console import complain, complain_in_json
-from dither.cli.elsewhere import is_elsewhere
 from dither.cli.exits import INTERRUPTED
+from dither.cli.remote import is_elsewhere
 from dither.curator.ledger.chain import PROOF
 from dither.curator.ledger.interface import MOST_ATTEMPTS
 from dither.errors import DitherError

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from dither.cli.asked import Question
+from dither.cli.prompts import Question
 from dither.data.facts import Facts
 from dither.data.kinds import Slot
 from dither.data.schema import DataSet

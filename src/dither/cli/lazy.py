@@ -191,7 +191,7 @@ def _as_typed(params: Sequence[Any]) -> Iterator[None]:
     try:
         yield
     except InvalidParameter as failure:
-        from dither.cli.as_typed import remember_typed
+        from dither.cli.option_errors import remember_typed
 
         remember_typed(failure, params)
         raise

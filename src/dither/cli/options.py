@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final, NamedTuple, get_type_hints
 import typer
 
 from dither.cli.console import tell_owner
-from dither.cli.elsewhere import is_elsewhere, served_demo, use, use_folder
 from dither.cli.outputs import new_key
+from dither.cli.remote import is_elsewhere, served_demo, use, use_folder
 from dither.curator.ledger.amounts import LARGEST
 from dither.errors import DitherError, InvalidParameter
 from dither.exact import positive

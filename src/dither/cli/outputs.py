@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from dither.curator.kept import identity, is_kept, kept_by
+from dither.curator.protected_paths import identity, is_kept, kept_by
 from dither.errors import InvalidParameter, MissingExtra, NotDelivered, NotFound
 
 if TYPE_CHECKING:

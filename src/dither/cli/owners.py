@@ -9,9 +9,9 @@ import typer
 from rich.markup import escape
 
 from dither.cli.console import complain, print_json, say
-from dither.cli.elsewhere import connection, named_elsewhere, record_with_address, with_address
 from dither.cli.options import DataSetName, Delta, Force, Home, Json, Rho, Server
 from dither.cli.outputs import check_outputs, keep_files, keep_sources, table_output
+from dither.cli.remote import connection, named_elsewhere, record_with_address, with_address
 from dither.cli.tables import new_table, print_table
 from dither.curator.folder import Curator
 from dither.curator.ledger import Balance

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from dither.cli.console import print_json, say, words_of
-from dither.cli.elsewhere import connection, named_elsewhere, with_address
 from dither.cli.options import DataSetName, Delta, Home, Json, Rho, Server
+from dither.cli.remote import connection, named_elsewhere, with_address
 from dither.cli.tables import new_table, print_table
 from dither.curator.folder import Curator
 from dither.curator.ledger.terms import Allowance, Approval
@@ -20,7 +20,7 @@ from dither.service.settings import stated_settings
 
 if TYPE_CHECKING:
     from dither.service.client import Connection
-    from dither.service.deciding_elsewhere import Granted
+    from dither.service.governance_client import Granted
 
 #: What is typed to lift a limit.
 _NONE: Final = "none"

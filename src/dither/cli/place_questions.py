@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from dither.cli.asked import NOWHERE, Question, meant
 from dither.cli.kind_questions import QUESTIONS, Part
+from dither.cli.prompts import NOWHERE, Question, meant
 from dither.data.expressions import Kind
 from dither.data.facts import FROM_NAME, FROM_TYPE, Facts
 from dither.data.hints import position_pairs, words

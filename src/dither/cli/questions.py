@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from dither.cli.asked import DECIMAL, KINDS, NOWHERE, ROW, YES, Question, meant
 from dither.cli.kind_questions import PartAnswers, Whole, parts, wholes
+from dither.cli.prompts import DECIMAL, KINDS, NOWHERE, ROW, YES, Question, meant
 from dither.data.expressions import Kind
 from dither.data.facts import FROM_DATA, FROM_NAME, FROM_TYPE, ColumnFacts, Facts, round_range
 from dither.data.files import schema_from

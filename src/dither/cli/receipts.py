@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from dither.cli.console import print_json, say
-from dither.cli.elsewhere import connection, named_elsewhere
 from dither.cli.exits import ANSWER_IS_NO
 from dither.cli.options import DataSetName, Force, Home, Json, Out, Server
 from dither.cli.outputs import Output, check_outputs, keep_files, write_whole
+from dither.cli.remote import connection, named_elsewhere
 from dither.curator.folder import Curator
 from dither.curator.receipts import (
     FOLDER,

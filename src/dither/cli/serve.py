@@ -12,9 +12,9 @@ from typing import Annotated, Any, Final, NamedTuple
 import typer
 
 from dither.cli.console import print_json, say
-from dither.cli.elsewhere import DEMO
 from dither.cli.exits import ANSWER_IS_NO, record_of, words_of_failure
 from dither.cli.options import Json, OwnHome
+from dither.cli.remote import DEMO
 from dither.curator.folder import Curator
 from dither.errors import DitherError, InvalidParameter, MissingExtra, NotFound
 

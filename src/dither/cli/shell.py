@@ -17,12 +17,12 @@ import typer
 
 from dither.cli import ask
 from dither.cli.console import complain, complain_of, say
-from dither.cli.elsewhere import is_elsewhere
 from dither.cli.exits import code_of
 from dither.cli.interrupted import what_became
 from dither.cli.options import Analyst, DataSetName, Delta, Epsilon, Home, Noise, Rho, Server
 from dither.cli.outputs import delivering, new_key
 from dither.cli.progress import progress
+from dither.cli.remote import is_elsewhere
 from dither.curator.session import Session
 from dither.data.schema import Column, DataSet
 from dither.errors import DitherError, InvalidParameter, LossNotStated

@@ -14,7 +14,7 @@ import typer
 
 from dither.cli.console import complain, tell_owner
 from dither.cli.options import Option
-from dither.cli.which import say_what_counts
+from dither.cli.table_choice import say_what_counts
 from dither.data.schema import DataSet, Table
 from dither.errors import InvalidParameter
 from dither.lift.verb import Typed

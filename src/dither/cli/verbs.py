@@ -18,13 +18,13 @@ import typer
 
 from dither.cli import ask
 from dither.cli.deliveries import ContourLines, Delivery, Released, delivery_of
-from dither.cli.elsewhere import declared
 from dither.cli.lazy import Choice
 from dither.cli.options import Charged, DataSetName, OnlyTable, Option, Server, options_of
 from dither.cli.outputs import delivering
 from dither.cli.progress import progress
+from dither.cli.remote import declared
 from dither.cli.special_arguments import SPECIAL, Special
-from dither.cli.which import check_words, only_table, table_and_words
+from dither.cli.table_choice import check_words, only_table, table_and_words
 from dither.data.schema import DataSet
 from dither.errors import InvalidParameter
 from dither.lift.forms import Reading

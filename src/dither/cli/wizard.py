@@ -15,9 +15,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from dither.cli.asked import DECIMAL, HELP, NO, YES, Question
 from dither.cli.console import console, print_json, say, tell_owner
 from dither.cli.kind_questions import Deciding, Whole
+from dither.cli.prompts import DECIMAL, HELP, NO, YES, Question
 from dither.cli.questions import Answers, questions_of
 from dither.data.expressions import Kind
 from dither.data.facts import ColumnFacts, Facts

@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dither.curator.auto_clamp import InTurn
 from dither.curator.drawing import place_of
 from dither.curator.governing import check_fits
-from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Receipt, Stored
 from dither.curator.price import Room
 from dither.curator.request import Request

@@ -15,7 +15,7 @@ from dither.verbs.streams import Ticking
 
 if TYPE_CHECKING:
     from dither.curator.conversations import Talk
-    from dither.curator.parts_in_turn import PartsInTurn
+    from dither.curator.partition_account import PartsInTurn
     from dither.curator.session import Session
     from dither.curator.streams.stream import Stream
     from dither.publish.queries.adaptive_parts import OpenPartition
@@ -73,7 +73,7 @@ class Continuing:
     def long_lived(self) -> LongLived:
         """Return the names of the streams, conversations and accounts of parts that this analyst has opened."""
         from dither.curator.conversations import conversation_names
-        from dither.curator.parts_in_turn import parts_names
+        from dither.curator.partition_account import parts_names
         from dither.curator.streams.opening import stream_names
 
         session = cast("Session", self)
@@ -138,7 +138,7 @@ class Continuing:
             terms: the loss of one part: what its questions may lose together.
 
         """
-        from dither.curator.parts_in_turn import found_parts, opened_parts
+        from dither.curator.partition_account import found_parts, opened_parts
 
         session = cast("Session", self)
         if partition is None:

@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.curator.access import check_affordable, curator_of, place_in_books, request_of, rows_of_session
-from dither.curator.held_back import wait_for
 from dither.curator.ledger import Receipt
-from dither.curator.ledger.noticed import notice_private
+from dither.curator.ledger.request_effects import notice_private
 from dither.curator.streams.book import PlainBook
 from dither.curator.streams.opening import book_names, book_paths, checked_stream_name, paid, placeless
+from dither.curator.timing_gate import wait_for
 from dither.data import wire
 from dither.data.closing import Closing
 from dither.data.engines.protocol import Engine

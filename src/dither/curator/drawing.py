@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from dither.curator.held_back import wait_for
 from dither.curator.ledger import Ledger, Receipt
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Reservation
 from dither.curator.resuming import ResumableNoise
+from dither.curator.timing_gate import wait_for
 from dither.errors import DitherError, EngineFailure, EntropyFailure, LedgerUnavailable, ReleaseFailed
 from dither.mechanisms.core.derived_runner import DerivedWords, new_key
 from dither.privacy import Loss

@@ -41,6 +41,7 @@ from dither.curator.checking import TableCheck, check_files
 from dither.curator.editions import Edition, as_read, has_same_rows, marks_of, readable
 from dither.curator.governing import GoverningVerbs
 from dither.curator.hour_secrets import HourSecrets
+from dither.curator.html import curator_html
 from dither.curator.ledger import OWNER, Ledger, open_ledger
 from dither.curator.ledger.anchor import anchors_folder
 from dither.curator.ledger.standing import OPEN
@@ -52,7 +53,6 @@ from dither.curator.same_rows import refuse_frames_twice, refuse_rows_twice
 from dither.curator.session import Session
 from dither.curator.shared_keys import refuse_shared_keys
 from dither.curator.sharing import keep_declared, learn_declared
-from dither.curator.shown import curator_html
 from dither.data.closing import Closing
 from dither.data.files import dump_schema, load_schema, loads
 from dither.data.importing.sources import FRAMES, is_path_in_spark

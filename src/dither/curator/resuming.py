@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import dither
 from dither.curator.editions import current
-from dither.curator.held_back import draws_first
 from dither.curator.ledger.interface import Ledger, Reservation
+from dither.curator.timing_gate import draws_first
 from dither.data.engines import release_of
 from dither.data.files import dump_schema
 from dither.data.schema import DataSet

@@ -19,20 +19,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from dither.curator.access import Run, place_in_books
+from dither.curator.auto_clamp import InTurn
 from dither.curator.card import Card, release_card
 from dither.curator.continuing import Continuing
 from dither.curator.drawing import Drawing
-from dither.curator.for_owner import ForOwner
 from dither.curator.governing import refuse_in_turn, refuse_not_open
-from dither.curator.held_back import draws_first, wait_for
-from dither.curator.in_turn import InTurn
+from dither.curator.html import session_html
 from dither.curator.ledger import Account, Balance, Receipt, Stored
 from dither.curator.ledger.interface import Reservation
+from dither.curator.owner_views import ForOwner
 from dither.curator.pictures import spending
 from dither.curator.price import Price, Room, room_for, saying_what_is_left
 from dither.curator.request import Request
 from dither.curator.resuming import ResumableNoise, can_resume
-from dither.curator.shown import session_html
+from dither.curator.timing_gate import draws_first, wait_for
 from dither.data.closing import Closing
 from dither.data.engines import Engine, connect
 from dither.data.schema import DataSet

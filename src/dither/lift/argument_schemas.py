@@ -1,4 +1,4 @@
-"""What an argument may be in a request, as JSON Schema, by its type: the closed format of ``curator.words``.
+"""What an argument may be in a request, as JSON Schema, by its type: the closed format of ``curator.request_json``.
 
 Where a type says nothing about JSON, anything that the format has may be meant.
 """

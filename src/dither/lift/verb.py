@@ -204,7 +204,7 @@ class Argument:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """Its form over HTTP as JSON Schema, as ``curator.words`` writes it."""
+        """Its form over HTTP as JSON Schema, as ``curator.request_json`` writes it."""
         found = dict(schema_of(self.kind) if self.about.schema is None else self.about.schema)
         if "title" in found:
             # What has a name of its own is described there.

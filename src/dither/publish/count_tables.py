@@ -34,7 +34,7 @@ from dither.publish.histograms.sparse_filter import SparseHistogram
 from dither.publish.lifting import lifted_marginals, lifted_sparse
 from dither.publish.methods import build_method, without_negatives
 from dither.publish.queries import QueryResult, ResultColumn
-from dither.publish.queries.believable import believable, nearest
+from dither.publish.queries.display_values import believable, nearest
 from dither.publish.queries.stored_columns import to_plain
 from dither.publish.workloads import Hdmm, Identity, Kron, MatrixMechanism, Strategy, Workload
 from dither.publish.workloads.marginals import Marginals

@@ -30,14 +30,15 @@ from dither.curator.people import Bearer
 from dither.errors import DitherError, LedgerUnavailable
 from dither.service.body import read_object
 from dither.service.debits import debit_lines
-from dither.service.deciding import NotYours
 from dither.service.desk import Desk
 from dither.service.forms import JSON, Form, etag, split, wanted_form, written
 from dither.service.front import Front, openapi_text
-from dither.service.governing import Governing, name_of, number_of
+from dither.service.governance import NotYours
+from dither.service.governance_routes import Governing, name_of, number_of
 from dither.service.jobs import Jobs
 from dither.service.limits import Limits, address_of, line_of
 from dither.service.logs import Log
+from dither.service.long_lived_routes import Talking
 from dither.service.metrics import Metrics
 from dither.service.oidc import Issuer
 from dither.service.pace import Timing, TooLate, sent_after
@@ -63,7 +64,6 @@ from dither.service.routes import BY_NAME, METHODS, ROUTES, Rate, Route, methods
 from dither.service.settings import Settings
 from dither.service.sign_in import Link
 from dither.service.signing_in import SigningIn, shown_token
-from dither.service.talking import Talking
 from dither.service.waiting import planned
 
 _DOORS: Final = 2

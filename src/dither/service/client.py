@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from dither.curator.access import place_in_books
+from dither.curator.auto_clamp import InTurn
 from dither.curator.card import Card
 from dither.curator.continuing import LongLived
-from dither.curator.in_turn import InTurn
 from dither.curator.ledger import Account, Balance, Receipt, Standing
 from dither.curator.ledger.interface import checked_name
 from dither.curator.pictures import spending_picture
 from dither.curator.price import Room
 from dither.curator.receipts import PublicKey, read_checkpoint, read_receipt, successor, verify_receipt
+from dither.curator.request_json import write_words
 from dither.curator.session import Session
-from dither.curator.words import write_words
 from dither.data import wire
 from dither.data.closing import Closing
 from dither.errors import (
@@ -44,11 +44,11 @@ from dither.publish.queries.adaptive_parts import OpenPartition
 from dither.publish.queries.found_clamps import USUAL_SHARE, found_clamps
 from dither.publish.queries.parts import Partition
 from dither.publish.queries.sql import parse_statement
-from dither.service.deciding_elsewhere import DecidingElsewhere, pages, read_balance
+from dither.service.governance_client import DecidingElsewhere, pages, read_balance
 from dither.service.kept import first_key, kept_token, keys_file
+from dither.service.long_lived_client import RemoteParts, RemoteStream, RemoteTalk
 from dither.service.problems import error_of
 from dither.service.routes import path_to
-from dither.service.talks import RemoteParts, RemoteStream, RemoteTalk
 from dither.service.transport import Reply, Transport
 from dither.verbs.offers import call_of
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dither.curator.ledger.interface import Reservation
-from dither.curator.ledger.noticed import Noticed
+from dither.curator.ledger.request_effects import Noticed
 from dither.service.logs import Log
 from dither.service.pace import Pace, Strict, sent_after
 

@@ -21,7 +21,15 @@ from typing import Any, Final, NamedTuple
 from dither.curator.access import room_of
 from dither.curator.admissions import Admissions
 from dither.curator.card import release_card
-from dither.curator.delivering import (
+from dither.curator.folder import Curator
+from dither.curator.former_verbs import present_call
+from dither.curator.history import history_of
+from dither.curator.ledger import Account, Balance, Receipt, Standing
+from dither.curator.ledger.rules import Books
+from dither.curator.named_rows import NamedRows
+from dither.curator.people import Bearer, Grant, People, Role
+from dither.curator.receipts import Log, receipt_text
+from dither.curator.remote_release import (
     OPENED,
     Asked,
     asked_of,
@@ -36,23 +44,15 @@ from dither.curator.delivering import (
     usual_key,
     with_loss,
 )
-from dither.curator.folder import Curator
-from dither.curator.former_verbs import present_call
-from dither.curator.history import history_of
-from dither.curator.ledger import Account, Balance, Receipt, Standing
-from dither.curator.ledger.books import Books
-from dither.curator.named_rows import NamedRows
-from dither.curator.people import Bearer, Grant, People, Role
-from dither.curator.receipts import Log, receipt_text
+from dither.curator.request_json import public_view
 from dither.curator.session import Session
 from dither.curator.sharing import learn_declared
-from dither.curator.words import public_view
 from dither.data import wire
 from dither.data.schema import DataSet
 from dither.errors import DataSetRetired, DitherError, InvalidParameter, NotFound
 from dither.lift.planned_size import planned_within
 from dither.publish.queries.work import check_steps, planning, step
-from dither.service.deciding import (
+from dither.service.governance import (
     PAGE,
     RETIRED,
     Deciding,
@@ -65,8 +65,8 @@ from dither.service.deciding import (
     read_loss,
     terms_record,
 )
-from dither.service.going_on import TURNS, GoingOn, held
 from dither.service.jobs import Ticket
+from dither.service.long_lived_server import TURNS, GoingOn, held
 from dither.service.pace import Pace, Strict
 from dither.service.settings import Settings
 

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from dither.curator.delivering import is_usual
 from dither.curator.ledger import Account, Receipt
 from dither.curator.ledger.governed import GovernedBooks, JobRow
 from dither.curator.ledger.terms import moment_of
+from dither.curator.remote_release import is_usual
 from dither.errors import ApprovalDeclined, KeyReused, NotApproved, ReleaseFailed, RequestCancelled, RequestUnderWay
 from dither.service.pace import TooLate
 from dither.service.problems import problem_of

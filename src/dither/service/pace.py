@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from dither.curator.delivering import quoted_verbs
 from dither.curator.former_verbs import present_names
-from dither.curator.held_back import Step
+from dither.curator.remote_release import quoted_verbs
+from dither.curator.timing_gate import Step
 from dither.errors import InvalidParameter, ReleaseFailed
 
 SMALLEST: Final = 0.05

@@ -20,10 +20,10 @@ from weakref import WeakKeyDictionary
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from dither.curator.delivering import is_usual
 from dither.curator.ledger import Receipt
-from dither.curator.ledger.noticed import Noticed, noticing
+from dither.curator.ledger.request_effects import Noticed, noticing
 from dither.curator.people import Bearer
+from dither.curator.remote_release import is_usual
 from dither.errors import (
     AnalystUnknown,
     ApprovalPending,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dither.curator.ledger import Receipt
-from dither.curator.ledger.books import Books
+from dither.curator.ledger.rules import Books
 from dither.curator.people import Bearer
 from dither.errors import LedgerUnavailable
 from dither.service.desk import Desk, LookedUp

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from dither.curator.delivering import quoted_verbs, released_verbs
+from dither.curator.remote_release import quoted_verbs, released_verbs
 from dither.lift.verb import REGISTRY, arguments_schema
 from dither.service import records
 from dither.service.records import Schema

@@ -12,8 +12,8 @@ from dither.lift.planned_size import check_listed
 from dither.lift.verb import REGISTRY, Arg, Group, Lossy, M, loss_of, verb
 from dither.privacy import Loss
 from dither.publish.queries.adaptive_parts import AdaptiveParts, OpenPartition
+from dither.publish.queries.contradictions import check_sense_of_parts
 from dither.publish.queries.parts import Partition
-from dither.publish.queries.sense import check_sense_of_parts
 
 Split = Annotated[
     Partition | OpenPartition,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dither.curator.ledger import Ledger
-from dither.curator.ledger.books import Books
+from dither.curator.ledger.rules import Books
 from dither.curator.ledger.sqlite import SqliteLedger
 from dither.testing.postgres import PostgresAbsent, PostgresServer, temporary_postgres
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dither.curator.ledger.admission import Certificates
 from dither.curator.ledger.amounts import UNITS, WIDTH, ZERO, Amount
 from dither.curator.ledger.chain import answer_text, canonical, debit_text
-from dither.curator.ledger.page import limit_text
+from dither.curator.ledger.transaction import limit_text
 from dither.errors import InvalidParameter
 from dither.privacy import ZCDP, ApproxDP, Filter, PureDP
 from tests.rationals import rationals

@@ -476,7 +476,7 @@ def test_an_overspent_chain_is_found_even_if_every_hash_is_right(file_home) -> N
     fill(ledger, 1)
     with ledger._writing() as rows:
         from dither.curator.ledger.amounts import Amount
-        from dither.curator.ledger.page import Page
+        from dither.curator.ledger.transaction import Page
 
         page = Page(rows, lambda: 0.0)
         charge = Amount.of(PureDP(5))

@@ -11,7 +11,7 @@ import pytest
 
 from dither.curator.ledger import Account, Stored, follow
 from dither.curator.ledger.anchor import Anchor
-from dither.curator.ledger.page import limit_text
+from dither.curator.ledger.transaction import limit_text
 from dither.errors import AnalystUnknown, LedgerCorrupted, RequestSealed
 from dither.privacy import PureDP
 

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 from dither.curator.ledger import OWNER, Account, Reservation, Stored
 from dither.curator.ledger.amounts import UNITS
-from dither.curator.ledger.books import Books
+from dither.curator.ledger.rules import Books
 from dither.errors import (
     AnalystUnknown,
     BudgetExceeded,

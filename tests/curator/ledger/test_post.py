@@ -16,7 +16,7 @@ from dither.curator.ledger import post as post_module
 from dither.curator.ledger import sqlite as sqlite_module
 from dither.curator.ledger.amounts import Amount
 from dither.curator.ledger.anchor import Anchor
-from dither.curator.ledger.orders import (
+from dither.curator.ledger.commands import (
     Answer,
     Debit,
     Decision,
@@ -231,7 +231,7 @@ DEAD = """
 import sys, os
 from pathlib import Path
 from dither.curator.ledger.sqlite import SqliteLedger
-from dither.curator.ledger.orders import Debit, write_orders
+from dither.curator.ledger.commands import Debit, write_orders
 from dither.curator.ledger.interface import Account
 from dither.curator.ledger.amounts import Amount
 from dither.privacy import PureDP

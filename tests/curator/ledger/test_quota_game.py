@@ -19,7 +19,7 @@ import pytest
 
 from dither.curator.ledger.admission import Certificates, successor
 from dither.curator.ledger.amounts import ZERO, Amount
-from dither.curator.ledger.page import Purse
+from dither.curator.ledger.transaction import Purse
 from dither.privacy import ApproxDP, Filter, Loss
 
 #: A lattice step, epsilons as multiples of it, and the chance that a step gives everything away.

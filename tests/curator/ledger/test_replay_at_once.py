@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dither.curator.ledger import Account, open_ledger
 from dither.curator.ledger.admission import filter_at
 from dither.curator.ledger.amounts import Amount
-from dither.curator.ledger.page import limit_text
 from dither.curator.ledger.replay import Replay
+from dither.curator.ledger.transaction import limit_text
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 
 LIMITS: list[Loss] = [PureDP(1), ZCDP("1/2"), ApproxDP(1, "1e-6"), ApproxDP("1/2", "1e-3")]

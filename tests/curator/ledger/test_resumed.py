@@ -11,8 +11,7 @@ import pytest
 
 from dither.curator.ledger import Account
 from dither.curator.ledger.chain import link
-from dither.curator.ledger.interface import Reservation, Stored
-from dither.curator.ledger.orders import (
+from dither.curator.ledger.commands import (
     Decision,
     Draw,
     Seal,
@@ -21,6 +20,7 @@ from dither.curator.ledger.orders import (
     write_decisions,
     write_orders,
 )
+from dither.curator.ledger.interface import Reservation, Stored
 from dither.curator.ledger.replay import Replay
 from dither.errors import InvalidParameter, LedgerCorrupted, ReleaseFailed, RequestSealed
 from dither.privacy import PureDP

@@ -17,9 +17,9 @@ import pytest
 from dither.curator.ledger import Account, accept_restored
 from dither.curator.ledger.admission import Certificates
 from dither.curator.ledger.amounts import UNITS, ZERO, Amount
-from dither.curator.ledger.orders import Answer, read_orders, write_orders
-from dither.curator.ledger.page import Purse, limit_text
+from dither.curator.ledger.commands import Answer, read_orders, write_orders
 from dither.curator.ledger.returns import returned_of, returning, unused
+from dither.curator.ledger.transaction import Purse, limit_text
 from dither.errors import BudgetExceeded, LedgerCorrupted
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 import pytest
 
 from dither.curator.ledger import Account, Reservation, Stored
-from dither.curator.ledger.books import Books
+from dither.curator.ledger.rules import Books
 from dither.errors import (
     BudgetExceeded,
     DitherError,

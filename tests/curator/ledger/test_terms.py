@@ -9,8 +9,8 @@ import pytest
 
 from dither.curator.ledger import OWNER, Account
 from dither.curator.ledger.governed import JobRow
-from dither.curator.ledger.page import Page
 from dither.curator.ledger.terms import Allowance, Approval, Terms
+from dither.curator.ledger.transaction import Page
 from dither.errors import (
     AllowanceExceeded,
     AnalystUnknown,
@@ -441,7 +441,7 @@ def test_a_publication_states_every_raise_of_the_budget_before_it(home) -> None:
 
 
 def test_an_analyst_has_no_more_than_64_questions_waiting(file_home, monkeypatch) -> None:
-    monkeypatch.setattr("dither.curator.ledger.orders.MOST_WAITING", 2)
+    monkeypatch.setattr("dither.curator.ledger.commands.MOST_WAITING", 2)
     ledger, _ = begin(file_home, Terms(approval=Approval()))
     for key in "ab":
         with pytest.raises(ApprovalPending):

@@ -17,7 +17,7 @@ import pandas
 import pytest
 
 from dither.curator.folder import Curator
-from dither.curator.kept import is_kept, kept_by
+from dither.curator.protected_paths import is_kept, kept_by
 from dither.curator.session import Session
 from dither.curator.streams.book import Book
 from dither.curator.streams.stream import Stream

@@ -20,8 +20,8 @@ from dither.mechanisms import DiscreteGaussian, Geometric
 from dither.noise import system_noise
 from dither.privacy import ZCDP, Loss, PureDP
 from dither.publish.queries import Aggregate, plan_query
-from dither.publish.queries.sharper import sharp
 from dither.publish.queries.sums_of_noise import few_reach, is_smooth, many_reach
+from dither.publish.queries.tight_intervals import sharp
 from tests.publish.queries import test_answer_coverage as plain
 
 FALSE_ALARM = 1e-9

@@ -1,4 +1,4 @@
-"""What ``tests/curator/test_parts_in_turn.py`` says of parts that are asked in turn, of a session elsewhere."""
+"""What ``tests/curator/test_partition_account.py`` says of parts that are asked in turn, of a session elsewhere."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from dither.curator.ledger import Account, Reservation, amounts, open_ledger, returns
 from dither.curator.ledger.admission import Certificates
 from dither.curator.ledger.amounts import UNITS, ZERO, Amount
-from dither.curator.ledger.page import limit_text
+from dither.curator.ledger.transaction import limit_text
 from dither.errors import DitherError
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 from tools.mutants.plants.record import Plant, edited
@@ -144,7 +144,7 @@ LEDGER = (
         "the stored answer of one request is returned for another",
         (),
         edited(
-            "dither.curator.ledger.books:Books.reserve",
+            "dither.curator.ledger.rules:Books.reserve",
             ('checked_name("request_digest", request_digest)', "request_digest = request_digest[:8]"),
         ),
         _other_digest,

@@ -13,7 +13,7 @@ from typing import Any
 
 from dither.curator.ledger.chain import PROOF, answer_digest, quoted
 from dither.curator.ledger.interface import Account
-from dither.curator.ledger.page import Page, Request, guarded
+from dither.curator.ledger.transaction import Page, Request, guarded
 from dither.errors import LedgerCorrupted
 
 

@@ -21,7 +21,7 @@ from dither.curator.ledger.anchor import LATEST_HASHES, Holding, Memory
 from dither.curator.ledger.approvals import ASKING
 from dither.curator.ledger.chain import canonical, first_link, link
 from dither.curator.ledger.interface import Account
-from dither.curator.ledger.page import Page, Purse
+from dither.curator.ledger.transaction import Page, Purse
 from dither.errors import DitherError, LedgerCorrupted
 
 #: Entries that change no account, by a part of their text: quotation marks within names and keys are escaped.

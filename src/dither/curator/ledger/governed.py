@@ -15,10 +15,10 @@ from dither.curator.ledger.approvals import ASKING, Question, questions_of
 from dither.curator.ledger.evidence import checked_answer
 from dither.curator.ledger.interface import Account, checked_name, checked_text
 from dither.curator.ledger.owners import OwnersBooks
-from dither.curator.ledger.page import Page, Purse, moment
 from dither.curator.ledger.raises import raises_of
 from dither.curator.ledger.standing import standing_of
 from dither.curator.ledger.terms import moment_of, terms_of
+from dither.curator.ledger.transaction import Page, Purse, moment
 from dither.errors import InvalidParameter, KeyReused, NotFound
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from dither.curator.ledger.amounts import Amount
 from dither.curator.ledger.interface import Account
-from dither.curator.ledger.page import Page, guarded
+from dither.curator.ledger.transaction import Page, guarded
 
 _ANSWERED: Final = (
     "SELECT key, digest, epsilon, rho, delta FROM requests WHERE {} = ? AND {} = ? AND reserved > ? "

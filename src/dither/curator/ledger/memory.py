@@ -15,13 +15,13 @@ from pathlib import Path
 
 from dither.curator.ledger import schema
 from dither.curator.ledger.anchor import Memory
-from dither.curator.ledger.books import Books
 from dither.curator.ledger.follow import opened
 from dither.curator.ledger.holds import Holds, Locks, Taken
 from dither.curator.ledger.migrate import apply_versions
-from dither.curator.ledger.page import Page
 from dither.curator.ledger.rows import Rows
+from dither.curator.ledger.rules import Books
 from dither.curator.ledger.sqlite import SqliteRows
+from dither.curator.ledger.transaction import Page
 from dither.errors import LedgerCorrupted, LedgerUnavailable
 
 _PLACE = "memory"

@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Callable, Mapping
 
 from dither.curator.ledger.chain import first_link
-from dither.curator.ledger.page import moment
 from dither.curator.ledger.rows import Rows
+from dither.curator.ledger.transaction import moment
 from dither.errors import LedgerUnavailable
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from dither.curator.ledger.admission import limit_of, successor
 from dither.curator.ledger.amounts import ZERO, checked_limit, is_no_less
 from dither.curator.ledger.chain import canonical
+from dither.curator.ledger.group_commit import TransactedLedger
 from dither.curator.ledger.interface import Account, checked_name, checked_text
-from dither.curator.ledger.page import Page, Purse
 from dither.curator.ledger.raises import raises_of
 from dither.curator.ledger.returns import kept_of
 from dither.curator.ledger.standing import (
@@ -29,7 +29,7 @@ from dither.curator.ledger.standing import (
     standing_of,
 )
 from dither.curator.ledger.terms import Terms, terms_of, with_terms
-from dither.curator.ledger.transactions import TransactedLedger
+from dither.curator.ledger.transaction import Page, Purse
 from dither.errors import DataSetRetired, IncompatibleDistance, InvalidParameter
 from dither.privacy import ZCDP, Loss, PureDP
 

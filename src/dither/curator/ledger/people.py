@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from dither.curator.ledger.governed import GovernedBooks, retract_all
 from dither.curator.ledger.interface import Account
 from dither.curator.ledger.owners import enter_end
-from dither.curator.ledger.page import Page, moment
+from dither.curator.ledger.transaction import Page, moment
 
 
 class PersonRow(NamedTuple):

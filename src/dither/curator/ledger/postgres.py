@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dither.curator.ledger import schema
-from dither.curator.ledger.books import Books
+from dither.curator.ledger.group_commit import ignore_step
 from dither.curator.ledger.holds import Locks
 from dither.curator.ledger.migrate import apply_versions
 from dither.curator.ledger.rows import Rows
+from dither.curator.ledger.rules import Books
 from dither.curator.ledger.server_locks import ServerLocks
-from dither.curator.ledger.transactions import ignore_step
 from dither.errors import LedgerCorrupted, LedgerUnavailable, MissingExtra
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from dither.curator.ledger.admission import limit_of
 from dither.curator.ledger.chain import canonical
-from dither.curator.ledger.page import Page, guarded
+from dither.curator.ledger.transaction import Page, guarded
 
 #: In the order of a canonical text, in which no text of a person's can be taken for it: its quotes would be escaped.
 _ENTRIES: Final = (

@@ -19,10 +19,9 @@ from dither.curator.ledger.admission import filter_at, limit_of, successor
 from dither.curator.ledger.amounts import ZERO, Amount, is_no_less
 from dither.curator.ledger.approvals import ASKING
 from dither.curator.ledger.chain import PROOF, answer_digest, canonical, first_link, link
+from dither.curator.ledger.commands import why_barred
 from dither.curator.ledger.governed import stated_of
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Account
-from dither.curator.ledger.orders import why_barred
-from dither.curator.ledger.page import Page, Purse
 from dither.curator.ledger.replay_terms import Broken, Governed
 from dither.curator.ledger.replay_terms import demand as _demand
 from dither.curator.ledger.returns import kept_of, returned_of
@@ -37,6 +36,7 @@ from dither.curator.ledger.standing import (
     standing_of,
 )
 from dither.curator.ledger.terms import terms_of, with_terms
+from dither.curator.ledger.transaction import Page, Purse
 from dither.errors import DitherError
 
 _KINDS = (

@@ -9,11 +9,11 @@ from dither.curator.ledger.admission import filter_at, limit_of, successor
 from dither.curator.ledger.amounts import Amount
 from dither.curator.ledger.approvals import ASKING, Question, later, take
 from dither.curator.ledger.chain import canonical
-from dither.curator.ledger.orders import paced
-from dither.curator.ledger.page import Purse
+from dither.curator.ledger.commands import paced
 from dither.curator.ledger.raises import raised
 from dither.curator.ledger.standing import beside
 from dither.curator.ledger.terms import NOTHING, terms_of, with_terms
+from dither.curator.ledger.transaction import Purse
 
 
 class Broken(Exception):

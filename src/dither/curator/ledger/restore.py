@@ -20,7 +20,7 @@ from typing import Any
 from dither.curator.ledger.amounts import ZERO, Amount
 from dither.curator.ledger.anchor import LATEST_HASHES, Memory
 from dither.curator.ledger.interface import Account
-from dither.curator.ledger.page import Page, Purse
+from dither.curator.ledger.transaction import Page, Purse
 
 _NOTHING = Purse(None, ZERO, 0)
 #: What a curator does whose ledger is behind its anchor.

@@ -22,12 +22,7 @@ from typing import Any
 
 from dither.curator.ledger import schema
 from dither.curator.ledger.admission import Certificates
-from dither.curator.ledger.books import Books
-from dither.curator.ledger.file_locks import FileLocks
-from dither.curator.ledger.follow import Followed
-from dither.curator.ledger.holds import Locks
-from dither.curator.ledger.migrate import apply_versions
-from dither.curator.ledger.orders import (
+from dither.curator.ledger.commands import (
     Decision,
     Order,
     decide,
@@ -36,12 +31,17 @@ from dither.curator.ledger.orders import (
     write_decisions,
     write_orders,
 )
-from dither.curator.ledger.page import Page
+from dither.curator.ledger.file_locks import FileLocks
+from dither.curator.ledger.follow import Followed
+from dither.curator.ledger.group_commit import Result, ignore_step
+from dither.curator.ledger.holds import Locks
+from dither.curator.ledger.migrate import apply_versions
 from dither.curator.ledger.post import LONGEST_LETTER, LONGEST_OUTCOME, Letter, Post
 from dither.curator.ledger.queue import Rounds, Turns
 from dither.curator.ledger.readers import Readers
 from dither.curator.ledger.rows import Rows
-from dither.curator.ledger.transactions import Result, ignore_step
+from dither.curator.ledger.rules import Books
+from dither.curator.ledger.transaction import Page
 from dither.errors import DitherError, LedgerCorrupted, LedgerUnavailable
 
 #: How long to wait for a lock that is not queued for, such as a backup tool's.

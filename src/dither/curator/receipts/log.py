@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from dither.curator.ledger import Entry, Ledger
-from dither.curator.ledger.books import Books
 from dither.curator.ledger.chain import canonical, first_link, link
+from dither.curator.ledger.rules import Books
 from dither.curator.receipts import tree
 from dither.curator.receipts.checkpoint import Checkpoint, PublicKey
 from dither.curator.receipts.heads import Head, Heads

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
-from dither.curator.ledger.noticed import notice_private
+from dither.curator.ledger.request_effects import notice_private
 from dither.curator.streams.marks import Marks
 from dither.curator.streams.seal import Seal
 from dither.errors import HandleMisuse, InvalidParameter, StreamUnavailable

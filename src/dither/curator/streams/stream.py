@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.curator.held_back import wait_for
-from dither.curator.ledger.noticed import notice_private
+from dither.curator.ledger.request_effects import notice_private
 from dither.curator.streams.book import Book
+from dither.curator.timing_gate import wait_for
 from dither.data.closing import Closing
 from dither.data.engines import Engine
 from dither.data.ticks import words_of

@@ -17,8 +17,8 @@ from dither.data.expressions import names_in
 from dither.data.own_tables import parts_of
 from dither.errors import DitherError
 from dither.publish.queries.answer import Answer
+from dither.publish.queries.contradictions import always_true
 from dither.publish.queries.query import Aggregate
-from dither.publish.queries.sense import always_true
 from dither.publish.queries.statistics import Counted, describe
 from dither.publish.queries.work import planning
 

@@ -38,11 +38,11 @@ from dither.data.relations import person_columns
 from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.bounds import bounds_of
 from dither.publish.queries.clamps import clamp_bounds_of, missing_bound
+from dither.publish.queries.contradictions import check_sense, check_values, declared_column
 from dither.publish.queries.keys import check_number_of_groups, may_be_null, public_values
 from dither.publish.queries.owned import refuse_group_a_person
 from dither.publish.queries.query import Aggregate, Key, Query
 from dither.publish.queries.selection import selected
-from dither.publish.queries.sense import check_sense, check_values, declared_column
 from dither.publish.queries.work import planning, step
 
 _MOST_ARGUMENTS = 256

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dither.data import Call, Expression, Filter, Kind, Relation
 from dither.data.evaluation import evaluate
 from dither.data.expressions import names_in
+from dither.publish.queries.contradictions import declared_column
 from dither.publish.queries.query import Key, Query
-from dither.publish.queries.sense import declared_column
 
 _MOST_NAMED = 3
 

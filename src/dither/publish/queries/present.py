@@ -33,15 +33,15 @@ from dither.data.returned import Group
 from dither.exact import Number, probability
 from dither.mechanisms.core.values import LARGEST_SUM
 from dither.publish.queries.answer import Answer, Answered
-from dither.publish.queries.believable import believable
 from dither.publish.queries.design import Design
+from dither.publish.queries.display_values import believable
 from dither.publish.queries.intervals import Range, days_enclosed, enclose
 from dither.publish.queries.measures import Measured
 from dither.publish.queries.outside_groups import outside_groups
 from dither.publish.queries.query import Aggregate
 from dither.publish.queries.result import Cell, End, QueryResult, ResultColumn
-from dither.publish.queries.sharper import sharp
 from dither.publish.queries.statistics import describe
+from dither.publish.queries.tight_intervals import sharp
 
 _LIST = "list"
 #: How much of the failure probability of a number that is shown by itself goes to the box of its parts.

@@ -17,14 +17,14 @@ from typing import Any, TypeVar
 
 from dither.curator.ledger.admission import Certificates
 from dither.curator.ledger.anchor import Anchor, Memory, once_kept_at
+from dither.curator.ledger.commands import Decision, Order, decide
 from dither.curator.ledger.follow import Followed, opened
 from dither.curator.ledger.holds import Hold, Holds, Locks
 from dither.curator.ledger.interface import Ledger, checked_text
-from dither.curator.ledger.orders import Decision, Order, decide
-from dither.curator.ledger.page import Page
 from dither.curator.ledger.queue import Turns
 from dither.curator.ledger.restore import FIX, contradiction, restore
 from dither.curator.ledger.rows import Rows
+from dither.curator.ledger.transaction import Page
 from dither.errors import HandleMisuse, InvalidParameter, LedgerBehindAnchor, LedgerCorrupted, LedgerUnavailable
 
 Result = TypeVar("Result")

@@ -1,4 +1,4 @@
-"""What ``tests/curator/test_in_turn.py`` says of ranges that are found first, of a session elsewhere."""
+"""What ``tests/curator/test_auto_clamp.py`` says of ranges that are found first, of a session elsewhere."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dither.curator.ledger.interface import checked_name
-from dither.curator.words import read_words, write_words
+from dither.curator.request_json import read_words, write_words
 from dither.data.schema import DataSet
 from dither.errors import InvalidParameter
 from dither.exact import Number, exact

@@ -14,6 +14,7 @@ from dither.curator.ledger.amounts import ZERO, Amount
 from dither.curator.ledger.anchor import Memory
 from dither.curator.ledger.approvals import MOST_WAITING
 from dither.curator.ledger.chain import PROOF, answer_digest
+from dither.curator.ledger.commands import Answer, Debit, Decision, Draw, Seal, paced, why_barred
 from dither.curator.ledger.evidence import checked_answer
 from dither.curator.ledger.holds import Hold
 from dither.curator.ledger.interface import (
@@ -33,15 +34,14 @@ from dither.curator.ledger.interface import (
     checked_wait,
 )
 from dither.curator.ledger.latest import latest_answered
-from dither.curator.ledger.noticed import notice_debit, notice_private
-from dither.curator.ledger.orders import Answer, Debit, Decision, Draw, Seal, paced, why_barred
 from dither.curator.ledger.owners import limit_as_loss
-from dither.curator.ledger.page import Page, Purse, Request, moment
 from dither.curator.ledger.people import PeopleBooks
 from dither.curator.ledger.replay import Replay
+from dither.curator.ledger.request_effects import notice_debit, notice_private
 from dither.curator.ledger.restore import contradiction
 from dither.curator.ledger.returns import kept_of, returned_of, unused
 from dither.curator.ledger.terms import terms_of
+from dither.curator.ledger.transaction import Page, Purse, Request, moment
 from dither.errors import (
     AllowanceExceeded,
     AnalystUnknown,

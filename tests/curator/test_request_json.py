@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from dither.curator.access import request_of
-from dither.curator.delivering import asked_of, usual_key
+from dither.curator.remote_release import asked_of, usual_key
+from dither.curator.request_json import public_view, read_words, write_words
 from dither.curator.session import Session
-from dither.curator.words import public_view, read_words, write_words
 from dither.errors import DitherError, InvalidParameter, NotSerialisable
 from dither.lift import cells_of
 from dither.mechanisms import Geometric

@@ -284,7 +284,7 @@ def test_a_quote_names_the_answers_that_there_are_at_any_loss(running: Running) 
 
 
 def test_an_answer_under_a_key_of_before_is_found_again(running: Running) -> None:
-    from dither.curator.delivering import asked_of, former_key
+    from dither.curator.remote_release import asked_of, former_key
 
     session = running.connect("old").session("clinic")
     local = running.curator.session("clinic", analyst="old")

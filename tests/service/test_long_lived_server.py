@@ -15,13 +15,13 @@ from typer.testing import CliRunner
 
 from dither.cli.app import app
 from dither.curator.folder import Curator
+from dither.curator.request_json import public_view, write_words
 from dither.curator.session import Session
-from dither.curator.words import public_view, write_words
 from dither.errors import BudgetExceeded, DitherError, EngineFailure, InvalidParameter, LossNotStated, NotFound
 from dither.privacy import PureDP
 from dither.publish.queries.builder import table
 from dither.publish.streams.examples import clinic_stream
-from dither.service.deciding import NotYours
+from dither.service.governance import NotYours
 from dither.service.pace import Timing
 from dither.service.settings import Settings
 from tests.service.conftest import Running, serving

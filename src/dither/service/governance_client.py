@@ -21,7 +21,7 @@ from dither.data.yaml_tree import read, to_plain
 from dither.errors import InvalidParameter
 from dither.exact import Number
 from dither.privacy import Loss, stated_loss
-from dither.service.deciding import read_allowance, read_approval, terms_record
+from dither.service.governance import read_allowance, read_approval, terms_record
 from dither.service.routes import path_to
 from dither.service.transport import Transport
 

@@ -11,7 +11,7 @@ import pytest
 def _end(verb: str) -> subprocess.CompletedProcess[str]:
     """Run a command whose verb is replaced by some lines."""
     script = f"import sys\nimport dither.cli.app\ndef main():\n    {verb}\n"
-    script += "dither.cli.app.main = main\nfrom dither.cli.leaving import command\ncommand()\n"
+    script += "dither.cli.app.main = main\nfrom dither.cli.process_exit import command\ncommand()\n"
     return subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
 
 

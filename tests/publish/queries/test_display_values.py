@@ -18,7 +18,7 @@ from dither.mechanisms import PublicArray
 from dither.privacy import ROW, PureDP
 from dither.publish import count_tables
 from dither.publish.queries import Aggregate, Answer, Answered, Key, Query, QueryResult, plan_query, present
-from dither.publish.queries.believable import believable
+from dither.publish.queries.display_values import believable
 from dither.publish.workloads import Workload
 
 TABLE = Table(

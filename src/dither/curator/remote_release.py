@@ -20,13 +20,13 @@ from weakref import WeakKeyDictionary
 
 from dither.curator.access import receipt_in_turn, receipt_of, request_of
 from dither.curator.argument_checks import check_arguments
-from dither.curator.in_turn import InTurn
+from dither.curator.auto_clamp import InTurn
 from dither.curator.ledger import Account, Ledger, Receipt, Standing
 from dither.curator.ledger.amounts import Amount
 from dither.curator.price import Price, saying_what_is_left
 from dither.curator.request import Request, written_loss
+from dither.curator.request_json import read_words
 from dither.curator.session import Session
-from dither.curator.words import read_words
 from dither.data.schema import DataSet
 from dither.errors import DitherError, InvalidParameter
 from dither.lift.offer import Offer

@@ -1,4 +1,4 @@
-"""What ``tests/curator/test_words.py`` says of words that travel, of a session elsewhere."""
+"""What ``tests/curator/test_request_json.py`` says of words that travel, of a session elsewhere."""
 
 from __future__ import annotations
 

@@ -15,12 +15,12 @@ from dither.errors import InvalidParameter, Unanswerable
 from dither.privacy import ROW, PureDP, stated_loss
 from dither.publish.queries import quote
 from dither.publish.queries.builder import col, table
+from dither.publish.queries.contradictions import always_true, can_be
 from dither.publish.queries.keys import public_values
-from dither.publish.queries.saying import in_sql
-from dither.publish.queries.sense import always_true, can_be
 from dither.publish.queries.sql import parse_sql
 from dither.publish.queries.sql.parse import Parsed
 from dither.publish.queries.sql.rows import Rows
+from dither.publish.queries.sql_text import in_sql
 
 INCOMES = ("<=50K", ">50K")
 TABLE = Table(

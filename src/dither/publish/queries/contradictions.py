@@ -47,7 +47,7 @@ from dither.publish.queries.interval_arithmetic import Interval
 from dither.publish.queries.keys import public_values
 from dither.publish.queries.product_groups import as_integers
 from dither.publish.queries.query import Aggregate, Key
-from dither.publish.queries.saying import in_sql, quoted
+from dither.publish.queries.sql_text import in_sql, quoted
 from dither.publish.queries.work import once, planning, step
 
 _NEGATED: Final = {

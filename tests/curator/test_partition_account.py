@@ -422,7 +422,7 @@ def test_under_rho_too(tmp_path: Path) -> None:
 
 def test_a_failure_after_the_draw_keeps_what_it_took(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     talk = session.parts("sites", session.table("visits").partition("site", PARTS), epsilon=1)
-    monkeypatch.setattr("dither.curator.parts_in_turn.present", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("dither.curator.partition_account.present", lambda *_, **__: 1 / 0)
     with pytest.raises(Exception, match=r"."):
         talk.ask("first", _count, epsilon="1/2", key="k")
     monkeypatch.undo()

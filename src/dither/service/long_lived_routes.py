@@ -11,12 +11,12 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from dither.curator.ledger.noticed import Noticed, noticing
+from dither.curator.ledger.request_effects import Noticed, noticing
 from dither.curator.people import Bearer
 from dither.service.debits import Watch
 from dither.service.desk import Desk
 from dither.service.forms import check_form
-from dither.service.governing import name_of, number_of
+from dither.service.governance_routes import name_of, number_of
 from dither.service.logs import Log
 from dither.service.pace import Pace, Strict, Timing
 from dither.service.problems import STOPPING, Refused

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from dither.curator.folder import Curator
 from dither.curator.ledger import Account, Ledger, Receipt
-from dither.curator.ledger.books import too_much
+from dither.curator.ledger.rules import too_much
 from dither.curator.ledger.terms import Allowance, Approval
 from dither.curator.named_rows import NamedRows, refuse_other_people
 from dither.curator.people import Bearer, Grant, People

@@ -13,23 +13,23 @@ from typing import Any, Final
 
 from dither.curator.argument_checks import check_arguments
 from dither.curator.conversations import Talk, conversation_names
-from dither.curator.delivering import usual_key
 from dither.curator.folder import Curator
-from dither.curator.held_back import held_back
 from dither.curator.ledger import Receipt
-from dither.curator.ledger.noticed import notice_private
-from dither.curator.parts_in_turn import PartsInTurn, PlannedPart, parts_names
+from dither.curator.ledger.request_effects import notice_private
+from dither.curator.partition_account import PartsInTurn, PlannedPart, parts_names
 from dither.curator.people import Bearer, Grant, People
+from dither.curator.remote_release import usual_key
+from dither.curator.request_json import public_record, read_words, write_words
 from dither.curator.session import Session
 from dither.curator.streams.book import waiting_for_books
 from dither.curator.streams.opening import stream_names
 from dither.curator.streams.stream import Stream
-from dither.curator.words import public_record, read_words, write_words
+from dither.curator.timing_gate import held_back
 from dither.errors import DitherError, InvalidParameter
 from dither.lift.planned_size import planned_within
 from dither.lift.verb import REGISTRY
 from dither.privacy import stated_loss
-from dither.service.deciding import NotYours, check_fields, check_most, paged_by_name
+from dither.service.governance import NotYours, check_fields, check_most, paged_by_name
 from dither.service.pace import Pace, Strict
 
 MOST_QUESTIONS: Final = 1000

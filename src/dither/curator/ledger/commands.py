@@ -20,9 +20,9 @@ from dither.curator.ledger.approvals import ASKING, MOST_WAITING, questions_of
 from dither.curator.ledger.chain import PROOF, answer_digest
 from dither.curator.ledger.evidence import check_waiting
 from dither.curator.ledger.interface import MOST_ATTEMPTS, OWNER, Account
-from dither.curator.ledger.page import Page, Purse, Request, limit_text
 from dither.curator.ledger.standing import OPEN, standing_of
 from dither.curator.ledger.terms import terms_of
+from dither.curator.ledger.transaction import Page, Purse, Request, limit_text
 
 
 class Debit(NamedTuple):
