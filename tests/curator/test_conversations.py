@@ -17,9 +17,9 @@ import pytest
 
 from dither.curator.conversations import Talk
 from dither.curator.folder import Curator
+from dither.curator.long_lived import book_paths
 from dither.curator.session import Session
 from dither.curator.streams.book import PlainBook
-from dither.curator.streams.opening import book_paths
 from dither.data import Column, DataSet, Kind, Table
 from dither.data.schema import person_unit
 from dither.errors import BudgetExceeded, DitherError, HandleMisuse, InvalidParameter, NotFound, StreamUnavailable
@@ -283,7 +283,7 @@ def test_one_whose_opening_broke_off_is_paid_for_by_its_columns_alone(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as torn:
-        torn.setattr("dither.curator.conversations.paid", _interrupted)
+        torn.setattr("dither.curator.long_lived.commit", _interrupted)
         with pytest.raises(KeyboardInterrupt), opened(session):
             pass
     with pytest.raises(StreamUnavailable, match="not paid for"), opened(session, table=None):

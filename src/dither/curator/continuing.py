@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Unpack, cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from dither.curator.price import saying_what_is_left
-from dither.errors import InvalidParameter
-from dither.lift.verb import Lossy, loss_of, spelled_out
+from dither.lift.verb import Lossy, spelled_out
 from dither.publish.queries import Query
 from dither.publish.queries.builder import Groups
 from dither.verbs.conversations import Talking
@@ -15,19 +13,12 @@ from dither.verbs.streams import Ticking
 
 if TYPE_CHECKING:
     from dither.curator.conversations import Talk
+    from dither.curator.long_lived import Opened
     from dither.curator.partition_account import PartsInTurn
     from dither.curator.session import Session
     from dither.curator.streams.stream import Stream
     from dither.publish.queries.adaptive_parts import OpenPartition
     from dither.publish.queries.parts import Partition
-
-
-class LongLived(NamedTuple):
-    """The names of what an analyst has opened: each is opened again by its name, at no cost."""
-
-    streams: tuple[str, ...]
-    conversations: tuple[str, ...]
-    parts: tuple[str, ...]
 
 
 class Continuing:
@@ -55,29 +46,14 @@ class Continuing:
                 the options of each kind of release.
 
         """
-        from dither.curator.streams.opening import checked_stream_name, found_stream, opened_stream
-        from dither.verbs.streams import ticked_of
+        found: Stream = _opened(self, "stream", name, {"query": query, **terms}, only_read=only_read)
+        return found
 
-        session = cast("Session", self)
-        if query is None:
-            return found_stream(session, checked_stream_name(name), only_read=only_read)
-        if only_read:
-            raise InvalidParameter("only_read", True, "left out with a query, which is paid for; or the name alone")
-        with saying_what_is_left(session.balance):
-            offer = session.offer.stream(query, **terms)
-        session._check_declared()
-        # Rows that are fed are not here yet.
-        (session._check_public_facts if ticked_of(offer).arrivals.is_fed else session._check_offer)(offer)
-        return opened_stream(session, offer, checked_stream_name(name), loss_of(terms))
-
-    def long_lived(self) -> LongLived:
+    def long_lived(self) -> Opened:
         """Return the names of the streams, conversations and accounts of parts that this analyst has opened."""
-        from dither.curator.conversations import conversation_names
-        from dither.curator.partition_account import parts_names
-        from dither.curator.streams.opening import stream_names
+        from dither.curator.long_lived import opened_by
 
-        session = cast("Session", self)
-        return LongLived(stream_names(session), conversation_names(session), parts_names(session))
+        return opened_by(cast("Session", self))
 
     @spelled_out
     def conversation(
@@ -103,18 +79,9 @@ class Continuing:
                 questions and the options of each kind.
 
         """
-        from dither.curator.conversations import found_conversation, opened_conversation
-
-        session = cast("Session", self)
-        if table is None and terms.get("kind", "counts") == "counts":
-            return found_conversation(session, name, only_read=only_read)
-        if only_read:
-            raise InvalidParameter("only_read", True, "left out with a table, which is paid for; or the name alone")
-        with saying_what_is_left(session.balance):
-            offer = session.offer.conversation(table, columns, **terms)
-        session._check_declared()
-        session._check_offer(offer)
-        return opened_conversation(session, offer, name)
+        words = {"table": table, "columns": columns, **terms}
+        found: Talk = _opened(self, "conversation", name, words, only_read=only_read)
+        return found
 
     @spelled_out
     def parts(
@@ -138,15 +105,13 @@ class Continuing:
             terms: the loss of one part: what its questions may lose together.
 
         """
-        from dither.curator.partition_account import found_parts, opened_parts
+        found: PartsInTurn = _opened(self, "parts", name, {"partition": partition, **terms}, only_read=only_read)
+        return found
 
-        session = cast("Session", self)
-        if partition is None:
-            return found_parts(session, name, only_read=only_read)
-        if only_read:
-            raise InvalidParameter("only_read", True, "left out with a partition, which is paid for; or the name alone")
-        with saying_what_is_left(session.balance):
-            offer = session.offer.parts(partition, **terms)
-        session._check_declared()
-        session._check_public_facts(offer)
-        return opened_parts(session, name, offer)
+
+def _opened(door: Continuing, verb: str, name: str, words: Mapping[str, Any], *, only_read: bool) -> Any:
+    """Open what a verb opens."""
+    # A room of many modules, which every session would import for the few with something long-lived.
+    from dither.curator.long_lived import kind_of
+
+    return kind_of(verb).opened(cast("Session", door), name, words, only_read=only_read)

@@ -15,24 +15,22 @@ import base64
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.curator.access import check_affordable, curator_of, place_in_books, request_of, rows_of_session
-from dither.curator.ledger import Receipt
+from dither.curator.access import rows_of_session
 from dither.curator.ledger.request_effects import notice_private
+from dither.curator.long_lived import Handle, LongLived, placeless
 from dither.curator.streams.book import PlainBook
-from dither.curator.streams.opening import book_names, book_paths, checked_stream_name, paid, placeless
 from dither.curator.timing_gate import wait_for
 from dither.data import wire
-from dither.data.closing import Closing
 from dither.data.engines.protocol import Engine
-from dither.errors import EngineFailure, HandleMisuse, InvalidParameter, NotFound, StreamUnavailable
+from dither.errors import EngineFailure, HandleMisuse, InvalidParameter
 from dither.exact import Number, probability
 from dither.lift.attributes import Attributes, Axes
 from dither.lift.cells import Cells
@@ -49,8 +47,6 @@ from dither.verbs.conversations import planned_from, planned_of
 if TYPE_CHECKING:
     from dither.curator.session import Session
 
-#: The folder of the books, in the curator's folder.
-FOLDER: Final = "conversations"
 KIND: Final = (
     "Its book and its key, which are kept apart, hold exact counts: whoever has both can take the noise off what was "
     "released."
@@ -83,7 +79,7 @@ class FrozenRecords:
         return self.truths[question.key]
 
 
-class Talk(Closing):
+class Talk(Handle[PlainBook]):
     """A conversation with a data set: any number of counting questions, paid for as a whole.
 
     Args:
@@ -95,18 +91,17 @@ class Talk(Closing):
 
     """
 
+    uncopied = "a conversation cannot be copied or pickled: copies would answer different questions with one noise"
+
     def __init__(self, name: str, session: Session, planned: AnyPlanned, book: PlainBook, place: str) -> None:
-        self.name = name
-        self.receipt = place
+        super().__init__(name, book, place)
         self._planned = planned
         self._session = session
-        self._book = book
         self._conversation: Any = None
         self._records: WeightedRecords | None = None
         self._known: dict[str, Any] = {}
         # How many records of the book the conversation knows: its noise is that of the next one.
         self._read = 0
-        self._is_open = True
 
     @property
     def planned(self) -> AnyPlanned:
@@ -138,10 +133,6 @@ class Talk(Closing):
     def asked(self) -> int:
         """The number of different questions so far."""
         return max(self._here().answered - 1, 0)
-
-    def __reduce__(self) -> NoReturn:
-        rule = "copies would answer different questions with one noise"
-        raise HandleMisuse(f"a conversation cannot be copied or pickled: {rule}")
 
     def __repr__(self) -> str:
         return f"<Talk {self}>"
@@ -201,7 +192,9 @@ class Talk(Closing):
                 if question in self._known:
                     continue
                 if self._read != self._book.frozen:
-                    raise _unavailable(self.name, "its noise is at another question than its book; open it again")
+                    raise LONG_LIVED.unavailable(
+                        self.name, "its noise is at another question than its book; open it again"
+                    )
                 record = {"question": question}
                 if isinstance(asked, Product):
                     truth = self._rows().within(asked)
@@ -227,12 +220,6 @@ class Talk(Closing):
         planned: Any = self.planned
         asked = [one["question"] for one in self._here().numbers(1)]
         return dict(zip(asked, map(planned.answer_of, self._book.answers(1)), strict=False))
-
-    def close(self) -> None:
-        """Let go of the book, so that it can be opened again, here or elsewhere."""
-        if self._is_open:
-            self._is_open = False
-            self._book.close()
 
     def begin(self) -> None:
         """Freeze the counts, unless they are frozen: from then on the tables are not read again."""
@@ -298,7 +285,7 @@ class Talk(Closing):
                     book.store([_plain(answer)])
                 elif _plain(answer) != stored[place]:
                     rule = "its noise is not what it was: another version computed the answers, which can be read"
-                    raise _unavailable(self.name, rule)
+                    raise LONG_LIVED.unavailable(self.name, rule)
                 known[record["question"]] = answer
             self._conversation, self._known, self._read = conversation, known, len(records)
         return self._conversation
@@ -316,11 +303,6 @@ class Talk(Closing):
             self._frozen.marginals[axes] = part.reshape(attributes.shape_of(axes))
         return self._frozen
 
-    def _here(self) -> PlainBook:
-        if not self._is_open:
-            raise HandleMisuse(f"the conversation {self.name} was let go of: open it again")
-        return self._book
-
     @contextlib.contextmanager
     def _torn_ends(self) -> Iterator[None]:
         """Begin anew after anything that broke off: it goes on from what is durable."""
@@ -331,80 +313,45 @@ class Talk(Closing):
             raise
 
 
-def opened_conversation(session: Session, offer: Offer[Any], name: str) -> Talk:
-    """Return the conversation of a name: made and paid for, or found and not paid for again.
+class Conversations(LongLived[Talk]):
+    """Conversations: any number of questions, paid for as a whole."""
 
-    Args:
-        session: who asks, and of which data set.
-        offer: what would be answered.
-        name: the caller's name for it.
+    verb = "conversation"
+    plural = "conversations"
+    called = "conversation with"
+    asked = "table"
+    opened_with = "columns"
+    others = "other columns or loss"
 
-    """
-    request = request_of(session, offer)
-    path, key = book_paths(session, FOLDER, checked_stream_name(name))
-    if path.exists():
-        book = PlainBook(path, key)
-    else:
-        # A refusal comes before a file.
-        if _charges(session, name, request.digest):
-            raise _unavailable(name, "it was paid for, and its book is gone; open another one")
-        check_affordable(session, offer.loss)
-        about = {"digest": request.digest, "words": offer.words, "asked": offer.asked, "loss": offer.stated.to_dict()}
-        about["declared"] = _declared(planned_of(session.dataset, offer).mechanism.source)
-        # By which answers are read when the table is declared otherwise.
-        about["dataset"] = wire.encode(session.dataset)
-        book = PlainBook.create(path, key, about)
-    return _talk(session, offer, name, book)
+    def is_asked(self, words: Mapping[str, Any]) -> bool:
+        """Whether arguments say what to pay for; a graph need not be named."""
+        return super().is_asked(words) or words.get("kind", "counts") != "counts"
 
+    def held(self, session: Session, name: str, offer: Offer[Any], book: Any, place: str) -> Talk:
+        """Return a conversation whose counts are frozen."""
+        talk = Talk(name, session, planned_of(session.dataset, offer), book, place)
+        talk.begin()
+        return talk
 
-def found_conversation(session: Session, name: str, *, only_read: bool = False) -> Talk:
-    """Return a conversation that was opened before, by its name alone.
+    def read(self, session: Session, name: str, about: Mapping[str, Any], book: Any, place: str) -> Talk:
+        """Return a conversation as its table was declared then; books of before say nothing of it."""
+        declared = wire.decode(about["dataset"]) if "dataset" in about else session.dataset
+        return Talk(name, session, planned_from(declared, about["asked"], Loss.from_dict(about["loss"])), book, place)
 
-    Args:
-        session: who asks, and of which data set.
-        name: the caller's name for it.
-        only_read: whether nothing is asked: answers can be read whatever the table is declared as by now.
+    def facts(self, session: Session, offer: Offer[Any]) -> dict[str, Any]:
+        """Return what counts as what, and the declaration by which answers are read when there is another one."""
+        declared = _declared(planned_of(session.dataset, offer).mechanism.source)
+        return {"declared": declared, "dataset": wire.encode(session.dataset)}
 
-    """
-    path, key = book_paths(session, FOLDER, checked_stream_name(name))
-    if not path.exists():
-        known = ", ".join(conversation_names(session)) or "none"
-        raise NotFound(f"no conversation with {session._called} is called {name!r}; there is {known}")
-    book = PlainBook(path, key, only_read=only_read)
-    try:
-        about = book.about
-        charges = _charges(session, name, about["digest"])
-        if not charges:
-            raise _unavailable(name, "it was not paid for when its opening broke off; open it with its columns")
-        if only_read:
-            # As it was declared then; books of before say nothing of it.
-            declared = wire.decode(about["dataset"]) if "dataset" in about else session.dataset
-            planned = planned_from(declared, about["asked"], Loss.from_dict(about["loss"]))
-            return Talk(name, session, planned, book, place_in_books(session, charges[0]))
-        offer = session.offer.conversation(**about["asked"], loss=Loss.from_dict(about["loss"]))
-    except BaseException:
-        book.close()
-        raise
-    return _talk(session, offer, name, book)
+    def changed(self, session: Session, offer: Offer[Any], about: Mapping[str, Any], *, by_name: bool) -> str:
+        """Return why it cannot go on: what was counted under other limits would be answered with noise for these."""
+        planned = planned_of(session.dataset, offer)
+        if about.get("declared") == _declared(planned.mechanism.source):
+            return ""
+        return f"the table {planned.table} is declared otherwise than when it was opened; answers can be read"
 
 
-def conversation_names(session: Session) -> tuple[str, ...]:
-    """Return the names of the conversations that an analyst has opened on a data set."""
-    return book_names(session, FOLDER)
-
-
-def _key_of(name: str) -> str:
-    return f"conversation {name}"
-
-
-def _unavailable(name: str, reason: str) -> StreamUnavailable:
-    return StreamUnavailable(name, reason, PlainBook.what)
-
-
-def _charges(session: Session, name: str, digest: str) -> list[Receipt]:
-    """Return what was paid for a conversation: one receipt, or none."""
-    found = curator_of(session).ledger.find_answers(_key_of(name), session.dataset.name)
-    return [known for known in found if known.account == session._account and known.request_digest == digest]
+LONG_LIVED: Final = Conversations()
 
 
 def _declared(source: Cells | Edges) -> str:
@@ -415,25 +362,6 @@ def _declared(source: Cells | Edges) -> str:
     parts = [wire.encode(source.relation), *map(wire.encode, source.axes), wire.encode(source.dataset.unit)]
     limits = [repr(source.limits), str(source.sensitivity.l1), str(source.sensitivity.l2)]
     return hashlib.sha256(json.dumps([placeless(parts), limits], sort_keys=True).encode()).hexdigest()
-
-
-def _talk(session: Session, offer: Offer[Any], name: str, book: PlainBook) -> Talk:
-    try:
-        if book.about["digest"] != request_of(session, offer).digest:
-            rule = f"another for other columns or loss: there is one of that name already, {book.about['words']!r}"
-            raise InvalidParameter("name", name, rule)
-        planned = planned_of(session.dataset, offer)
-        # What was counted under other limits would be answered with noise for these.
-        if book.about.get("declared") != _declared(planned.mechanism.source):
-            rule = f"the table {planned.table} is declared otherwise than when it was opened; answers can be read"
-            raise _unavailable(name, rule)
-        receipt = paid(session, offer, _key_of(name), book)
-        talk = Talk(name, session, planned, book, place_in_books(session, receipt))
-        talk.begin()
-    except BaseException:
-        book.close()
-        raise
-    return talk
 
 
 def _written(counts: NDArray[np.int64]) -> str:

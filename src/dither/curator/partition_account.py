@@ -11,11 +11,12 @@ are about the same rows: other rows end the account.
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from dither.curator.access import (
@@ -26,26 +27,17 @@ from dither.curator.access import (
     claim,
     curator_of,
     place_in_books,
-    request_of,
     rows_of_session,
 )
 from dither.curator.editions import mark_of_rows
 from dither.curator.ledger import Receipt
 from dither.curator.ledger.interface import checked_name
+from dither.curator.long_lived import Handle, LongLived
 from dither.curator.request import Request
 from dither.curator.streams.book import PlainBook
-from dither.curator.streams.opening import book_names, book_paths, checked_stream_name, paid
 from dither.data import wire
-from dither.data.closing import Closing
 from dither.data.engines import Engine
-from dither.errors import (
-    DitherError,
-    HandleMisuse,
-    InvalidParameter,
-    KeyReused,
-    NotFound,
-    StreamUnavailable,
-)
+from dither.errors import DitherError, HandleMisuse, InvalidParameter, KeyReused
 from dither.exact import Number, probability
 from dither.lift.offer import Offer
 from dither.lift.stored import LARGEST_ANSWER
@@ -65,8 +57,6 @@ from dither.verbs.parts import parts_again
 if TYPE_CHECKING:
     from dither.curator.session import Session
 
-#: The folder of the books, in the curator's folder.
-FOLDER: Final = "parts"
 #: What is debited for a question: it was paid for when the account was opened.
 _FREE: Final = PureDP(0)
 _OTHER_BOOK: Final = "another copy of its book has gone on from here; open another account"
@@ -102,7 +92,7 @@ class PlannedPart:
         return self.question.answer.loss(1)
 
 
-class PartsInTurn(Closing):
+class PartsInTurn(Handle[PartsBook]):
     """What may still be asked about each part.
 
     Guarantee: data sets one unit apart lose ``loss`` over all questions, whatever is asked of which part.
@@ -116,12 +106,13 @@ class PartsInTurn(Closing):
 
     """
 
+    uncopied = "parts cannot be copied or pickled: two copies would spend one account twice"
+
     def __init__(self, name: str, session: Session, mechanism: AdaptiveParts, book: PartsBook, place: str) -> None:
-        self.name, self.receipt = name, place
-        self._session, self._mechanism, self._book = session, mechanism, book
+        super().__init__(name, book, place)
+        self._session, self._mechanism = session, mechanism
         #: The questions that were planned here, by identity: one that a caller put together could say another price.
         self._planned: WeakValueDictionary[int, PlannedPart] = WeakValueDictionary()
-        self._is_open = True
 
     @property
     def loss(self) -> Loss:
@@ -142,9 +133,6 @@ class PartsInTurn(Closing):
     def asked(self) -> int:
         """The number of questions so far."""
         return self._here().frozen
-
-    def __reduce__(self) -> NoReturn:
-        raise HandleMisuse("parts cannot be copied or pickled: two copies would spend one account twice")
 
     def __repr__(self) -> str:
         return f"<PartsInTurn {self}>"
@@ -271,7 +259,7 @@ class PartsInTurn(Closing):
         try:
             return charge(session, run, _line_key(self.name, number))
         except KeyReused:
-            raise _unavailable(self.name, _OTHER_BOOK) from None
+            raise LONG_LIVED.unavailable(self.name, _OTHER_BOOK) from None
 
     def stored(self, planned: PlannedPart, key: str) -> Receipt | None:
         """Return the answer that is stored for a question under a key, if there is one.
@@ -317,7 +305,7 @@ class PartsInTurn(Closing):
         """Whether the ledger has the request of a line; refuses where it has another one under its number."""
         known = curator_of(self._session).ledger.known_digest(self._session._account, _line_key(self.name, number))
         if known not in (None, record["digest"]):
-            raise _unavailable(self.name, _OTHER_BOOK)
+            raise LONG_LIVED.unavailable(self.name, _OTHER_BOOK)
         return known is not None
 
     def _claim(self, number: int, record: Mapping[str, Any]) -> None:
@@ -332,13 +320,7 @@ class PartsInTurn(Closing):
         try:
             claim(self._session, record["digest"], _line_key(self.name, number), words)
         except KeyReused:
-            raise _unavailable(self.name, _OTHER_BOOK) from None
-
-    def close(self) -> None:
-        """Let go of the book, so that the account can be opened again, here or elsewhere."""
-        if self._is_open:
-            self._is_open = False
-            self._book.close()
+            raise LONG_LIVED.unavailable(self.name, _OTHER_BOOK) from None
 
     def _accounts(self) -> list[Filter]:
         """Return what was taken from each part, in the order of the parts."""
@@ -358,105 +340,51 @@ class PartsInTurn(Closing):
     def _check_rows(self, engine: Engine) -> None:
         """Refuse other rows than those that were asked about before: what was in one part may be in another by now."""
         if self._here().about["rows"] != _mark(self._session, engine):
-            raise _unavailable(self.name, _OTHER_ROWS)
-
-    def _here(self) -> PartsBook:
-        if not self._is_open:
-            raise HandleMisuse(f"the account {self.name} was let go of: open it again")
-        return self._book
+            raise LONG_LIVED.unavailable(self.name, _OTHER_ROWS)
 
 
-def opened_parts(session: Session, name: str, offer: Offer[Any]) -> PartsInTurn:
-    """Return an account of parts: made and paid for, or found and not paid for again.
+class PartAccounts(LongLived[PartsInTurn]):
+    """Accounts of parts: questions about public parts of the rows, paid for as a whole."""
 
-    Args:
-        session: who asks, and of which data set.
-        name: the caller's name for it.
-        offer: the parts, and what each may lose.
+    verb = "parts"
+    plural = "parts"
+    called = "account of parts of"
+    asked = opened_with = "partition"
+    others = "other parts or losses"
+    book = PartsBook
 
-    """
-    request = request_of(session, offer)
-    path, key = book_paths(session, FOLDER, checked_stream_name(name))
-    with rows_of_session(session) as engine:
-        check_fixed(engine)
-        rows = _mark(session, engine)
-    if path.exists():
-        book = PartsBook(path, key)
-    else:
-        # A refusal comes before a file.
-        if _charges(session, name, request.digest):
-            raise _unavailable(name, "it was paid for, and its book is gone; open another one")
-        check_affordable(session, offer.loss)
-        about = {"digest": request.digest, "words": offer.words, "asked": offer.asked, "loss": offer.stated.to_dict()}
-        book = PartsBook.create(path, key, {**about, "rows": rows})
-    try:
-        about = book.about
-        if about["digest"] != request.digest:
-            rule = f"another for other parts or losses: there is one of that name already, {about['words']!r}"
-            raise InvalidParameter("name", name, rule)
-        if about["rows"] != rows:
-            raise _unavailable(name, _OTHER_ROWS)
-        return _account(session, name, offer, book, paid(session, offer, _key_of(name), book))
-    except BaseException:
-        book.close()
-        raise
+    def held(self, session: Session, name: str, offer: Offer[Any], book: Any, place: str) -> PartsInTurn:
+        """Return what may still be asked about each part."""
+        mechanism: Any = offer.mechanism
+        return PartsInTurn(name, session, mechanism, book, place)
 
+    def again(self, session: Session, name: str, about: Mapping[str, Any]) -> Offer[Any]:
+        """Return the offer by which it was opened; refuse where the data set is declared otherwise by now."""
+        with contextlib.suppress(DitherError):
+            return parts_again(session.dataset, about["asked"], Loss.from_dict(about["loss"]))
+        rule = f"{session._called} is declared otherwise than when it was opened; open another one"
+        raise self.unavailable(name, rule)
 
-def found_parts(session: Session, name: str, *, only_read: bool = False) -> PartsInTurn:
-    """Return an account of parts that was opened before, by its name alone.
+    def check_offer(self, session: Session, offer: Offer[Any]) -> None:
+        """Refuse what can be refused before it costs anything, and rows that may be others at any time."""
+        session._check_public_facts(offer)
+        _rows_now(session)
 
-    Args:
-        session: who asks, and of which data set.
-        name: the caller's name for it.
-        only_read: whether nothing is asked.
+    def facts(self, session: Session, offer: Offer[Any]) -> dict[str, Any]:
+        """Return which rows it is about."""
+        return {"rows": _rows_now(session)}
 
-    """
-    path, key = book_paths(session, FOLDER, checked_stream_name(name))
-    if not path.exists():
-        known = ", ".join(parts_names(session)) or "none"
-        raise NotFound(f"no account of parts of {session._called} is called {name!r}; there is {known}")
-    book = PartsBook(path, key, only_read=only_read)
-    try:
-        about = book.about
-        offer = _declared_as_before(session, name, about)
-        charges = _charges(session, name, about["digest"])
-        if not charges:
-            raise _unavailable(name, "it was not paid for when its opening broke off; open it with its partition")
-        receipt = charges[0] if only_read else paid(session, offer, _key_of(name), book)
-        return _account(session, name, offer, book, receipt)
-    except BaseException:
-        book.close()
-        raise
+    def changed(self, session: Session, offer: Offer[Any], about: Mapping[str, Any], *, by_name: bool) -> str:
+        """Return why it is not opened with its partition; by its name what was answered can still be asked again."""
+        return "" if by_name or about["rows"] == _rows_now(session) else _OTHER_ROWS
 
 
-def parts_names(session: Session) -> tuple[str, ...]:
-    """Return the names of the accounts of parts that an analyst has opened on a data set."""
-    return book_names(session, FOLDER)
-
-
-def _account(session: Session, name: str, offer: Offer[Any], book: PartsBook, receipt: Receipt) -> PartsInTurn:
-    mechanism: Any = offer.mechanism
-    return PartsInTurn(name, session, mechanism, book, place_in_books(session, receipt))
-
-
-def _charges(session: Session, name: str, digest: str) -> list[Receipt]:
-    """Return what was paid for an account: one receipt, or none."""
-    found = curator_of(session).ledger.find_answers(_key_of(name), session.dataset.name)
-    return [known for known in found if known.account == session._account and known.request_digest == digest]
+LONG_LIVED: Final = PartAccounts()
 
 
 def _taken(record: Mapping[str, Any]) -> tuple[str, Loss]:
     """Return the part of a question that was written down, and what it may have lost."""
     return str(record["label"]), Loss.from_dict(record["loss"])
-
-
-def _declared_as_before(session: Session, name: str, about: dict[str, Any]) -> Offer[Any]:
-    """Return the offer by which an account was opened; refuse where the data set is declared otherwise by now."""
-    try:
-        return parts_again(session.dataset, about["asked"], Loss.from_dict(about["loss"]))
-    except DitherError:
-        pass
-    raise _unavailable(name, f"{session._called} is declared otherwise than when it was opened; open another one")
 
 
 def _mark(session: Session, engine: Engine) -> str:
@@ -467,14 +395,13 @@ def _mark(session: Session, engine: Engine) -> str:
     return mark_of_rows(curator_of(session).folder, session.dataset, engine.dataset, number=number)
 
 
-def _key_of(name: str) -> str:
-    return f"parts {name}"
+def _rows_now(session: Session) -> str:
+    """Return what tells the rows from all others; refuse those that may change at any time."""
+    with rows_of_session(session) as engine:
+        check_fixed(engine)
+        return _mark(session, engine)
 
 
 def _line_key(name: str, number: int) -> str:
     """Return what the request of a line is called in the ledger."""
     return f"parts {name} line {number}"
-
-
-def _unavailable(name: str, reason: str) -> StreamUnavailable:
-    return StreamUnavailable(name, reason, PartsBook.what)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from dither.curator.access import place_in_books
 from dither.curator.auto_clamp import InTurn
 from dither.curator.card import Card
-from dither.curator.continuing import LongLived
 from dither.curator.ledger import Account, Balance, Receipt, Standing
 from dither.curator.ledger.interface import checked_name
 from dither.curator.pictures import spending_picture

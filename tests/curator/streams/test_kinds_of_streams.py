@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from dither.curator.folder import Curator
+from dither.curator.long_lived import book_paths
 from dither.curator.session import Session
 from dither.curator.streams.book import Book
-from dither.curator.streams.opening import paths_of
 from dither.curator.streams.seizable import SEIZABLE
 from dither.curator.streams.stream import KIND
 from dither.data.schema import DataSet
@@ -114,7 +114,7 @@ def test_an_answer_that_a_power_failure_took_is_the_same_again(session: Session)
     with contextlib.closing(session.stream("hourly", COUNTS, epsilon="1/10")) as stream:
         stream.feed([row(hour) for hour in range(5)])
         sent = [stream.release(tick).rows for tick in range(1, 6)]
-    path, key = paths_of(session, "hourly")
+    path, key = book_paths(session, "streams", "hourly")
     with contextlib.closing(sqlite3.connect(path)) as rows, rows:
         rows.execute("DELETE FROM answers WHERE number >= 2")
     # Marks may be lost with it, since they are forced now and then.
@@ -149,7 +149,7 @@ def test_what_is_noisy_keeps_answers_alone(session: Session) -> None:
         stream.feed([row(0), row(1)], batch="two")
         assert SEIZABLE in str(stream)
         assert stream.to_dict()["kind"] == SEIZABLE
-    path, key = paths_of(session, "n")
+    path, key = book_paths(session, "streams", "n")
     with contextlib.closing(Book(path, key)) as book:
         assert (book.frozen, book.answered, book.waiting()) == (1, 1, [])
         with contextlib.closing(sqlite3.connect(path)) as rows:
@@ -169,7 +169,7 @@ def test_a_tick_of_a_noisy_stream_is_answered_once(session: Session) -> None:
     """A book from a backup would answer a tick again, with other noise."""
     import shutil
 
-    path, _ = paths_of(session, "n")
+    path, _ = book_paths(session, "streams", "n")
     with contextlib.closing(session.stream("n", COUNT, epsilon=1, kept="noisy")) as stream:
         stream.release(1)
     shutil.copy(path, path.with_name("backup"))

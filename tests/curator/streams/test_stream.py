@@ -403,7 +403,7 @@ def test_a_stream_whose_opening_broke_off_is_paid_for_by_its_query_alone(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as torn:
-        torn.setattr("dither.curator.streams.opening.paid", _interrupted)
+        torn.setattr("dither.curator.long_lived.commit", _interrupted)
         with pytest.raises(KeyboardInterrupt):
             session.stream("hourly", COUNT, epsilon=HUGE)
     for only_read in (True, False):

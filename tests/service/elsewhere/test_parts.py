@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.curator import test_parts_in_turn as file
+from tests.curator import test_partition_account as file
 from tests.service.elsewhere.conftest import shared_by
 
 here = file.session

@@ -11,18 +11,18 @@ import contextlib
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.curator.ledger.request_effects import notice_private
+from dither.curator.long_lived import Handle
 from dither.curator.streams.book import Book
 from dither.curator.timing_gate import wait_for
-from dither.data.closing import Closing
 from dither.data.engines import Engine
 from dither.data.ticks import words_of
-from dither.errors import DitherError, EngineFailure, HandleMisuse, InvalidParameter, StreamUnavailable
+from dither.errors import DitherError, EngineFailure, InvalidParameter, StreamUnavailable
 from dither.exact import Number, probability, whole
 from dither.mechanisms.core.kept import converse_with_key
 from dither.publish.queries.result import QueryResult
@@ -46,7 +46,7 @@ _AT_ONCE: Final = 1024
 Opened = Callable[[Any], contextlib.AbstractContextManager[Engine]]
 
 
-class Stream(Closing):
+class Stream(Handle[Book]):
     """A query on a stream, paid for as a whole, answered tick by tick.
 
     Args:
@@ -60,19 +60,17 @@ class Stream(Closing):
 
     #: What kind of stream this is, for whoever decides where its files are kept.
     kind: ClassVar[str] = KIND
+    uncopied = "a stream cannot be copied or pickled: copies would answer different ticks with one noise"
 
     def __init__(self, name: str, mechanism: StreamAnswer, book: Book, opened: Opened, place: str) -> None:
-        self.name = name
+        super().__init__(name, book, place)
         self._mechanism = mechanism
-        self.receipt = place
-        self._book = book
         self._opened = opened
         self._arrivals = mechanism.arrivals
         self._ticks = mechanism.arrivals.ticks
         self._conversation: Any = None
         # How many ticks the conversation was fed: its noise is that of the next one.
         self._fed = 0
-        self._is_open = True
 
     @property
     def mechanism(self) -> StreamAnswer:
@@ -98,9 +96,6 @@ class Stream(Closing):
     def ends_at(self) -> datetime.datetime | None:
         """The moment at which the last tick ends; None where no end is known."""
         return None if self.mechanism.steps is None else self._ticks.begin(self.mechanism.steps)
-
-    def __reduce__(self) -> NoReturn:
-        raise HandleMisuse("a stream cannot be copied or pickled: copies would answer different ticks with one noise")
 
     def __repr__(self) -> str:
         return f"<Stream {self}>"
@@ -268,17 +263,6 @@ class Stream(Closing):
     def end(self) -> None:
         """Release nothing more, for ever. What was paid for and not released is not given back."""
         self._here().close_stream()
-
-    def close(self) -> None:
-        """Let go of the book, so that it can be opened again, here or elsewhere."""
-        if self._is_open:
-            self._is_open = False
-            self._book.close()
-
-    def _here(self) -> Book:
-        if not self._is_open:
-            raise HandleMisuse(f"the stream {self.name} was let go of: open it again")
-        return self._book
 
     def _refuse_closed(self) -> None:
         if self._here().is_closed:
