@@ -150,7 +150,7 @@ def test_whatever_may_follow_from_rows_keeps_its_time(
         raise error
 
     who = bearer(running.token("held back"))
-    monkeypatch.setattr(running.service.desk, "converse", fail)
+    monkeypatch.setattr(running.service.desk, "go_on", fail)
     monkeypatch.setattr(running.service.desk, "release", fail)
     for path in ("conversations/talk/questions", "releases"):
         held.times = 0

@@ -22,6 +22,7 @@ from dither.privacy import PureDP
 from dither.publish.queries.builder import table
 from dither.publish.streams.examples import clinic_stream
 from dither.service.governance import NotYours
+from dither.service.long_lived_kinds import SERVED
 from dither.service.pace import Timing
 from dither.service.settings import Settings
 from tests.service.conftest import Running, serving
@@ -239,15 +240,16 @@ def test_a_token_that_was_revoked_in_line_pays_for_nothing_and_asks_nothing(runn
     assert bearer is not None
     epsilon = {"number": "1"}
     talk = {"table": "visits", "columns": ["ward"], "epsilon": epsilon}
-    desk.open_conversation(bearer, "clinic", {"name": "mine", "words": talk})
+    converse, release = SERVED["conversation"].steps[0], SERVED["stream"].steps[0]
+    desk.open_long_lived(bearer, "clinic", "conversation", {"name": "mine", "words": talk})
     running.people.revoke_token(token.split("_")[1])
     for refused in (
-        lambda: desk.open_conversation(bearer, "clinic", {"name": "late", "words": talk}),
-        lambda: desk.converse(bearer, "clinic", "mine", {"questions": ["ward = 'heart'"]}),
-        lambda: desk.open_parts(bearer, "clinic", {"name": "mine", "words": {"epsilon": epsilon}}),
+        lambda: desk.open_long_lived(bearer, "clinic", "conversation", {"name": "late", "words": talk}),
+        lambda: desk.go_on(bearer, "clinic", "conversation", converse, "mine", {"questions": ["ward = 'heart'"]}),
+        lambda: desk.open_long_lived(bearer, "clinic", "parts", {"name": "mine", "words": {"epsilon": epsilon}}),
         lambda: desk.ask_part(bearer, "clinic", "mine", {"words": {}}, None),
-        lambda: desk.open_stream(bearer, "clinic", {"name": "mine", "words": {"epsilon": epsilon}}),
-        lambda: desk.release_ticks(bearer, "clinic", "mine", {}),
+        lambda: desk.open_long_lived(bearer, "clinic", "stream", {"name": "mine", "words": {"epsilon": epsilon}}),
+        lambda: desk.go_on(bearer, "clinic", "stream", release, "mine", {}),
     ):
         with pytest.raises(NotYours):
             refused()

@@ -14,6 +14,7 @@ from dither.errors import DataSetRetired
 from dither.privacy import PureDP
 from dither.service.client import connect
 from dither.service.desk import Desk, Wanted
+from dither.service.long_lived_kinds import SERVED
 from dither.service.settings import Settings
 from tests.curator.conftest import ROWS, SCHEMA
 from tests.service.conftest import serving
@@ -21,6 +22,8 @@ from tests.service.conftest import serving
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
 WORDS = {"text": COUNT, "epsilon": {"number": "1/10"}}
 TALK = {"table": "visits", "columns": ["ward"], "epsilon": {"number": "1/10"}}
+QUESTIONS = {"questions": ["ward = 'skin'"]}
+CONVERSE = SERVED["conversation"].steps[0]
 
 
 @pytest.fixture
@@ -65,14 +68,16 @@ def asks(desk: Desk, ana: Bearer) -> dict[str, Any]:
         "room": told(lambda: desk.room(ana, "clinic", {"loss": one})),
         "looked up": told(lambda: desk.looked_up(ana, fresh)),
         "release": told(lambda: desk.release(ana, fresh)),
-        "conversations": told(lambda: desk.conversations(ana, "clinic")),
-        "conversation": told(lambda: desk.conversation(ana, "clinic", "talk", "0.95")),
-        "open_conversation": told(lambda: desk.open_conversation(ana, "clinic", opened)),
-        "converse": told(lambda: desk.converse(ana, "clinic", "talk", {"questions": ["ward = 'skin'"]})),
-        "streams": told(lambda: desk.streams(ana, "clinic")),
-        "open_stream": told(lambda: desk.open_stream(ana, "clinic", {"name": "x", "words": {"query": COUNT}})),
-        "partitions": told(lambda: desk.partitions(ana, "clinic")),
-        "open_parts": told(lambda: desk.open_parts(ana, "clinic", {"name": "x", "words": {}})),
+        "conversations": told(lambda: desk.opened(ana, "clinic", "conversation")),
+        "conversation": told(lambda: desk.long_lived(ana, "clinic", "conversation", "talk", {})),
+        "open_conversation": told(lambda: desk.open_long_lived(ana, "clinic", "conversation", opened)),
+        "converse": told(lambda: desk.go_on(ana, "clinic", "conversation", CONVERSE, "talk", QUESTIONS)),
+        "streams": told(lambda: desk.opened(ana, "clinic", "stream")),
+        "open_stream": told(
+            lambda: desk.open_long_lived(ana, "clinic", "stream", {"name": "x", "words": {"query": COUNT}})
+        ),
+        "partitions": told(lambda: desk.opened(ana, "clinic", "parts")),
+        "open_parts": told(lambda: desk.open_long_lived(ana, "clinic", "parts", {"name": "x", "words": {}})),
     }
 
 
@@ -84,7 +89,7 @@ def test_every_process_tells_the_books_of_a_retired_data_set_and_asks_it_nothing
         before, after = Desk(curator), Desk(elsewhere)
         stored = before.release(ana, Wanted("clinic", "sql", WORDS, None))
         named = before.release(ana, Wanted("clinic", "sql", WORDS, "mine"))
-        before.open_conversation(ana, "clinic", {"name": "talk", "words": TALK})
+        before.open_long_lived(ana, "clinic", "conversation", {"name": "talk", "words": TALK})
         known = looks(before, ana, str(stored.entry))
         assert known["datasets"]["datasets"][0]["stage"] == known["dataset"]["stage"] == "open"
         elsewhere.retire("clinic", reason="the study is over")

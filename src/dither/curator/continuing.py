@@ -13,12 +13,25 @@ from dither.verbs.streams import Ticking
 
 if TYPE_CHECKING:
     from dither.curator.conversations import Talk
-    from dither.curator.long_lived import Opened
     from dither.curator.partition_account import PartsInTurn
     from dither.curator.session import Session
     from dither.curator.streams.stream import Stream
     from dither.publish.queries.adaptive_parts import OpenPartition
     from dither.publish.queries.parts import Partition
+
+
+class Opened(dict[str, tuple[str, ...]]):
+    """The names of what an analyst has opened, by kind; each is opened again by its name, at no cost.
+
+    >>> found = Opened(streams=("hourly",), conversations=())
+    >>> found.streams, found["conversations"]
+    (('hourly',), ())
+    """
+
+    def __getattr__(self, plural: str) -> tuple[str, ...]:
+        if plural not in self:
+            raise AttributeError(plural)
+        return self[plural]
 
 
 class Continuing:
@@ -51,9 +64,10 @@ class Continuing:
 
     def long_lived(self) -> Opened:
         """Return the names of the streams, conversations and accounts of parts that this analyst has opened."""
-        from dither.curator.long_lived import opened_by
+        from dither.curator.long_lived import MODULES, kind_of
 
-        return opened_by(cast("Session", self))
+        session = cast("Session", self)
+        return Opened({kind.plural: kind.names(session) for kind in map(kind_of, MODULES)})
 
     @spelled_out
     def conversation(

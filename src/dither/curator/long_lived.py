@@ -220,29 +220,10 @@ class LongLived(ABC, Generic[H_co]):
         return [known for known in found if known.account == session._account and known.request_digest == digest]
 
 
-class Opened(dict[str, tuple[str, ...]]):
-    """The names of what an analyst has opened, by kind; each is opened again by its name, at no cost.
-
-    >>> found = Opened(streams=("hourly",), conversations=())
-    >>> found.streams, found["conversations"]
-    (('hourly',), ())
-    """
-
-    def __getattr__(self, plural: str) -> tuple[str, ...]:
-        if plural not in self:
-            raise AttributeError(plural)
-        return self[plural]
-
-
 def kind_of(verb: str) -> LongLived[Any]:
     """Return the kind that a verb opens."""
     found: LongLived[Any] = import_module(MODULES[verb]).LONG_LIVED
     return found
-
-
-def opened_by(session: Session) -> Opened:
-    """Return the names of all that an analyst has opened on a data set."""
-    return Opened({kind.plural: kind.names(session) for kind in map(kind_of, MODULES)})
 
 
 def checked_name(name: Any) -> str:

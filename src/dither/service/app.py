@@ -183,7 +183,7 @@ class Service(Front, SigningIn, Releasing, Governing, Talking):
     # One request.
 
     def _endpoint(self, route: Route) -> Callable[[Request], Awaitable[Response]]:
-        handle: Callable[[Request, Bearer | None, Any], Awaitable[Response]] = getattr(self, f"_{route.name}")
+        handle = self._handler_of(route)
 
         async def endpoint(request: Request) -> Response:
             begun, name, person = time.monotonic(), uuid.uuid4().hex, _NOBODY

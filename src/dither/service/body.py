@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -51,6 +52,13 @@ def read_object(content: bytes) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise InvalidParameter("body", type(body).__name__, "one object in JSON")
     return body
+
+
+def check_fields(body: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    """Refuse a body with fields that nobody knows."""
+    unknown = sorted(set(body) - set(known))
+    if unknown:
+        raise InvalidParameter("body", unknown[0][:80], f"an object of {', '.join(known)}")
 
 
 def _check_shape(content: bytes) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from dither.curator.access import place_in_books
 from dither.curator.auto_clamp import InTurn
 from dither.curator.card import Card
+from dither.curator.continuing import Opened
 from dither.curator.ledger import Account, Balance, Receipt, Standing
 from dither.curator.ledger.interface import checked_name
 from dither.curator.pictures import spending_picture
@@ -46,6 +47,7 @@ from dither.publish.queries.sql import parse_statement
 from dither.service.governance_client import DecidingElsewhere, pages, read_balance
 from dither.service.kept import first_key, kept_token, keys_file
 from dither.service.long_lived_client import RemoteParts, RemoteStream, RemoteTalk
+from dither.service.long_lived_kinds import SERVED
 from dither.service.problems import error_of
 from dither.service.routes import path_to
 from dither.service.transport import Reply, Transport
@@ -276,10 +278,10 @@ class RemoteSession(Session):
         """Refuse: rows are read where they are, and compared there by their owner."""
         raise InvalidParameter("rows", "remote", _ELSEWHERE)
 
-    def long_lived(self) -> LongLived:
+    def long_lived(self) -> Opened:
         """Return the names of what this analyst has opened."""
-        kinds = ("streams", "conversations", "partitions")
-        return LongLived(*(tuple(pages(self._transport, kind, dataset=self._called)) for kind in kinds))
+        told = {one.plural: pages(self._transport, one.lists, dataset=self._called) for one in SERVED.values()}
+        return Opened({plural: tuple(names) for plural, names in told.items()})
 
     def stream(self, name: str, query: Any = None, **words: Any) -> Any:
         """Open a query on a stream, paid for as a whole now, or open it again; see ``Session.stream``."""
@@ -297,7 +299,7 @@ class RemoteSession(Session):
         return self._opened("parts", made, name, {"partition": partition, **words})
 
     def _opened(self, kind: str, made: Any, name: str, words: Mapping[str, Any]) -> Any:
-        """Open what goes on under a name, or look at it; both are routes that are called after its kind."""
+        """Open what goes on under a name, or look at it."""
         self._check_declared()
         names = {"dataset": self._called, "name": str(name)}
         told = {word: value for word, value in words.items() if value is not None and word != "only_read"}
@@ -306,7 +308,7 @@ class RemoteSession(Session):
         if words.get("only_read"):
             raise InvalidParameter("only_read", True, "not allowed in a request that pays; pass the name alone to read")
         body = {"name": name, "words": write_words(told, self.dataset)}
-        return made(self._transport, names, self._transport.post(*self._at(f"open_{kind}"), body=body).json())
+        return made(self._transport, names, self._transport.post(*self._at(SERVED[kind].opens), body=body).json())
 
 
 class Connection(DecidingElsewhere, Closing):

@@ -52,12 +52,12 @@ from dither.data.schema import DataSet
 from dither.errors import DataSetRetired, DitherError, InvalidParameter, NotFound
 from dither.lift.planned_size import planned_within
 from dither.publish.queries.work import check_steps, planning, step
+from dither.service.body import check_fields
 from dither.service.governance import (
     PAGE,
     RETIRED,
     Deciding,
     NotYours,
-    check_fields,
     check_most,
     paged,
     paged_by_name,

@@ -18,6 +18,7 @@ from dither.curator.people import Bearer, Grant, People
 from dither.data.schema import DataSet
 from dither.errors import DataSetRetired, DitherError, InvalidParameter, NotFound
 from dither.privacy import Loss
+from dither.service.body import check_fields
 
 #: What ends a data set for ever, and removes its rows; beside the stages that the ledger has.
 RETIRED: Final = "retired"
@@ -237,13 +238,6 @@ def paged_by_name(
     behind = sorted(one for one in found if one > after)
     page = behind[:PAGE]
     return {name: [told(found[one]) for one in page], "after": page[-1] if len(behind) > PAGE else None}
-
-
-def check_fields(body: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    """Refuse a body with fields that nobody knows."""
-    unknown = sorted(set(body) - set(known))
-    if unknown:
-        raise InvalidParameter("body", unknown[0][:80], f"an object of {', '.join(known)}")
 
 
 def check_most(ledger: Ledger, grant: Grant, loss: Loss) -> None:

@@ -1,11 +1,12 @@
-"""Streams, conversations and parts over HTTP: paid for once under a name, asked and released under its address."""
+"""What lives longer than a call, over HTTP: paid for once under a name, asked and released under its address."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -18,15 +19,19 @@ from dither.service.desk import Desk
 from dither.service.forms import check_form
 from dither.service.governance_routes import name_of, number_of
 from dither.service.logs import Log
+from dither.service.long_lived_kinds import SERVED, Step
 from dither.service.pace import Pace, Strict, Timing
 from dither.service.problems import STOPPING, Refused
 from dither.service.queue import FairPool
 from dither.service.releasing import PUBLIC, key_of
+from dither.service.routes import Route
 from dither.service.waiting import has_ended, outcome
+
+Handler = Callable[[Request, Any, Any], Awaitable[Response]]
 
 
 class Talking:
-    """The handlers of streams, conversations and parts; what else they use is the service's."""
+    """The handlers of what lives longer than a call; what else they use is the service's."""
 
     desk: Desk
     log: Log
@@ -43,38 +48,40 @@ class Talking:
     def _at_once(self) -> Pace:
         """The pace of what depends on public facts alone."""
 
-    async def _conversations(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        found: Response = await self._about(request, bearer, self.desk.conversations, name_of(request, "after"))
+    def _handler_of(self, route: Route) -> Handler:
+        """Return what handles a route: the method of its name, or what all kinds of long-lived things have."""
+        written: Handler | None = getattr(self, f"_{route.name}", None)
+        return written or self._handlers(route)
+
+    def _handlers(self, route: Route) -> Handler:
+        for kind in SERVED.values():
+            if route.name == kind.lists:
+                return partial(self._listed, kind.verb)
+            if route.name == kind.opens:
+                return partial(self._open_one, kind.verb)
+            if route.name == kind.verb:
+                return partial(self._look_at, route)
+            for step in kind.steps:
+                if route.name == step.name:
+                    return partial(self._go_on, kind.verb, step)
+        raise LookupError(route.name)
+
+    async def _listed(self, kind: str, request: Request, bearer: Bearer, _body: Any) -> Response:
+        found: Response = await self._about(request, bearer, self.desk.opened, kind, name_of(request, "after"))
         return found
 
-    async def _conversation(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        confidence = request.query_params.get("confidence", "0.95")
-        found: Response = await self._about(request, bearer, self.desk.conversation, _called(request), confidence)
+    async def _look_at(self, route: Route, request: Request, bearer: Bearer, _body: Any) -> Response:
+        query = dict(_query(route, request))
+        found: Response = await self._about(request, bearer, self.desk.long_lived, route.name, _called(request), query)
         return found
 
-    async def _open_conversation(self, request: Request, bearer: Bearer, body: Any) -> Response:
-        name = _name(request)
-        return await self._paced(
-            request, bearer, "conversation", lambda came: self.desk.open_conversation(bearer, name, body, came)
-        )
+    async def _open_one(self, kind: str, request: Request, bearer: Bearer, body: Any) -> Response:
+        name, work = _name(request), self.desk.open_long_lived
+        return await self._paced(request, bearer, kind, lambda came: work(bearer, name, kind, body, came))
 
-    async def _converse(self, request: Request, bearer: Bearer, body: Any) -> Response:
-        name, called = _name(request), _called(request)
-        return await self._paced(
-            request, bearer, "conversation", lambda came: self.desk.converse(bearer, name, called, body, came)
-        )
-
-    async def _partitions(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        found: Response = await self._about(request, bearer, self.desk.partitions, name_of(request, "after"))
-        return found
-
-    async def _parts(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        found: Response = await self._about(request, bearer, self.desk.parts, _called(request))
-        return found
-
-    async def _open_parts(self, request: Request, bearer: Bearer, body: Any) -> Response:
-        name = _name(request)
-        return await self._paced(request, bearer, "parts", lambda came: self.desk.open_parts(bearer, name, body, came))
+    async def _go_on(self, kind: str, step: Step, request: Request, bearer: Bearer, body: Any) -> Response:
+        asked = _name(request), kind, step, _called(request), body or {}
+        return await self._paced(request, bearer, kind, lambda came: self.desk.go_on(bearer, *asked, came))
 
     async def _ask_part(self, request: Request, bearer: Bearer, body: Any) -> Response:
         check_form(request.headers.get("accept", ""))
@@ -88,32 +95,6 @@ class Talking:
         request.state.facts |= {"verb": "parts", "digest": receipt.request_digest}
         response: Response = await self._answered(request, bearer, asked[0], receipt)
         return response
-
-    async def _streams(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        found: Response = await self._about(request, bearer, self.desk.streams, name_of(request, "after"))
-        return found
-
-    async def _stream(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        ticks = number_of(request, "first"), number_of(request, "end") if "end" in request.query_params else None
-        confidence = request.query_params.get("confidence", "0.95")
-        found: Response = await self._about(request, bearer, self.desk.stream, _called(request), ticks, confidence)
-        return found
-
-    async def _open_stream(self, request: Request, bearer: Bearer, body: Any) -> Response:
-        name = _name(request)
-        return await self._paced(
-            request, bearer, "stream", lambda came: self.desk.open_stream(bearer, name, body, came)
-        )
-
-    async def _release_ticks(self, request: Request, bearer: Bearer, body: Any) -> Response:
-        name, called = _name(request), _called(request)
-        return await self._paced(
-            request, bearer, "stream", lambda came: self.desk.release_ticks(bearer, name, called, body, came)
-        )
-
-    async def _end_stream(self, request: Request, bearer: Bearer, _body: Any) -> Response:
-        name, called = _name(request), _called(request)
-        return await self._paced(request, bearer, "stream", lambda _: self.desk.end_stream(bearer, name, called))
 
     async def _paced(
         self, request: Request, bearer: Bearer, verb: str, work: Callable[[Pace | Strict], Any]
@@ -160,3 +141,11 @@ def _name(request: Request) -> str:
 
 def _called(request: Request) -> str:
     return str(request.path_params["name"])
+
+
+def _query(route: Route, request: Request) -> Iterator[tuple[str, Any]]:
+    """Yield the parameters of an address, each as its schema says; those without a default may be absent."""
+    for name, schema in route.query.items():
+        if name in request.query_params or "default" in schema:
+            is_number = schema["type"] == "integer"
+            yield name, number_of(request, name) if is_number else request.query_params.get(name, schema["default"])

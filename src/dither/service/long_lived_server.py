@@ -1,4 +1,4 @@
-"""Streams, conversations and parts of people elsewhere, without a word of HTTP: opened by name, and let go of again.
+"""What lives longer than a call, for people elsewhere and without a word of HTTP: opened by name, and let go of again.
 
 What was paid for goes on in its book, in the curator's folder. Each request opens it, goes on where it stopped, and
 closes it: no process keeps a book that another may need. Rows never come in: a stream that is fed is fed where it is.
@@ -12,27 +12,27 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from dither.curator.argument_checks import check_arguments
-from dither.curator.conversations import Talk, conversation_names
 from dither.curator.folder import Curator
 from dither.curator.ledger import Receipt
 from dither.curator.ledger.request_effects import notice_private
-from dither.curator.partition_account import PartsInTurn, PlannedPart, parts_names
+from dither.curator.long_lived import kind_of
+from dither.curator.partition_account import PartsInTurn, PlannedPart
 from dither.curator.people import Bearer, Grant, People
 from dither.curator.remote_release import usual_key
-from dither.curator.request_json import public_record, read_words, write_words
+from dither.curator.request_json import read_words
 from dither.curator.session import Session
 from dither.curator.streams.book import waiting_for_books
-from dither.curator.streams.opening import stream_names
-from dither.curator.streams.stream import Stream
 from dither.curator.timing_gate import held_back
 from dither.errors import DitherError, InvalidParameter
 from dither.lift.planned_size import planned_within
 from dither.lift.verb import REGISTRY
 from dither.privacy import stated_loss
-from dither.service.governance import NotYours, check_fields, check_most, paged_by_name
+from dither.service.body import check_fields
+from dither.service.governance import NotYours, check_most, paged_by_name
+from dither.service.long_lived_kinds import SERVED, Served, Step
 from dither.service.pace import Pace, Strict
+from dither.verbs.offers import Offers
 
-MOST_QUESTIONS: Final = 1000
 TURNS: Final = 64
 #: For how many seconds a book that another process has open is waited for.
 PATIENCE: Final = 30.0
@@ -44,7 +44,7 @@ _NOT_PLANNED: Final = (TypeError, AttributeError, ValueError, LookupError, Arith
 
 
 class GoingOn:
-    """The part of a desk at which streams and conversations go on; what else it uses is the desk's."""
+    """The part of a desk at which what was paid for goes on; what else it uses is the desk's."""
 
     _session: Callable[[Bearer, str], Session]
     _grant: Callable[[Bearer, str], Grant]
@@ -56,73 +56,55 @@ class GoingOn:
     #: One at a time of one book: another would be told that it is in use. Books share these, many to one.
     _turns: tuple[threading.Lock, ...]
 
-    def conversations(self, bearer: Bearer, name: str, after: str = "") -> dict[str, Any]:
-        """Return the names of a person's conversations with a data set, a page of them."""
-        return paged_by_name(
-            "conversations", {one: one for one in conversation_names(self._session(bearer, name))}, after
-        )
+    def opened(self, bearer: Bearer, name: str, kind: str, after: str = "") -> dict[str, Any]:
+        """Return the names of what a person has opened of a kind, about a data set; a page of them."""
+        found = kind_of(kind).names(self._session(bearer, name))
+        return paged_by_name(SERVED[kind].plural, {one: one for one in found}, after)
 
-    def conversation(self, bearer: Bearer, name: str, called: str, confidence: str) -> dict[str, Any]:
-        """Return what is public about a conversation, and all its answers."""
-        alone = self._alone(bearer, name, "conversation", called)
-        with alone as session, session.conversation(called, only_read=True) as talk:
-            return _talk_record(talk) | {"answers": [one.to_dict() for one in talk.answers(confidence=confidence)]}
+    def long_lived(self, bearer: Bearer, name: str, kind: str, called: str, query: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what is public about one, and what it has answered."""
+        served = SERVED[kind]
+        with self._alone(bearer, name, served, called) as session, _open(session, kind, called, only_read=True) as one:
+            return served.tells(one) | served.look(one, **query)
 
-    def open_conversation(
-        self, bearer: Bearer, name: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
+    def open_long_lived(
+        self, bearer: Bearer, name: str, kind: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
     ) -> dict[str, Any]:
-        """Pay for a conversation, or find it open."""
-        called, words = self._named(bearer, name, "conversation", body)
-        alone = self._alone(bearer, name, "conversation", called)
-        limits = planned_within(self._largest)
-        net = _naming_words("conversation", _NOT_PLANNED)
+        """Pay for one, or find it open."""
+        served = SERVED[kind]
+        called, words = self._named(bearer, name, kind, body)
+        alone = self._alone(bearer, name, served, called)
+        net, limits = _naming_words(served.called, _NOT_PLANNED), planned_within(self._largest)
         with alone as session, net, held(pace), limits:
-            self._check_most(bearer, name, words, session.offer.conversation)
-            with session.conversation(called, **words) as talk:
-                return _talk_record(talk)
+            self._check_most(bearer, name, words, session.offer, kind)
+            with _open(session, kind, called, words) as one:
+                return served.tells(one)
 
-    def converse(
-        self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
+    def go_on(
+        self,
+        bearer: Bearer,
+        name: str,
+        kind: str,
+        step: Step,
+        called: str,
+        body: Mapping[str, Any],
+        pace: Pace | Strict | None = None,
     ) -> dict[str, Any]:
-        """Answer questions of a conversation, at no further cost."""
+        """Do what is asked of one that is open, at no further cost."""
         self._session(bearer, name)
-        check_fields(body, ("questions", "confidence"))
-        questions, confidence = body.get("questions"), body.get("confidence", "0.95")
-        is_list = isinstance(questions, list) and 1 <= len(questions) <= MOST_QUESTIONS
-        if not is_list or not all(isinstance(one, str) for one in questions or ()):
-            rule = f"a list of 1 to {MOST_QUESTIONS} questions, each a string"
-            raise InvalidParameter("questions", type(questions).__name__, rule)
-        if not isinstance(confidence, str | float):
-            raise InvalidParameter("confidence", type(confidence).__name__, "a number such as 0.95")
-        alone = self._alone(bearer, name, "conversation", called)
-        with alone as session, held(pace), session.conversation(called) as talk:
-            return {"answers": [one.to_dict() for one in talk.ask_all(questions or (), confidence=confidence)]}
-
-    def partitions(self, bearer: Bearer, name: str, after: str = "") -> dict[str, Any]:
-        """Return the names of a person's accounts of parts of a data set, a page of them."""
-        return paged_by_name("parts", {one: one for one in parts_names(self._session(bearer, name))}, after)
-
-    def parts(self, bearer: Bearer, name: str, called: str) -> dict[str, Any]:
-        """Return what is public about an account of parts."""
-        with self._alone(bearer, name, "account", called) as session, session.parts(called, only_read=True) as account:
-            return _account_record(account, session)
-
-    def open_parts(
-        self, bearer: Bearer, name: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
-    ) -> dict[str, Any]:
-        """Pay for questions about parts, or find them paid for."""
-        called, words = self._named(bearer, name, "parts", body)
-        alone = self._alone(bearer, name, "account", called)
-        with alone as session, _naming_words("account", _NOT_PLANNED), planned_within(self._largest), held(pace):
-            self._check_most(bearer, name, words, session.offer.parts)
-            with session.parts(called, **words) as account:
-                return _account_record(account, session)
+        asked, alone = step.read(body), self._alone(bearer, name, SERVED[kind], called)
+        # What has no body answers nothing that could be seen before its time.
+        with alone as session, held(None if step.body is None else pace), _open(session, kind, called) as one:
+            return step.do(one, **asked)
 
     def stored_part(
         self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any], key: str | None
     ) -> Receipt | None:
         """Return the stored answer to a question about a part, if there is one; what can be refused is refused."""
-        with self._alone(bearer, name, "account", called) as session, session.parts(called, only_read=True) as account:
+        with (
+            self._alone(bearer, name, SERVED["parts"], called) as session,
+            session.parts(called, only_read=True) as account,
+        ):
             return account.stored(*self._part(session, account, body, key))
 
     def ask_part(
@@ -135,7 +117,7 @@ class GoingOn:
         pace: Pace | Strict | None = None,
     ) -> Receipt:
         """Answer a question about a part, at no further cost."""
-        alone = self._alone(bearer, name, "account", called)
+        alone = self._alone(bearer, name, SERVED["parts"], called)
         with alone as session, held(pace), session.parts(called) as account:
             return account.carry_out(*self._part(session, account, body, key))
 
@@ -153,60 +135,11 @@ class GoingOn:
             planned = account.planned(loss=loss, **words)
         return planned, key or usual_key(planned.request, self._here.edition)
 
-    def streams(self, bearer: Bearer, name: str, after: str = "") -> dict[str, Any]:
-        """Return the names of a person's streams of a data set, a page of them."""
-        return paged_by_name("streams", {one: one for one in stream_names(self._session(bearer, name))}, after)
-
-    def stream(
-        self, bearer: Bearer, name: str, called: str, ticks: tuple[int, int | None], confidence: str
-    ) -> dict[str, Any]:
-        """Return what is public about a stream, and what it has released from a tick on, up to before another."""
-        alone = self._alone(bearer, name, "stream", called)
-        with alone as session, session.stream(called, only_read=True) as stream:
-            return _stream_record(stream) | {"answers": stream.answers(*ticks, confidence=confidence).to_stored()}
-
-    def open_stream(
-        self, bearer: Bearer, name: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
-    ) -> dict[str, Any]:
-        """Pay for a query on a stream, or find it open."""
-        called, words = self._named(bearer, name, "stream", body)
-        alone = self._alone(bearer, name, "stream", called)
-        net = _naming_words("stream", _NOT_PLANNED)
-        with alone as session, net, held(pace):
-            self._check_most(bearer, name, words, session.offer.stream)
-            with session.stream(called, **words) as stream:
-                return _stream_record(stream)
-
-    def release_ticks(
-        self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any], pace: Pace | Strict | None = None
-    ) -> dict[str, Any]:
-        """Release the ticks of a stream that have ended; told are those after a number, or those that are new."""
-        self._session(bearer, name)
-        check_fields(body, ("until", "after"))
-        after = body.get("after")
-        if after is not None and (type(after) is not int or not 0 <= after < 2**63):
-            raise InvalidParameter(
-                "after", type(after).__name__, "the number of ticks that you already have, an integer"
-            )
-        alone = self._alone(bearer, name, "stream", called)
-        with alone as session, held(pace), session.stream(called) as stream:
-            before, found = stream.released, stream.release(body.get("until"))
-            if after is not None and after < before:
-                # Whoever did not get the last answer is told again what was in it.
-                found = stream.answers(after)
-            return _stream_record(stream) | {"answers": found.to_stored()}
-
-    def end_stream(self, bearer: Bearer, name: str, called: str) -> dict[str, Any]:
-        """Release nothing more of a stream, for ever."""
-        with self._alone(bearer, name, "stream", called) as session, session.stream(called) as stream:
-            stream.end()
-            return _stream_record(stream)
-
-    def _check_most(self, bearer: Bearer, name: str, words: Mapping[str, Any], offer: Callable[..., Any]) -> None:
+    def _check_most(self, bearer: Bearer, name: str, words: Mapping[str, Any], offers: Offers, kind: str) -> None:
         """Refuse what loses more than a grant allows for one release; without words nothing is paid for."""
         grant = self._grant(bearer, name)
         if grant.most is not None and words:
-            check_most(self.curator.ledger, grant, offer(**words).loss)
+            check_most(self.curator.ledger, grant, offers.named(kind, words).loss)
 
     def _named(self, bearer: Bearer, name: str, verb: str, body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         dataset = self._session(bearer, name).dataset
@@ -227,10 +160,10 @@ class GoingOn:
         return called, words
 
     @contextlib.contextmanager
-    def _alone(self, bearer: Bearer, name: str, kind: str, called: str) -> Iterator[Session]:
+    def _alone(self, bearer: Bearer, name: str, served: Served, called: str) -> Iterator[Session]:
         """Give a session to one at a time of a book, and to nobody who is let in no more when the turn comes."""
         session = self._session(bearer, name)
-        place = session.dataset.name, bearer.person.name, kind, called
+        place = session.dataset.name, bearer.person.name, served.called, called
         # Where another worker has the book, its turn is waited for.
         turn, waiting = self._turns[hash(place) % len(self._turns)], waiting_for_books(PATIENCE)
         if not turn.acquire(blocking=False):
@@ -241,7 +174,7 @@ class GoingOn:
             if not self.people.is_let_in(bearer):
                 # A token that was revoked while its request stood in line pays for nothing, and asks nothing.
                 raise NotYours(name)
-            with waiting, _naming_words(kind):
+            with waiting, _naming_words(served.called):
                 yield session
         finally:
             turn.release()
@@ -272,14 +205,5 @@ def _naming_words(kind: str, wrong: tuple[type[Exception], ...] = (TypeError,)) 
     raise InvalidParameter("words", "others", f"arguments of a {kind}, each of a type that it accepts")
 
 
-def _talk_record(talk: Talk) -> dict[str, Any]:
-    return {**talk.to_dict(), "said": str(talk)}
-
-
-def _account_record(account: PartsInTurn, session: Session) -> dict[str, Any]:
-    split = write_words({"partition": public_record(account.partition, session.dataset)}, session.dataset)
-    return {**account.to_dict(), **split, "said": str(account)}
-
-
-def _stream_record(stream: Stream) -> dict[str, Any]:
-    return {**stream.to_dict(), "said": str(stream)}
+def _open(session: Session, kind: str, called: str, words: Mapping[str, Any] | None = None, **how: bool) -> Any:
+    return kind_of(kind).opened(session, called, words or {}, **how)

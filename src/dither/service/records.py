@@ -51,6 +51,11 @@ def _page(name: str, line: Schema, after: Schema = NUMBER) -> dict[str, Any]:
     return record_of(**{name: array_of(line), "after": or_null(after)})
 
 
+def names_of(plural: str) -> dict[str, Any]:
+    """Return the schema of a page of names."""
+    return _page(plural, TEXT, TEXT)
+
+
 LOSS: Final = loss_schema("Loss", TEXT)
 _WORDS: Final = {
     "type": "object",
@@ -227,9 +232,6 @@ RECEIPT: Final = {
     "properties": {"receipt": NUMBER, "checkpoint": TEXT},
     "required": ["receipt"],
 }
-CONVERSATIONS: Final = _page("conversations", TEXT, TEXT)
-PARTITIONS: Final = _page("parts", TEXT, TEXT)
-STREAMS: Final = _page("streams", TEXT, TEXT)
 _GOES_ON: Final[dict[str, Schema]] = {"name": TEXT, "loss": LOSS, "unit": TEXT, "receipt": TEXT, "said": TEXT}
 _TALK: Final[dict[str, Schema]] = {"what": TEXT, "columns": array_of(TEXT), "asked": NUMBER, "kind": TEXT, **_GOES_ON}
 _ANSWERS: Final = array_of({"type": "object", "required": ["question", "confidence", "source"]})

@@ -15,6 +15,7 @@ from typing import Final
 from dither.curator.people import Role, Scope
 from dither.service import records
 from dither.service.forms import FORMS
+from dither.service.long_lived_kinds import SERVED, Served, Step
 from dither.service.records import Schema
 
 EVERY_ROLE: Final = frozenset(Role)
@@ -140,12 +141,37 @@ class Route:
 
 
 _SET: Final = "/v1/datasets/{dataset}"
-_TALK: Final = f"{_SET}/conversations/{{name}}"
-_PARTS: Final = f"{_SET}/parts/{{name}}"
-_STREAM: Final = f"{_SET}/streams/{{name}}"
 _READ: Final = (ASKING, Scope.READ)
 _ASK: Final = (ASKING, Scope.ASK)
 _DECIDE: Final = (DECIDING, Scope.DECIDE)
+
+
+def routes_of(served: Served) -> tuple[Route, ...]:
+    """Return the routes of what lives longer than a call: those that list, open and look at one, and its steps.
+
+    Args:
+        served: the kind.
+
+    """
+    several, (listing, opening, looking) = f"{_SET}/{served.plural}", served.summaries
+    place, looked = f"{several}/{{name}}", served.looked or served.told
+    names = records.names_of(served.plural)
+    return (
+        Route(served.lists, "GET", several, listing, *_READ, answer=names, query=records.AFTER_NAME),
+        Route(served.opens, "POST", several, opening, *_ASK, records.OPEN, answer=served.told, errors=_OPENED),
+        Route(served.verb, "GET", place, looking, *_READ, answer=looked, query=served.query, errors=_GOING_ON),
+        *(_route_of(step, place) for step in served.steps),
+    )
+
+
+def _route_of(step: Step, place: str) -> Route:
+    path, is_stored = f"{place}/{step.path}" if step.path else place, step.answer is None
+    return Route(
+        *(step.name, step.method, path, step.summary, *_ASK, step.body),
+        answer=_STORED if step.answer is None else step.answer,
+        errors=(*_OPENED, *_IN_FORMS) if is_stored else _GOING_ON,
+        takes_key=is_stored,
+    )
 
 
 ROUTES: Final = (
@@ -254,84 +280,7 @@ ROUTES: Final = (
         is_tagged=True,
     ),
     # What goes on after it was paid for.
-    Route(
-        *("conversations", "GET", f"{_SET}/conversations", "Your conversations with it; a page of them.", *_READ),
-        answer=records.CONVERSATIONS,
-        query=records.AFTER_NAME,
-    ),
-    Route(
-        *("open_conversation", "POST", f"{_SET}/conversations", "Pay for a conversation, or find it open."),
-        *(*_ASK, records.OPEN),
-        answer=records.TALK,
-        errors=_OPENED,
-    ),
-    Route(
-        *("conversation", "GET", _TALK, "One, with its answers.", *_READ),
-        answer=records.TALKED,
-        query=records.TALKED_AT,
-        errors=_GOING_ON,
-    ),
-    Route(
-        *(
-            "converse",
-            "POST",
-            f"{_TALK}/questions",
-            "Ask questions in it, at no additional cost.",
-            *_ASK,
-            records.QUESTIONS,
-        ),
-        answer=records.ANSWERS,
-        errors=_GOING_ON,
-    ),
-    Route(
-        *("partitions", "GET", f"{_SET}/parts", "Your accounts of its parts; a page of them.", *_READ),
-        answer=records.PARTITIONS,
-        query=records.AFTER_NAME,
-    ),
-    Route(
-        *("open_parts", "POST", f"{_SET}/parts", "Pay for questions about its parts, or find them paid for."),
-        *(*_ASK, records.OPEN),
-        answer=records.ACCOUNT,
-        errors=_OPENED,
-    ),
-    Route(
-        *("parts", "GET", _PARTS, "One, with what is left of each part.", *_READ),
-        answer=records.ACCOUNT,
-        errors=_GOING_ON,
-    ),
-    Route(
-        *("ask_part", "POST", f"{_PARTS}/questions", "Ask about one part, at no additional cost.", *_ASK, records.PART),
-        answer=_STORED,
-        errors=(*_OPENED, *_IN_FORMS),
-        takes_key=True,
-    ),
-    Route(
-        *("streams", "GET", f"{_SET}/streams", "Your streams of it; a page of them.", *_READ),
-        answer=records.STREAMS,
-        query=records.AFTER_NAME,
-    ),
-    Route(
-        *("open_stream", "POST", f"{_SET}/streams", "Pay for a query on a stream, or find it open."),
-        *(*_ASK, records.OPEN),
-        answer=records.STREAM,
-        errors=_OPENED,
-    ),
-    Route(
-        *("stream", "GET", _STREAM, "One, with what it has released.", *_READ),
-        answer=records.STREAMED,
-        query=records.STREAMED_AT,
-        errors=_GOING_ON,
-    ),
-    Route(
-        *("release_ticks", "POST", f"{_STREAM}/ticks", "Release the ticks that have ended.", *_ASK, records.TICKS),
-        answer=records.STREAMED,
-        errors=_GOING_ON,
-    ),
-    Route(
-        *("end_stream", "DELETE", _STREAM, "Release nothing more of it.", *_ASK),
-        answer=records.STREAM,
-        errors=_GOING_ON,
-    ),
+    *(route for served in SERVED.values() for route in routes_of(served)),
     # Decisions.
     Route(
         *("grants", "GET", f"{_SET}/grants", "Who is granted what of it; a page of them.", DECIDING, Scope.READ),

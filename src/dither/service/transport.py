@@ -13,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from dither.errors import DitherError, InvalidParameter
+from dither.service.long_lived_kinds import SERVED
 from dither.service.problems import MEDIA_TYPE, error_of
 
 _PATIENCE: Final = 3700.0
@@ -25,7 +26,10 @@ _PAUSES: Final = (0.1, 2.0)
 #: What may be sent again where nobody knows whether it arrived, by the last word of its path: it is free, or known by
 #: its key, its question, its name or its tick. Decisions and sign-ins may not: they would be made anew, or refused.
 _AGAIN: Final = frozenset(
-    ("releases", "quotes", "losses", "room", "conversations", "streams", "parts", "questions", "ticks")
+    (
+        *("releases", "quotes", "losses", "room", *(kind.plural for kind in SERVED.values())),
+        *(step.path for kind in SERVED.values() for step in kind.steps if step.method == "POST"),
+    )
 )
 #: The longest that a service's own word for a pause is followed.
 _LONGEST_WISH: Final = 5.0

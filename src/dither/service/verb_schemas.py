@@ -12,11 +12,15 @@ from typing import Any, Final
 from dither.curator.remote_release import quoted_verbs, released_verbs
 from dither.lift.verb import REGISTRY, arguments_schema
 from dither.service import records
+from dither.service.long_lived_kinds import SERVED
 from dither.service.records import Schema
 
 
 def body_of(route: str, body: Schema) -> Schema:
     """Return the body of a route, by its name, with the arguments of verbs where it has such."""
+    opens = next((kind.verb for kind in SERVED.values() if kind.opens == route), None)
+    if opens is not None:
+        return _opened(opens)
     made = _BODIES.get(route)
     return body if made is None else made()
 
@@ -60,7 +64,4 @@ def _opened(verb: str) -> dict[str, Any]:
 _BODIES: Final[Mapping[str, Callable[[], Schema]]] = {
     "release": lambda: _bodies("Release", released_verbs()),
     "quote": lambda: _bodies("Quote", quoted_verbs(), losses=records.LOSSES),
-    "open_stream": lambda: _opened("stream"),
-    "open_conversation": lambda: _opened("conversation"),
-    "open_parts": lambda: _opened("parts"),
 }
