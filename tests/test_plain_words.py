@@ -64,7 +64,7 @@ ELSEWHERE = {
     "SuppressedTotals": "disguise/test_totals.py",
     "SyntheticFamilies": "publish/synthetic/test_counted_families.py",
     "SyntheticTable": "publish/synthetic/test_synthesizer.py",
-    "_Elsewhere": "service/test_long_lived_server.py",
+    "RemoteHandle": "service/test_long_lived_server.py",
     "_Wrapped": "publish/workloads/test_matrices.py",
     "Sliced": "disguise/test_buckets.py",
     "Strategy": "publish/workloads/test_strategies.py",

@@ -68,15 +68,15 @@ def asks(desk: Desk, ana: Bearer) -> dict[str, Any]:
         "room": told(lambda: desk.room(ana, "clinic", {"loss": one})),
         "looked up": told(lambda: desk.looked_up(ana, fresh)),
         "release": told(lambda: desk.release(ana, fresh)),
-        "conversations": told(lambda: desk.opened(ana, "clinic", "conversation")),
+        "conversations": told(lambda: desk.names_of(ana, "clinic", "conversation")),
         "conversation": told(lambda: desk.long_lived(ana, "clinic", "conversation", "talk", {})),
         "open_conversation": told(lambda: desk.open_long_lived(ana, "clinic", "conversation", opened)),
         "converse": told(lambda: desk.go_on(ana, "clinic", "conversation", CONVERSE, "talk", QUESTIONS)),
-        "streams": told(lambda: desk.opened(ana, "clinic", "stream")),
+        "streams": told(lambda: desk.names_of(ana, "clinic", "stream")),
         "open_stream": told(
             lambda: desk.open_long_lived(ana, "clinic", "stream", {"name": "x", "words": {"query": COUNT}})
         ),
-        "partitions": told(lambda: desk.opened(ana, "clinic", "parts")),
+        "partitions": told(lambda: desk.names_of(ana, "clinic", "parts")),
         "open_parts": told(lambda: desk.open_long_lived(ana, "clinic", "parts", {"name": "x", "words": {}})),
     }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dither.curator.ledger.interface import checked_name
 from dither.curator.request_json import read_words, write_words
+from dither.data.closing import Closing
 from dither.data.schema import DataSet
 from dither.errors import InvalidParameter
 from dither.exact import Number, exact
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from dither.pages.frame import Chart
 
 
-class _Elsewhere:
+class RemoteHandle(Closing):
     """Something that goes on elsewhere, under a name.
 
     Args:
@@ -64,12 +65,6 @@ class _Elsewhere:
     def __str__(self) -> str:
         return str(self._looked()["said"])
 
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Do nothing: what goes on elsewhere is let go of there after each request."""
 
@@ -77,13 +72,20 @@ class _Elsewhere:
         self._record = dict(self._transport.get(*path_to(self._route, **self._names), **query).json())
         return self._record
 
+    def _step(self, name: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Do what is asked of it, by the name of the route; without a body it is ended."""
+        path = path_to(name, **self._names)
+        if body is None:
+            return dict(self._transport.delete(self._transport.address(*path)).json())
+        return dict(self._transport.post(*path, body=body).json())
+
 
 def _answer(record: dict[str, Any]) -> CountAnswer | ChosenAnswer:
     """Return an answer as it is told: a count, or the candidate that was chosen."""
     return CountAnswer(**record) if "count" in record else ChosenAnswer(**record)
 
 
-class RemoteTalk(_Elsewhere):
+class RemoteTalk(RemoteHandle):
     """A conversation with a data set that is elsewhere: any number of questions, paid for as a whole."""
 
     _route = "conversation"
@@ -112,8 +114,7 @@ class RemoteTalk(_Elsewhere):
 
         """
         body = {"questions": list(questions), "confidence": str(exact("confidence", confidence))}
-        told = self._transport.post(*path_to("converse", **self._names), body=body).json()
-        return tuple(_answer(one) for one in told["answers"])
+        return tuple(_answer(one) for one in self._step("converse", body)["answers"])
 
     def answers(self, *, confidence: Number = "0.95") -> tuple[CountAnswer | ChosenAnswer, ...]:
         """Return all answers so far, in the order of the questions; nothing is asked by this."""
@@ -121,7 +122,7 @@ class RemoteTalk(_Elsewhere):
         return tuple(_answer(one) for one in told["answers"])
 
 
-class RemoteParts(_Elsewhere):
+class RemoteParts(RemoteHandle):
     """Questions about public parts of rows that are elsewhere, paid for as a whole."""
 
     _route = "parts"
@@ -193,7 +194,7 @@ class RemoteParts(_Elsewhere):
         return QueryResult.stored(reply.content, reply.headers["dither-place"])
 
 
-class RemoteStream(_Elsewhere):
+class RemoteStream(RemoteHandle):
     """A query on a stream that is elsewhere, paid for as a whole, answered tick by tick."""
 
     _route = "stream"
@@ -240,7 +241,7 @@ class RemoteStream(_Elsewhere):
             raise InvalidParameter("now", now, "not allowed: the clock is that of the service")
         # A reply that was lost on the way is told again: all that this handle does not know yet.
         body = {"after": int(self._record["released"])} | ({} if until is None else {"until": until})
-        told = dict(self._transport.post(*path_to("release_ticks", **self._names), body=body).json())
+        told = self._step("release_ticks", body)
         self._record = {name: value for name, value in told.items() if name != "answers"}
         return QueryResult.stored(told["answers"], self.receipt)
 
@@ -275,4 +276,4 @@ class RemoteStream(_Elsewhere):
 
     def end(self) -> None:
         """Release nothing more, for ever. What was paid for and not released is not given back."""
-        self._transport.delete(self._transport.address(*path_to("end_stream", **self._names)))
+        self._step("end_stream")

@@ -67,7 +67,7 @@ class Talking:
         raise LookupError(route.name)
 
     async def _listed(self, kind: str, request: Request, bearer: Bearer, _body: Any) -> Response:
-        found: Response = await self._about(request, bearer, self.desk.opened, kind, name_of(request, "after"))
+        found: Response = await self._about(request, bearer, self.desk.names_of, kind, name_of(request, "after"))
         return found
 
     async def _look_at(self, route: Route, request: Request, bearer: Bearer, _body: Any) -> Response:

@@ -56,7 +56,7 @@ class GoingOn:
     #: One at a time of one book: another would be told that it is in use. Books share these, many to one.
     _turns: tuple[threading.Lock, ...]
 
-    def opened(self, bearer: Bearer, name: str, kind: str, after: str = "") -> dict[str, Any]:
+    def names_of(self, bearer: Bearer, name: str, kind: str, after: str = "") -> dict[str, Any]:
         """Return the names of what a person has opened of a kind, about a data set; a page of them."""
         found = kind_of(kind).names(self._session(bearer, name))
         return paged_by_name(SERVED[kind].plural, {one: one for one in found}, after)
