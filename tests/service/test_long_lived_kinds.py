@@ -20,7 +20,7 @@ from dither.lift.verb import REGISTRY, Arg, Group, Lossy, M, loss_of, verb
 from dither.privacy import Loss, PureDP
 from dither.publish.queries.builder import table as rows_of
 from dither.service import app, metrics, openapi, records, routes
-from dither.service.long_lived_client import RemoteHandle
+from dither.service.long_lived_client import HANDLES, RemoteHandle
 from dither.service.long_lived_kinds import SERVED, Served, Step, ending, public_of
 from dither.verbs.answers import offer_of_query
 from tests.service import told
@@ -86,7 +86,7 @@ JAR: Final = records.record_of(
     said=records.TEXT,
 )
 JAR_OVER_HTTP: Final = Served(
-    *("jar", "jars", "conversation"),
+    *("jar", "jars"),
     ("Your jars of it; a page of them.", "Pay for a jar, or find it open.", "One, with what is in it."),
     JAR,
     steps=(
@@ -99,7 +99,7 @@ JAR_OVER_HTTP: Final = Served(
 class RemoteJar(RemoteHandle):
     """A jar that is elsewhere."""
 
-    _route = "jar"
+    verb = "jar"
 
     def fill(self, what: str) -> None:
         """Put a spoon of something into it."""
@@ -131,6 +131,7 @@ def _jars() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(MODULES, "jar", __name__)
         patch.setitem(SERVED, "jar", JAR_OVER_HTTP)
+        patch.setitem(HANDLES, "jar", RemoteJar)
         for module in (routes, app, openapi):
             patch.setattr(module, "ROUTES", table)
         for module in (routes, told):
@@ -146,10 +147,9 @@ def session(running: Running, request: pytest.FixtureRequest) -> Session:
     return running.curator.session("clinic", analyst=request.function.__name__[:60])
 
 
-def opened(session: Session, name: str, **words: Any) -> Jar:
-    only_read = words.pop("only_read", False)
-    found: Jar = kind_of("jar").opened(session, name, words, only_read=only_read)
-    return found
+def opened(session: Session, name: str, *, only_read: bool = False, **words: Any) -> Any:
+    """Open a jar, as a verb of a session would."""
+    return session._open_long_lived("jar", name, words, only_read=only_read)
 
 
 def test_a_jar_is_paid_for_once_listed_read_and_ended(session: Session) -> None:
@@ -207,17 +207,17 @@ def test_a_jar_that_is_not_as_it_was_is_refused(session: Session, monkeypatch: p
 
 
 def test_a_jar_is_opened_filled_read_and_ended_elsewhere(running: Running) -> None:
-    session: Any = running.connect("cook").session("clinic")
-    jar = session._opened("jar", RemoteJar, "plums", {"table": "visits", "epsilon": 1})
+    session = running.connect("cook").session("clinic")
+    jar = opened(session, "plums", table="visits", epsilon=1)
     assert (jar.name, jar.loss, session.balance().spent) == ("plums", PureDP(1), PureDP(1))
     jar.fill("stones")
     assert session.long_lived().jars == ("plums",)
-    assert session._opened("jar", RemoteJar, "plums", {}).to_dict()["spoons"] == ["stones"]
+    assert opened(session, "plums", only_read=True).to_dict()["spoons"] == ["stones"]
     assert str(jar) == "plums: 1 spoons"
     jar.end()
     assert jar.to_dict()["closed"]
     with pytest.raises(NotFound):
-        session._opened("jar", RemoteJar, "pears", {})
+        opened(session, "pears")
     assert session.balance().releases == 1
 
 
@@ -230,8 +230,8 @@ def test_programs_are_told_of_a_jar() -> None:
 
 
 def test_each_kind_is_called_the_same_here_and_elsewhere() -> None:
-    assert MODULES.keys() == SERVED.keys()
+    assert MODULES.keys() == SERVED.keys() == HANDLES.keys()
     for name, served in SERVED.items():
         kind = kind_of(name)
-        assert (kind.verb, kind.plural, kind.book.what) == (served.verb, served.plural, served.called)
+        assert (kind.verb, kind.plural) == (served.verb, served.plural)
         assert REGISTRY[name].argument(kind.asked) is not None

@@ -59,7 +59,7 @@ class Continuing:
                 the options of each kind of release.
 
         """
-        found: Stream = _opened(self, "stream", name, {"query": query, **terms}, only_read=only_read)
+        found: Stream = self._open_long_lived("stream", name, {"query": query, **terms}, only_read=only_read)
         return found
 
     def long_lived(self) -> Opened:
@@ -94,7 +94,7 @@ class Continuing:
 
         """
         words = {"table": table, "columns": columns, **terms}
-        found: Talk = _opened(self, "conversation", name, words, only_read=only_read)
+        found: Talk = self._open_long_lived("conversation", name, words, only_read=only_read)
         return found
 
     @spelled_out
@@ -119,13 +119,14 @@ class Continuing:
             terms: the loss of one part: what its questions may lose together.
 
         """
-        found: PartsInTurn = _opened(self, "parts", name, {"partition": partition, **terms}, only_read=only_read)
+        found: PartsInTurn = self._open_long_lived(
+            "parts", name, {"partition": partition, **terms}, only_read=only_read
+        )
         return found
 
+    def _open_long_lived(self, verb: str, name: str, words: Mapping[str, Any], *, only_read: bool) -> Any:
+        """Open what a verb opens, by the arguments of that verb."""
+        # A room of many modules, which every session would import for the few with something long-lived.
+        from dither.curator.long_lived import kind_of
 
-def _opened(door: Continuing, verb: str, name: str, words: Mapping[str, Any], *, only_read: bool) -> Any:
-    """Open what a verb opens."""
-    # A room of many modules, which every session would import for the few with something long-lived.
-    from dither.curator.long_lived import kind_of
-
-    return kind_of(verb).opened(cast("Session", door), name, words, only_read=only_read)
+        return kind_of(verb).opened(cast("Session", self), name, words, only_read=only_read)

@@ -15,7 +15,7 @@ import base64
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from dither.curator.access import rows_of_session
 from dither.curator.ledger.request_effects import notice_private
 from dither.curator.long_lived import Handle, LongLived, placeless
+from dither.curator.long_lived_handles import AskedByOne
 from dither.curator.streams.book import PlainBook
 from dither.curator.timing_gate import wait_for
 from dither.data import wire
@@ -79,7 +80,7 @@ class FrozenRecords:
         return self.truths[question.key]
 
 
-class Talk(Handle[PlainBook]):
+class Talk(AskedByOne, Handle[PlainBook]):
     """A conversation with a data set: any number of counting questions, paid for as a whole.
 
     Args:
@@ -97,7 +98,6 @@ class Talk(Handle[PlainBook]):
         super().__init__(name, book, place)
         self._planned = planned
         self._session = session
-        self._conversation: Any = None
         self._records: WeightedRecords | None = None
         self._known: dict[str, Any] = {}
         # How many records of the book the conversation knows: its noise is that of the next one.
@@ -155,19 +155,6 @@ class Talk(Handle[PlainBook]):
             "kind": KIND,
             "receipt": self.receipt,
         }
-
-    def ask(self, question: str, *, confidence: Number = "0.95") -> Any:
-        """Return the answer to a question, at no further cost; the same question has the same answer.
-
-        Args:
-            question: ``SELECT COUNT(*) FROM table WHERE ...``, or the condition alone, over the columns of the
-                conversation. Of cuts two sets of nodes, ``ann, bob | carl``, or one for all edges that leave it; of
-                distances a place; of disjunctions columns, ``smokes, drinks``; of minimisers a JSON table of losses, a
-                row for each candidate and a column for each cell.
-            confidence: the level of the interval, for one question.
-
-        """
-        return self.ask_all([question], confidence=confidence)[0]
 
     def ask_all(self, questions: Sequence[str], *, confidence: Number = "0.95") -> tuple[Any, ...]:
         """Return the answers to questions, as ``ask`` does each; whoever reads the book sees all of them at once.
@@ -302,15 +289,6 @@ class Talk(Handle[PlainBook]):
         for axes, part in zip(sets, np.split(counts, ends), strict=True):
             self._frozen.marginals[axes] = part.reshape(attributes.shape_of(axes))
         return self._frozen
-
-    @contextlib.contextmanager
-    def _torn_ends(self) -> Iterator[None]:
-        """Begin anew after anything that broke off: it goes on from what is durable."""
-        try:
-            yield
-        except BaseException:
-            self._conversation, self._known = None, {}
-            raise
 
 
 class Conversations(LongLived[Talk]):

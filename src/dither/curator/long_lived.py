@@ -62,6 +62,8 @@ class Handle(Closing, Generic[B_co]):
     def __init__(self, name: str, book: B_co, place: str) -> None:
         self.name, self.receipt = name, place
         self._book, self._is_open = book, True
+        #: What answers, once it goes on.
+        self._conversation: Any = None
 
     def __reduce__(self) -> NoReturn:
         raise HandleMisuse(self.uncopied)
@@ -76,6 +78,15 @@ class Handle(Closing, Generic[B_co]):
         if not self._is_open:
             raise HandleMisuse(f"the {self._book.what} {self.name} was let go of: open it again")
         return self._book
+
+    @contextlib.contextmanager
+    def _torn_ends(self) -> Iterator[None]:
+        """Begin the conversation anew after anything that broke off: it goes on from what is durable."""
+        try:
+            yield
+        except BaseException:
+            self._conversation = None
+            raise
 
 
 class LongLived(ABC, Generic[H_co]):
@@ -125,15 +136,7 @@ class LongLived(ABC, Generic[H_co]):
         return ""
 
     def same(self, session: Session, offer: Offer[Any], about: Mapping[str, Any], stated: Loss) -> Offer[Any]:
-        """Return the offer by which one was opened, where this one asks for the same; else this one.
-
-        Args:
-            session: who asks.
-            offer: what is asked for.
-            about: what the book says of the one that is there.
-            stated: the loss as the caller stated it, where the offer may spend less of it.
-
-        """
+        """Return the offer by which one was opened, where this one asks for the same; else this one."""
         return offer
 
     # What is one.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -33,6 +33,7 @@ from dither.curator.editions import mark_of_rows
 from dither.curator.ledger import Receipt
 from dither.curator.ledger.interface import checked_name
 from dither.curator.long_lived import Handle, LongLived
+from dither.curator.long_lived_handles import AskedByPart, Question
 from dither.curator.request import Request
 from dither.curator.streams.book import PlainBook
 from dither.data import wire
@@ -43,10 +44,9 @@ from dither.lift.offer import Offer
 from dither.lift.stored import LARGEST_ANSWER
 from dither.lift.trusted import checked_class
 from dither.mechanisms import Budget, converse
-from dither.privacy import Filter, Loss, PureDP, stated_loss
+from dither.privacy import Filter, Loss, PureDP
 from dither.publish.queries.adaptive_parts import AdaptiveParts, OpenPartition, PartQuestion, check_fixed
 from dither.publish.queries.answer import plan_query
-from dither.publish.queries.builder import Groups, Rows
 from dither.publish.queries.parts import query_of_part
 from dither.publish.queries.present import present
 from dither.publish.queries.query import Query
@@ -92,7 +92,7 @@ class PlannedPart:
         return self.question.answer.loss(1)
 
 
-class PartsInTurn(Handle[PartsBook]):
+class PartsInTurn(AskedByPart, Handle[PartsBook]):
     """What may still be asked about each part.
 
     Guarantee: data sets one unit apart lose ``loss`` over all questions, whatever is asked of which part.
@@ -125,11 +125,6 @@ class PartsInTurn(Handle[PartsBook]):
         return self._mechanism.partition
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """The parts."""
-        return tuple(label for label, _ in self.partition.parts)
-
-    @property
     def asked(self) -> int:
         """The number of questions so far."""
         return self._here().frozen
@@ -160,42 +155,14 @@ class PartsInTurn(Handle[PartsBook]):
         place = self.partition.place(label)
         return self._accounts()[place].room()
 
-    def ask(
-        self,
-        label: str,
-        question: Callable[[Rows], Groups] | Query,
-        loss: Loss | None = None,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        key: str | None = None,
-        noise: str = "auto",
-        confidence: Number = "0.95",
-    ) -> QueryResult:
-        """Return the answer to a question about one part; nothing more is debited.
-
-        Args:
-            label: which part.
-            question: makes the query of its rows: ``lambda rows: rows.count()``; or the query itself.
-            loss: what the answer may lose of the part's account, in place of the three words below.
-            epsilon: what it may lose, alone or with ``delta``; or ``rho`` instead of both.
-            delta: the probability that the epsilon bound may be exceeded.
-            rho: a loss in zero-concentrated differential privacy.
-            key: the caller's name for this question; with the same key a retry returns the stored answer.
-            noise: "laplace", "gaussian", or "auto" for whichever errs less.
-            confidence: the level of the intervals.
-
-        """
-        stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
-        planned = self.planned(label, question, stated, noise=noise, confidence=confidence)
-        receipt = self.carry_out(planned, uuid.uuid4().hex if key is None else key)
+    def _ask(self, label: str, question: Question, loss: Loss, key: str | None, how: Mapping[str, Any]) -> QueryResult:
+        receipt = self.carry_out(self.planned(label, question, loss, **how), uuid.uuid4().hex if key is None else key)
         return QueryResult.stored(receipt.answer, place_in_books(self._session, receipt))
 
     def planned(
         self,
         label: str,
-        question: Callable[[Rows], Groups] | Query,
+        question: Question,
         loss: Loss,
         *,
         noise: str = "auto",
@@ -366,9 +333,8 @@ class PartAccounts(LongLived[PartsInTurn]):
         raise self.unavailable(name, rule)
 
     def check_offer(self, session: Session, offer: Offer[Any]) -> None:
-        """Refuse what can be refused before it costs anything, and rows that may be others at any time."""
+        """Refuse what can be refused before it costs anything."""
         session._check_public_facts(offer)
-        _rows_now(session)
 
     def facts(self, session: Session, offer: Offer[Any]) -> dict[str, Any]:
         """Return which rows it is about."""

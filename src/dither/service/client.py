@@ -7,7 +7,6 @@ comes back.
 
 from __future__ import annotations
 
-import functools
 import os
 import warnings
 from collections.abc import Callable, Mapping
@@ -40,13 +39,11 @@ from dither.exact import Number
 from dither.lift.offer import Offer
 from dither.privacy import Loss
 from dither.publish.queries import QueryResult
-from dither.publish.queries.adaptive_parts import OpenPartition
 from dither.publish.queries.found_clamps import USUAL_SHARE, found_clamps
-from dither.publish.queries.parts import Partition
 from dither.publish.queries.sql import parse_statement
 from dither.service.governance_client import DecidingElsewhere, pages, read_balance
 from dither.service.kept import first_key, kept_token, keys_file
-from dither.service.long_lived_client import RemoteParts, RemoteStream, RemoteTalk
+from dither.service.long_lived_client import HANDLES
 from dither.service.long_lived_kinds import SERVED
 from dither.service.problems import error_of
 from dither.service.routes import path_to
@@ -283,32 +280,19 @@ class RemoteSession(Session):
         told = {one.plural: pages(self._transport, one.lists, dataset=self._called) for one in SERVED.values()}
         return Opened({plural: tuple(names) for plural, names in told.items()})
 
-    def stream(self, name: str, query: Any = None, **words: Any) -> Any:
-        """Open a query on a stream, paid for as a whole now, or open it again; see ``Session.stream``."""
-        return self._opened("stream", RemoteStream, name, {"query": query, **words})
-
-    def conversation(self, name: str, table: Any = None, columns: Any = None, **words: Any) -> Any:
-        """Open a conversation, paid for as a whole now, or open it again; see ``Session.conversation``."""
-        return self._opened("conversation", RemoteTalk, name, {"table": table, "columns": columns, **words})
-
-    def parts(self, name: str, partition: Any = None, **words: Any) -> Any:
-        """Open questions about public parts, paid for as a whole now, or open them again; see ``Session.parts``."""
-        if partition is not None and type(partition) not in (Partition, OpenPartition):
-            raise InvalidParameter("partition", partition, "made by session.table(...).partition(...)")
-        made = functools.partial(RemoteParts, dataset=self.dataset)
-        return self._opened("parts", made, name, {"partition": partition, **words})
-
-    def _opened(self, kind: str, made: Any, name: str, words: Mapping[str, Any]) -> Any:
+    def _open_long_lived(self, verb: str, name: str, words: Mapping[str, Any], *, only_read: bool) -> Any:
         """Open what goes on under a name, or look at it."""
         self._check_declared()
         names = {"dataset": self._called, "name": str(name)}
-        told = {word: value for word, value in words.items() if value is not None and word != "only_read"}
-        if not told:
-            return made(self._transport, names, self._transport.get(*path_to(kind, **names)).json())
-        if words.get("only_read"):
+        told = {word: value for word, value in words.items() if value is not None}
+        if told and only_read:
             raise InvalidParameter("only_read", True, "not allowed in a request that pays; pass the name alone to read")
-        body = {"name": name, "words": write_words(told, self.dataset)}
-        return made(self._transport, names, self._transport.post(*self._at(SERVED[kind].opens), body=body).json())
+        if told:
+            body = {"name": name, "words": write_words(told, self.dataset)}
+            reply = self._transport.post(*self._at(SERVED[verb].opens), body=body)
+        else:
+            reply = self._transport.get(*path_to(verb, **names))
+        return HANDLES[verb](self._transport, names, reply.json(), self.dataset)
 
 
 class Connection(DecidingElsewhere, Closing):

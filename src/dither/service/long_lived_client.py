@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Final
 
 from dither.curator.ledger.interface import checked_name
+from dither.curator.long_lived_handles import AskedByOne, AskedByPart, Drawn, Question
 from dither.curator.request_json import read_words, write_words
 from dither.data.closing import Closing
 from dither.data.schema import DataSet
 from dither.errors import InvalidParameter
 from dither.exact import Number, exact
 from dither.lift.trusted import checked_class
-from dither.privacy import Loss, stated_loss
+from dither.privacy import Loss
 from dither.publish.interactive.planning import CountAnswer
 from dither.publish.interactive.question_kinds import ChosenAnswer
 from dither.publish.queries import Query, QueryResult
 from dither.publish.queries.adaptive_parts import OpenPartition
-from dither.publish.queries.builder import Groups, Rows
 from dither.publish.queries.parts import query_of_part
 from dither.service.routes import path_to
 from dither.service.transport import Transport
-
-if TYPE_CHECKING:
-    from dither.pages.frame import Chart
 
 
 class RemoteHandle(Closing):
@@ -34,14 +32,17 @@ class RemoteHandle(Closing):
         transport: to the service.
         names: that stand in its address: its data set's and its own.
         record: what the service says about it.
+        dataset: what it is about.
 
     """
 
-    #: The route that tells of it.
-    _route: ClassVar[str]
+    #: The verb that opens it, which the route that tells of it is called after.
+    verb: ClassVar[str]
 
-    def __init__(self, transport: Transport, names: Mapping[str, str], record: dict[str, Any]) -> None:
-        self._transport, self._names, self._record = transport, names, record
+    def __init__(
+        self, transport: Transport, names: Mapping[str, str], record: dict[str, Any], dataset: DataSet
+    ) -> None:
+        self._transport, self._names, self._record, self._dataset = transport, names, record, dataset
 
     @property
     def name(self) -> str:
@@ -69,7 +70,7 @@ class RemoteHandle(Closing):
         """Do nothing: what goes on elsewhere is let go of there after each request."""
 
     def _looked(self, **query: Any) -> dict[str, Any]:
-        self._record = dict(self._transport.get(*path_to(self._route, **self._names), **query).json())
+        self._record = dict(self._transport.get(*path_to(self.verb, **self._names), **query).json())
         return self._record
 
     def _step(self, name: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -85,27 +86,19 @@ def _answer(record: dict[str, Any]) -> CountAnswer | ChosenAnswer:
     return CountAnswer(**record) if "count" in record else ChosenAnswer(**record)
 
 
-class RemoteTalk(RemoteHandle):
+class RemoteTalk(AskedByOne, RemoteHandle):
     """A conversation with a data set that is elsewhere: any number of questions, paid for as a whole."""
 
-    _route = "conversation"
+    verb = "conversation"
 
     @property
     def asked(self) -> int:
         """The number of different questions so far."""
         return int(self._looked()["asked"])
 
-    def ask(self, question: str, *, confidence: Number = "0.95") -> Any:
-        """Return the answer to a question, at no further cost; the same question has the same answer.
-
-        Args:
-            question: a condition, or ``SELECT COUNT(*) FROM table WHERE ...``; of other kinds as ``Talk.ask`` says.
-            confidence: the level of the interval, for one question.
-
-        """
-        return self.ask_all([question], confidence=confidence)[0]
-
-    def ask_all(self, questions: list[str], *, confidence: Number = "0.95") -> tuple[CountAnswer | ChosenAnswer, ...]:
+    def ask_all(
+        self, questions: Sequence[str], *, confidence: Number = "0.95"
+    ) -> tuple[CountAnswer | ChosenAnswer, ...]:
         """Return the answers to many questions at once.
 
         Args:
@@ -122,23 +115,16 @@ class RemoteTalk(RemoteHandle):
         return tuple(_answer(one) for one in told["answers"])
 
 
-class RemoteParts(RemoteHandle):
+class RemoteParts(AskedByPart, RemoteHandle):
     """Questions about public parts of rows that are elsewhere, paid for as a whole."""
 
-    _route = "parts"
+    verb = "parts"
 
-    def __init__(
-        self, transport: Transport, names: Mapping[str, str], record: dict[str, Any], dataset: DataSet
-    ) -> None:
-        super().__init__(transport, names, record)
-        self._dataset = dataset
-        #: The parts, and the rows that are split.
-        self.partition: OpenPartition = read_words({"partition": record["partition"]}, dataset)["partition"]
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The parts."""
-        return tuple(label for label, _ in self.partition.parts)
+    @cached_property
+    def partition(self) -> OpenPartition:
+        """The parts, and the rows that are split."""
+        found: OpenPartition = read_words({"partition": self._record["partition"]}, self._dataset)["partition"]
+        return found
 
     @property
     def asked(self) -> int:
@@ -154,50 +140,23 @@ class RemoteParts(RemoteHandle):
         place = self.partition.place(label)
         return Loss.from_dict(self._looked()["left"][place])
 
-    def ask(
-        self,
-        label: str,
-        question: Callable[[Rows], Groups] | Query,
-        loss: Loss | None = None,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        key: str | None = None,
-        noise: str = "auto",
-        confidence: Number = "0.95",
-    ) -> QueryResult:
-        """Return the answer to a question about one part; nothing more is debited.
-
-        Args:
-            label: which part.
-            question: makes the query of its rows: ``lambda rows: rows.count()``; or the query itself.
-            loss: what the answer may lose of the part's account, in place of the three words below.
-            epsilon: what it may lose, alone or with ``delta``; or ``rho`` instead of both.
-            delta: the probability that the epsilon bound may be exceeded.
-            rho: a loss in zero-concentrated differential privacy.
-            key: the caller's name for this question; without one, the same question has the same answer.
-            noise: "laplace", "gaussian", or "auto" for whichever errs less.
-            confidence: the level of the intervals.
-
-        """
+    def _ask(self, label: str, question: Question, loss: Loss, key: str | None, how: Mapping[str, Any]) -> QueryResult:
         self.partition.place(label)
-        stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
         query = query_of_part(self.partition, label, question) if callable(question) else question
         checked_class("question", query, Query)
         if key is not None:
             checked_name("key", key)
-        words = {"label": label, "question": query, "loss": stated, "noise": noise}
-        words["confidence"] = exact("confidence", confidence)
+        words = {"label": label, "question": query, "loss": loss, **how}
+        words["confidence"] = exact("confidence", how["confidence"])
         body = {"words": write_words(words, self._dataset)}
         reply = self._transport.post(*path_to("ask_part", **self._names), body=body, key=key)
         return QueryResult.stored(reply.content, reply.headers["dither-place"])
 
 
-class RemoteStream(RemoteHandle):
+class RemoteStream(Drawn, RemoteHandle):
     """A query on a stream that is elsewhere, paid for as a whole, answered tick by tick."""
 
-    _route = "stream"
+    verb = "stream"
 
     @property
     def released(self) -> int:
@@ -258,18 +217,6 @@ class RemoteStream(RemoteHandle):
         told = self._looked(first=first, confidence=str(exact("confidence", confidence)), **until)
         return QueryResult.stored(told["answers"], self.receipt)
 
-    def picture(self, column: str | None = None, *, title: str = "") -> Chart:
-        """Return a number over time, a line with its intervals for each group.
-
-        Args:
-            column: a number; by default the first.
-            title: what is shown; by default the column's name.
-
-        """
-        from dither.publish.streams.pictures import stream_picture
-
-        return stream_picture(self.answers(), column, title=title)
-
     def feed(self, *_: Any, **__: Any) -> Any:
         """Refuse: rows never travel."""
         raise InvalidParameter("rows", "remote", "fed where the stream is: rows never travel")
@@ -277,3 +224,7 @@ class RemoteStream(RemoteHandle):
     def end(self) -> None:
         """Release nothing more, for ever. What was paid for and not released is not given back."""
         self._step("end_stream")
+
+
+#: What a session elsewhere gives, by the verb that opens it.
+HANDLES: Final[dict[str, type[RemoteHandle]]] = {one.verb: one for one in (RemoteTalk, RemoteParts, RemoteStream)}

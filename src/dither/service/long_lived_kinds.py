@@ -69,7 +69,6 @@ class Served:
     Args:
         verb: by which it is opened; the route that looks at one is called so.
         plural: what a list of them is called; the word of their addresses.
-        called: what errors call one.
         summaries: of the routes that list, open and look.
         told: what is public about one, as JSON Schema.
         looked: what is told to whoever looks at it, where that is more.
@@ -83,7 +82,6 @@ class Served:
 
     verb: str
     plural: str
-    called: str
     summaries: tuple[str, str, str]
     told: Schema
     looked: Schema | None = None
@@ -167,7 +165,7 @@ def _ticks_told(stream: Stream, **which: Any) -> dict[str, Any]:
 
 
 _CONVERSATION: Final = Served(
-    *("conversation", "conversations", "conversation"),
+    *("conversation", "conversations"),
     (
         "Your conversations with it; a page of them.",
         "Pay for a conversation, or find it open.",
@@ -185,7 +183,7 @@ _CONVERSATION: Final = Served(
     ),
 )
 _PARTS: Final = Served(
-    *("parts", "parts", "account"),
+    *("parts", "parts"),
     (
         "Your accounts of its parts; a page of them.",
         "Pay for questions about its parts, or find them paid for.",
@@ -197,7 +195,7 @@ _PARTS: Final = Served(
     listed="partitions",
 )
 _STREAM: Final = Served(
-    *("stream", "streams", "stream"),
+    *("stream", "streams"),
     (
         "Your streams of it; a page of them.",
         "Pay for a query on a stream, or find it open.",

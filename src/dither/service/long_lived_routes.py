@@ -38,9 +38,9 @@ class Talking:
     _releasing: FairPool
     _timing: Timing
     _stopping: threading.Event
-    _about: Callable[..., Any]
+    _about: Callable[..., Awaitable[Response]]
     _plan: Callable[..., Any]
-    _answered: Callable[..., Any]
+    _answered: Callable[..., Awaitable[Response]]
     _told_by: Callable[[Noticed, Pace | Strict], Pace | Strict]
 
     @property
@@ -49,31 +49,21 @@ class Talking:
         """The pace of what depends on public facts alone."""
 
     def _handler_of(self, route: Route) -> Handler:
-        """Return what handles a route: the method of its name, or what all kinds of long-lived things have."""
-        written: Handler | None = getattr(self, f"_{route.name}", None)
-        return written or self._handlers(route)
-
-    def _handlers(self, route: Route) -> Handler:
+        """Return what handles a route: the method of its name, or what all kinds have."""
+        found: dict[str, Handler] = {}
         for kind in SERVED.values():
-            if route.name == kind.lists:
-                return partial(self._listed, kind.verb)
-            if route.name == kind.opens:
-                return partial(self._open_one, kind.verb)
-            if route.name == kind.verb:
-                return partial(self._look_at, route)
-            for step in kind.steps:
-                if route.name == step.name:
-                    return partial(self._go_on, kind.verb, step)
-        raise LookupError(route.name)
+            found |= {kind.lists: partial(self._listed, kind.verb), kind.opens: partial(self._open_one, kind.verb)}
+            found |= {step.name: partial(self._go_on, kind.verb, step) for step in kind.steps}
+            found[kind.verb] = partial(self._look_at, route)
+        written: Handler | None = getattr(self, f"_{route.name}", None)
+        return written or found[route.name]
 
     async def _listed(self, kind: str, request: Request, bearer: Bearer, _body: Any) -> Response:
-        found: Response = await self._about(request, bearer, self.desk.names_of, kind, name_of(request, "after"))
-        return found
+        return await self._about(request, bearer, self.desk.names_of, kind, name_of(request, "after"))
 
     async def _look_at(self, route: Route, request: Request, bearer: Bearer, _body: Any) -> Response:
         query = dict(_query(route, request))
-        found: Response = await self._about(request, bearer, self.desk.long_lived, route.name, _called(request), query)
-        return found
+        return await self._about(request, bearer, self.desk.long_lived, route.name, _called(request), query)
 
     async def _open_one(self, kind: str, request: Request, bearer: Bearer, body: Any) -> Response:
         name, work = _name(request), self.desk.open_long_lived
@@ -93,8 +83,7 @@ class Talking:
                 request, bearer, "parts", lambda came: self.desk.ask_part(bearer, *asked, came)
             )
         request.state.facts |= {"verb": "parts", "digest": receipt.request_digest}
-        response: Response = await self._answered(request, bearer, asked[0], receipt)
-        return response
+        return await self._answered(request, bearer, asked[0], receipt)
 
     async def _paced(
         self, request: Request, bearer: Bearer, verb: str, work: Callable[[Pace | Strict], Any]

@@ -29,7 +29,7 @@ from dither.lift.verb import REGISTRY
 from dither.privacy import stated_loss
 from dither.service.body import check_fields
 from dither.service.governance import NotYours, check_most, paged_by_name
-from dither.service.long_lived_kinds import SERVED, Served, Step
+from dither.service.long_lived_kinds import SERVED, Step
 from dither.service.pace import Pace, Strict
 from dither.verbs.offers import Offers
 
@@ -64,7 +64,7 @@ class GoingOn:
     def long_lived(self, bearer: Bearer, name: str, kind: str, called: str, query: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is public about one, and what it has answered."""
         served = SERVED[kind]
-        with self._alone(bearer, name, served, called) as session, _open(session, kind, called, only_read=True) as one:
+        with self._alone(bearer, name, kind, called) as session, _open(session, kind, called, only_read=True) as one:
             return served.tells(one) | served.look(one, **query)
 
     def open_long_lived(
@@ -73,8 +73,8 @@ class GoingOn:
         """Pay for one, or find it open."""
         served = SERVED[kind]
         called, words = self._named(bearer, name, kind, body)
-        alone = self._alone(bearer, name, served, called)
-        net, limits = _naming_words(served.called, _NOT_PLANNED), planned_within(self._largest)
+        alone = self._alone(bearer, name, kind, called)
+        net, limits = _naming_words(kind_of(kind).book.what, _NOT_PLANNED), planned_within(self._largest)
         with alone as session, net, held(pace), limits:
             self._check_most(bearer, name, words, session.offer, kind)
             with _open(session, kind, called, words) as one:
@@ -92,7 +92,7 @@ class GoingOn:
     ) -> dict[str, Any]:
         """Do what is asked of one that is open, at no further cost."""
         self._session(bearer, name)
-        asked, alone = step.read(body), self._alone(bearer, name, SERVED[kind], called)
+        asked, alone = step.read(body), self._alone(bearer, name, kind, called)
         # What has no body answers nothing that could be seen before its time.
         with alone as session, held(None if step.body is None else pace), _open(session, kind, called) as one:
             return step.do(one, **asked)
@@ -101,10 +101,7 @@ class GoingOn:
         self, bearer: Bearer, name: str, called: str, body: Mapping[str, Any], key: str | None
     ) -> Receipt | None:
         """Return the stored answer to a question about a part, if there is one; what can be refused is refused."""
-        with (
-            self._alone(bearer, name, SERVED["parts"], called) as session,
-            session.parts(called, only_read=True) as account,
-        ):
+        with self._alone(bearer, name, "parts", called) as session, session.parts(called, only_read=True) as account:
             return account.stored(*self._part(session, account, body, key))
 
     def ask_part(
@@ -117,7 +114,7 @@ class GoingOn:
         pace: Pace | Strict | None = None,
     ) -> Receipt:
         """Answer a question about a part, at no further cost."""
-        alone = self._alone(bearer, name, SERVED["parts"], called)
+        alone = self._alone(bearer, name, "parts", called)
         with alone as session, held(pace), session.parts(called) as account:
             return account.carry_out(*self._part(session, account, body, key))
 
@@ -160,10 +157,10 @@ class GoingOn:
         return called, words
 
     @contextlib.contextmanager
-    def _alone(self, bearer: Bearer, name: str, served: Served, called: str) -> Iterator[Session]:
+    def _alone(self, bearer: Bearer, name: str, kind: str, called: str) -> Iterator[Session]:
         """Give a session to one at a time of a book, and to nobody who is let in no more when the turn comes."""
         session = self._session(bearer, name)
-        place = session.dataset.name, bearer.person.name, served.called, called
+        place = session.dataset.name, bearer.person.name, kind, called
         # Where another worker has the book, its turn is waited for.
         turn, waiting = self._turns[hash(place) % len(self._turns)], waiting_for_books(PATIENCE)
         if not turn.acquire(blocking=False):
@@ -174,7 +171,7 @@ class GoingOn:
             if not self.people.is_let_in(bearer):
                 # A token that was revoked while its request stood in line pays for nothing, and asks nothing.
                 raise NotYours(name)
-            with waiting, _naming_words(served.called):
+            with waiting, _naming_words(kind_of(kind).book.what):
                 yield session
         finally:
             turn.release()

@@ -18,9 +18,9 @@ from dither.service.records import Schema
 
 def body_of(route: str, body: Schema) -> Schema:
     """Return the body of a route, by its name, with the arguments of verbs where it has such."""
-    opens = next((kind.verb for kind in SERVED.values() if kind.opens == route), None)
-    if opens is not None:
-        return _opened(opens)
+    opened = {kind.opens: kind.verb for kind in SERVED.values()}
+    if route in opened:
+        return _opened(opened[route])
     made = _BODIES.get(route)
     return body if made is None else made()
 

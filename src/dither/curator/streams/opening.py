@@ -57,14 +57,7 @@ class Streams(LongLived[Stream]):
         """Return the offer by which it was opened, where this one differs in the place of its rows alone.
 
         A stream that spends its delta, because it was opened before plans compared it with epsilon alone, stays as it
-        is.
-
-        Args:
-            session: who asks.
-            offer: what is asked for.
-            about: what the book says of the stream that is there.
-            stated: the loss as the caller stated it, where the offer may spend less of it.
-
+        is: the loss that was stated may be more than that of this offer.
         """
         losses = [one.to_dict() for one in (offer.stated, stated)]
         is_same = placeless(about["asked"]) == placeless(offer.asked) and about["loss"] in losses

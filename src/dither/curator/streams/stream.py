@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dither.curator.ledger.request_effects import notice_private
 from dither.curator.long_lived import Handle
+from dither.curator.long_lived_handles import Drawn
 from dither.curator.streams.book import Book
 from dither.curator.timing_gate import wait_for
 from dither.data.engines import Engine
@@ -30,7 +31,6 @@ from dither.publish.streams.arrivals import Batch, joined
 from dither.publish.streams.tally import tick_sums
 
 if TYPE_CHECKING:
-    from dither.pages.frame import Chart
     from dither.publish.streams.asked import StreamAnswer
 
 #: What kind of stream this is, for whoever decides where its files are kept.
@@ -46,7 +46,7 @@ _AT_ONCE: Final = 1024
 Opened = Callable[[Any], contextlib.AbstractContextManager[Engine]]
 
 
-class Stream(Handle[Book]):
+class Stream(Drawn, Handle[Book]):
     """A query on a stream, paid for as a whole, answered tick by tick.
 
     Args:
@@ -68,7 +68,6 @@ class Stream(Handle[Book]):
         self._opened = opened
         self._arrivals = mechanism.arrivals
         self._ticks = mechanism.arrivals.ticks
-        self._conversation: Any = None
         # How many ticks the conversation was fed: its noise is that of the next one.
         self._fed = 0
 
@@ -248,18 +247,6 @@ class Stream(Handle[Book]):
         noisy = np.stack(found) if found else np.zeros((0, *self.mechanism.answer_shape), dtype=np.int64)
         return self.mechanism.presented(noisy, start, level, self.receipt)
 
-    def picture(self, column: str | None = None, *, title: str = "") -> Chart:
-        """Return a number over time, a line with its intervals for each group.
-
-        Args:
-            column: a number; by default the first.
-            title: what is shown; by default the column's name.
-
-        """
-        from dither.publish.streams.pictures import stream_picture
-
-        return stream_picture(self.answers(), column, title=title)
-
     def end(self) -> None:
         """Release nothing more, for ever. What was paid for and not released is not given back."""
         self._here().close_stream()
@@ -362,15 +349,6 @@ class Stream(Handle[Book]):
             except Exception:
                 failure = EngineFailure()
         raise failure
-
-    @contextlib.contextmanager
-    def _torn_ends(self) -> Iterator[None]:
-        """Begin the conversation anew after anything that broke off: it goes on from what is durable."""
-        try:
-            yield
-        except BaseException:
-            self._conversation = None
-            raise
 
 
 def _is_torn(text: str) -> bool:
