@@ -312,7 +312,7 @@ class Conversations(LongLived[Talk]):
         return talk
 
     def read(self, session: Session, name: str, about: Mapping[str, Any], book: Any, place: str) -> Talk:
-        """Return a conversation as its table was declared then; books of before say nothing of it."""
+        """Return a conversation by the declaration in its book; older books have none."""
         declared = wire.decode(about["dataset"]) if "dataset" in about else session.dataset
         return Talk(name, session, planned_from(declared, about["asked"], Loss.from_dict(about["loss"])), book, place)
 
@@ -322,7 +322,7 @@ class Conversations(LongLived[Talk]):
         return {"declared": declared, "dataset": wire.encode(session.dataset)}
 
     def changed(self, session: Session, offer: Offer[Any], about: Mapping[str, Any], *, by_name: bool) -> str:
-        """Return why it cannot go on: what was counted under other limits would be answered with noise for these."""
+        """Return why it cannot continue: what was counted under other limits would be answered with noise for these."""
         planned = planned_of(session.dataset, offer)
         if about.get("declared") == _declared(planned.mechanism.source):
             return ""

@@ -1,9 +1,9 @@
 """What lives longer than a call: opened under a name and paid for once, then opened again by that name at no cost.
 
 A stream, a conversation and an account of parts have one shape. Each has a book in the curator's folder, sealed with a
-key that is kept elsewhere; whoever opens it again goes on where the book ends. A kind is a ``LongLived``: it says how
-an offer becomes what a caller holds, and what must still be as it was. The order in which things are refused, made
-and debited is here, once. To add a kind is to write its module, with a ``LONG_LIVED``, and its line at ``MODULES``.
+key in another folder. Opened again, it resumes where the book ends. A kind is a ``LongLived``: it defines how an offer
+becomes what a caller holds, and what must be unchanged. The order of refusals, files and debits is here, once. To add a
+kind, write its module, with a ``LONG_LIVED``, and its line at ``MODULES``.
 
 The book is made first, with its key; then the ledger is debited, and keeps a digest of the key as the answer. So a
 debit has one book for ever: a book that was lost cannot be made anew under the same debit, because its noise would be
@@ -69,7 +69,7 @@ class Handle(Closing, Generic[B_co]):
         raise HandleMisuse(self.uncopied)
 
     def close(self) -> None:
-        """Let go of the book, so that it can be opened again, here or elsewhere."""
+        """Close the book, so that it can be opened again, also by another process."""
         if self._is_open:
             self._is_open = False
             self._book.close()
@@ -81,7 +81,7 @@ class Handle(Closing, Generic[B_co]):
 
     @contextlib.contextmanager
     def _torn_ends(self) -> Iterator[None]:
-        """Begin the conversation anew after anything that broke off: it goes on from what is durable."""
+        """Drop the conversation after any failure: it resumes from what is durable."""
         try:
             yield
         except BaseException:
@@ -128,11 +128,11 @@ class LongLived(ABC, Generic[H_co]):
         session._check_offer(offer)
 
     def facts(self, session: Session, offer: Offer[Any]) -> dict[str, Any]:
-        """Return what its book says besides: public facts that must stay as they are."""
+        """Return what its book says besides, which must stay as it is."""
         return {}
 
     def changed(self, session: Session, offer: Offer[Any], about: Mapping[str, Any], *, by_name: bool) -> str:
-        """Return why it cannot go on, because something is not as it was when it was opened; "" where it can."""
+        """Return why it cannot continue, because something is not as it was when it was opened; "" where it can."""
         return ""
 
     def same(self, session: Session, offer: Offer[Any], about: Mapping[str, Any], stated: Loss) -> Offer[Any]:
@@ -237,7 +237,7 @@ def checked_name(name: Any) -> str:
 
 
 def book_paths(session: Session, plural: str, name: str) -> tuple[Path, Path]:
-    """Return where a book of some kind is, and its key, which is kept elsewhere.
+    """Return the paths of a book and of its key, which is in another folder.
 
     Args:
         session: who asks, and of which data set.
@@ -263,7 +263,7 @@ def placeless(record: Any) -> Any:
 
 
 def _owner(session: Session) -> str:
-    """Return what tells the books of one analyst of one data set from those of others."""
+    """Return the part of a path that separates the books of one analyst and data set from all others."""
     return hashlib.sha256(json.dumps([session._account.dataset, session._account.analyst]).encode()).hexdigest()[:12]
 
 

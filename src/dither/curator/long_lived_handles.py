@@ -1,4 +1,4 @@
-"""What callers do with something long-lived in the same words, wherever its rows are: here, or behind a service."""
+"""What callers do with something long-lived in one way, whether its rows are here or behind a service."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Question: TypeAlias = Callable[[Rows], Groups] | Query
 
 
 class AskedByOne:
-    """A conversation, whose questions are asked one by one or together."""
+    """A conversation: questions come one by one or together."""
 
     @abstractmethod
     def ask_all(self, questions: Sequence[str], *, confidence: Number = "0.95") -> tuple[Any, ...]:
         """Return the answers to questions, as ``ask`` does each."""
 
     def ask(self, question: str, *, confidence: Number = "0.95") -> Any:
-        """Return the answer to a question, at no further cost; the same question has the same answer.
+        """Return the answer to a question, at no additional cost; the same question has the same answer.
 
         Args:
             question: ``SELECT COUNT(*) FROM table WHERE ...``, or the condition alone, over the columns of the
@@ -42,7 +42,7 @@ class AskedByOne:
 
 
 class AskedByPart:
-    """An account of parts, each of which is asked about."""
+    """An account of parts: each question is about one part."""
 
     @property
     @abstractmethod

@@ -321,7 +321,7 @@ class PartAccounts(LongLived[PartsInTurn]):
     book = PartsBook
 
     def held(self, session: Session, name: str, offer: Offer[Any], book: Any, place: str) -> PartsInTurn:
-        """Return what may still be asked about each part."""
+        """Return the account of each part."""
         mechanism: Any = offer.mechanism
         return PartsInTurn(name, session, mechanism, book, place)
 
@@ -341,7 +341,7 @@ class PartAccounts(LongLived[PartsInTurn]):
         return {"rows": _rows_now(session)}
 
     def changed(self, session: Session, offer: Offer[Any], about: Mapping[str, Any], *, by_name: bool) -> str:
-        """Return why it is not opened with its partition; by its name what was answered can still be asked again."""
+        """Return why its partition cannot open it; its name can, and finds stored answers."""
         return "" if by_name or about["rows"] == _rows_now(session) else _OTHER_ROWS
 
 
@@ -362,7 +362,7 @@ def _mark(session: Session, engine: Engine) -> str:
 
 
 def _rows_now(session: Session) -> str:
-    """Return what tells the rows from all others; refuse those that may change at any time."""
+    """Return what identifies the rows; refuse those that may change at any time."""
     with rows_of_session(session) as engine:
         check_fixed(engine)
         return _mark(session, engine)

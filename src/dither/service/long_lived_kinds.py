@@ -1,8 +1,7 @@
 """What lives longer than a call, as it is reached over HTTP: one record for each kind.
 
-Routes, their OpenAPI text, handlers, the desk and the client are derived from ``SERVED``: a kind is opened, listed and
-looked at as any other, and its own steps stand in its record. What a kind is, is said where it is kept
-(``dither.curator.long_lived``).
+Routes, their OpenAPI text, handlers, the desk and the client are derived from ``SERVED``: all kinds are opened,
+listed and read in one way, and a record has the steps of its own kind. ``dither.curator.long_lived`` opens the books.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def _nothing(*_: Any, **__: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Step:
-    """What is asked of one that is open, under its address. Asked again, because its answer was lost, it is the same.
+    """A request to one that is open, under its address. Sent again after a lost answer, it has the same answer.
 
     Args:
         name: of its route.
@@ -64,7 +63,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Served:
-    """A kind of what lives longer than a call, as it is told.
+    """A kind of what lives longer than a call, as the service presents it.
 
     Args:
         verb: by which it is opened; the route that looks at one is called so.
@@ -103,7 +102,7 @@ class Served:
 
 
 def ending(verb: str, summary: str, answer: Schema) -> Step:
-    """Return the step that ends one for ever.
+    """Return the step that ends one permanently.
 
     Args:
         verb: by which it is opened.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.curator import test_in_turn as file
+from tests.curator import test_auto_clamp as file
 from tests.service.elsewhere.conftest import shared_by
 
 LEFT_OUT = {

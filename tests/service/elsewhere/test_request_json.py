@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.curator import test_words as file
+from tests.curator import test_request_json as file
 from tests.service.elsewhere.conftest import shared_by
 
 LEFT_OUT = {

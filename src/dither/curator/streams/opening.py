@@ -64,7 +64,7 @@ class Streams(LongLived[Stream]):
         return offer_again(session.dataset, about["asked"], Loss.from_dict(about["loss"])) if is_same else offer
 
     def changed(self, session: Session, offer: Offer[Any], about: Mapping[str, Any], *, by_name: bool) -> str:
-        """Return why it cannot go on: in a table declared otherwise, ids of others would count from the start."""
+        """Return why it cannot continue: in a table declared otherwise, ids of others would count from the start."""
         opened = ticked_of(offer).arrivals.table
         now = next((table for table in session.dataset.tables if table.name == opened.name), None)
         if now is not None and replace(now, source=opened.source) == opened:
