@@ -135,6 +135,30 @@ def test_integer_arrays_split_exactly(dtype: Any, halvings: int) -> None:
             assert int(steps.whole[index]) + steps.exact_offset(index) == position(saturated, grid, halvings)
 
 
+EDGES = sorted(
+    {
+        sign * (1 << bits) + near
+        for bits in (*range(8), 30, 52, 53, 54, 58, 59, 60)
+        for sign in (1, -1)
+        for near in (-1, 0, 1)
+    }
+)
+
+
+@pytest.mark.parametrize("halvings", HALVINGS)
+@pytest.mark.parametrize("exponent", [*range(-64, 65, 4), -61, -59, 1, 2, 3, 53, 54, 59, 61, 62, 63], ids=str)
+def test_integers_shift_to_the_nearest_float_offset_on_every_power_of_two(exponent: int, halvings: int) -> None:
+    values = [min(max(value, -LARGEST_VALUE), LARGEST_VALUE) for value in EDGES]
+    grid = F(2) ** exponent
+    steps = Steps.of(np.array(values), grid, halvings)
+    assert steps.whole.dtype == np.int64
+    for index, value in enumerate(values):
+        where = position(value, grid, halvings)
+        assert int(steps.whole[index]) == math.floor(where)
+        assert steps.exact_offset(index) == where - math.floor(where)
+        assert float(steps.offset[index]) == float(where - math.floor(where))
+
+
 def test_a_number_that_vanishes_keeps_its_side_of_zero() -> None:
     """-5e-324 / 2 is no float: were it taken for zero, its offset would be 0 and its exact offset nearly 1."""
     steps = Steps.of(np.array([-5e-324, 5e-324]), F(4), 1)
