@@ -34,6 +34,7 @@ from dither.errors import DitherError
 from dither.privacy import PureDP
 from dither.service.body import read_object
 from dither.service.desk import Desk, wanted_of
+from dither.service.long_lived_kinds import SERVED
 from tools.security.bodies import GOOD, LOADING, PARTS, changed, texts
 from tools.security.verb_bodies import OTHERS, SCHEMA
 
@@ -91,6 +92,9 @@ class Eye:
         # what is paid for and goes on has a book of its own.
         if event in _ON_FILES and (what.startswith(self._folder) or (event == "open" and _is_module(what))):
             return
+        # The compiled form of a module that is imported for the first time on this machine.
+        if event in _ON_FILES and sys._getframe(1).f_code.co_filename.startswith("<frozen importlib"):
+            return
         if event in ("import", "exec", "compile") and _is_ours(event, args):
             return
         # Annotations of our own records, which are read when a record is decoded for the first time.
@@ -116,6 +120,12 @@ _HOME: Final = str(Path(dither.__file__).parent)
 _PARTS: Final = frozenset(
     {*sys.stdlib_module_names, "dither", "numpy", "scipy", "sqlglot", "duckdb", "yaml", "sklearn", "pandas", "joblib"}
 )
+
+
+#: The name of the one of each kind that bodies are about, and the routes that open a kind or are a step of it.
+_CALLED: Final = {"conversation": "talk", "parts": "wards", "stream": "ticks"}
+_OPENED: Final = {kind.opens: kind.verb for kind in SERVED.values()}
+_STEPS: Final = {step.name: (kind.verb, step) for kind in SERVED.values() for step in kind.steps}
 
 
 @dataclass
@@ -164,8 +174,9 @@ class Fuzz:
         (folder / "rows" / "visits.csv").write_text("patient,ward,waited\n")
         self._desk = Desk(self._curator, named=NamedRows((folder / "rows",)))
         words = {"table": "visits", "columns": ["ward"], "epsilon": {"number": "1/10"}}
-        self._desk.open_conversation(self._bearers["ana"], "clinic", {"name": "talk", "words": words})
-        self._desk.open_parts(self._bearers["ana"], "clinic", {"name": "wards", "words": PARTS})
+        for kind, opened in (("conversation", words), ("parts", PARTS)):
+            body = {"name": _CALLED[kind], "words": opened}
+            self._desk.open_long_lived(self._bearers["ana"], "clinic", kind, body)
         self._eye = Eye(folder)
         self.tally = Tally()
         for route, body in (*GOOD, *LOADING):
@@ -248,15 +259,16 @@ def _asked(desk: Desk, bearers: Mapping[str, Bearer], route: str, content: bytes
             desk.looked_up(asking, wanted_of(dataset or "clinic", body, None))
         case "quote":
             desk.quote(asking, dataset or "clinic", body)
-        case "loss_for_error" | "room" | "open_conversation" | "open_stream" | "open_parts":
+        case "loss_for_error" | "room":
             getattr(desk, route)(asking, "clinic", body)
-        case "converse":
-            desk.converse(asking, "clinic", "talk", body)
-        case "release_ticks":
-            desk.release_ticks(asking, "clinic", "ticks", body)
         case "ask_part":
             # Planned and looked up, as for a release: nothing is drawn.
-            desk.stored_part(asking, "clinic", "wards", body, None)
+            desk.stored_part(asking, "clinic", _CALLED["parts"], body, None)
+        case _ if name in _OPENED:
+            desk.open_long_lived(asking, "clinic", _OPENED[name], body)
+        case _ if name in _STEPS:
+            kind, step = _STEPS[name]
+            desk.go_on(asking, "clinic", kind, step, _CALLED[kind], body)
         case "add":
             desk.named(body)
         case "answer_question":
