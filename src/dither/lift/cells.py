@@ -34,6 +34,7 @@ from dither.data import (
     Relation,
     Scan,
 )
+from dither.data.answer_columns import counted_columns, integer_column, place_column
 from dither.data.contribution import (
     Contribution,
     Sensitivity,
@@ -43,10 +44,9 @@ from dither.data.contribution import (
     within_structure,
 )
 from dither.data.engines.protocol import Engine
-from dither.data.expressions import Value, kind_of, names_in
+from dither.data.expressions import kind_of, names_in
 from dither.data.joins import check_relation
 from dither.data.owners import scan_of
-from dither.data.returned import canonical, first_number
 from dither.data.wire import register_records
 from dither.errors import InvalidParameter
 from dither.exact import typed
@@ -159,25 +159,17 @@ class Cells(Source[NDArray[np.int64]]):
 
     def filled(self, answer: Aggregated) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the places and counts of the non-empty cells in an engine's answer; odd rows are ignored."""
-        kinds = [kind_of(axis.value, self.relation.columns) for axis in self.axes]
-        known = [
-            None if axis.is_numbered else {canonical((label,), (kind,)): place for place, label in _numbered(axis)}
-            for axis, kind in zip(self.axes, kinds, strict=True)
-        ]
-        places, counts = [], []
-        for key, numbers in zip(answer.keys, answer.measures, strict=False):
-            values = canonical(key, kinds)
-            if values is None:
-                continue
-            place = [
-                _number(value, axis.size) if labels is None else labels.get((value,))
-                for value, axis, labels in zip(values, self.axes, known, strict=True)
-            ]
-            if None not in place:
-                places.append(place)
-                counts.append(max(first_number(numbers), 0))
-        where = np.array(places, dtype=np.int64).reshape(-1, len(self.axes))
-        return where, np.array(counts, dtype=np.int64)
+        columns, counts = counted_columns(answer, len(self.axes))
+        length, kinds = len(counts), self.relation.columns
+        places = np.empty((length, len(self.axes)), dtype=np.int64)
+        for place, (axis, cells) in enumerate(zip(self.axes, columns, strict=True)):
+            places[:, place] = (
+                integer_column(cells, length, axis.size)
+                if axis.is_numbered
+                else place_column(cells, length, axis.labels or (), kind_of(axis.value, kinds))
+            )
+        is_cell = (places >= 0).all(axis=1)
+        return places[is_cell], counts[is_cell]
 
     def table(self, answer: Aggregated) -> NDArray[np.int64]:
         """Return the counts of all cells, of this shape."""
@@ -261,14 +253,6 @@ def source_of(dataset: DataSet, table: str | Relation) -> tuple[Relation, Any]:
     if found.is_public:
         raise InvalidParameter("table", table, "a private table: a public one needs no privacy")
     return scan_of(dataset, found), found.column
-
-
-def _numbered(axis: Axis) -> list[tuple[int, Value]]:
-    return list(enumerate(axis.labels or ()))
-
-
-def _number(value: Value, size: int) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < size else None
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.data import Aggregation, CountRows, DataSet, JoinPublic, Name
-from dither.data.cell_values import codes_of
-from dither.data.columns import as_columns
+from dither.data.answer_columns import code_column, counted_columns
 from dither.data.engines.protocol import Engine
 from dither.data.expressions import Value
 from dither.data.graph_relations import ONE, OTHER, edge_rows
@@ -94,15 +93,13 @@ class EdgeGroups(Source[NDArray[np.int64]]):
 
     def read(self, engine: Engine) -> NDArray[np.int64]:
         """Return the numbers of edges between groups."""
-        answer = engine.aggregate(self.asked)
-        found, code = np.zeros(self.shape, dtype=np.int64), codes_of(self.groups)
-        counts = as_columns(answer.measures).listed(0) if len(answer.keys) else []
-        for key, many in zip(answer.keys, counts, strict=False):
-            if isinstance(key, tuple) and len(key) == 2 and type(many) is int:
-                first, second = (code(each) for each in key)
-                if min(first, second) >= 0:
-                    first, second = (first, second) if self.graph.directed else sorted((first, second))
-                    found[first, second] += min(max(many, 0), 2**60)
+        columns, counts = counted_columns(engine.aggregate(self.asked), 2)
+        first, second = (code_column(cells, len(counts), self.groups) for cells in columns)
+        is_known = (first >= 0) & (second >= 0)
+        if not self.graph.directed:
+            first, second = np.minimum(first, second), np.maximum(first, second)
+        found = np.zeros(self.shape, dtype=np.int64)
+        np.add.at(found, (first[is_known], second[is_known]), counts[is_known])
         return found
 
     def moves(self) -> dict[Distance, Fraction]:

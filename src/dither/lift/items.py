@@ -33,9 +33,9 @@ from dither.data import (
     Relation,
     Sum,
 )
+from dither.data.answer_columns import counted_columns, integer_column
 from dither.data.engines.protocol import Engine
 from dither.data.joins import check_relation
-from dither.data.returned import first_number
 from dither.data.wire import register_records
 from dither.errors import InvalidParameter
 from dither.exact import typed
@@ -112,23 +112,17 @@ class ItemTable(Source[NDArray[np.bool_]]):
     def records(self, answer: Aggregated) -> NDArray[np.bool_]:
         """Return transactions, a row for each person and a column for each item; odd rows are ignored."""
         words = -(-self.item.size // _PACKED)
-        packed, counts = [], []
-        for key, numbers in zip(answer.keys, answer.measures, strict=False):
-            if (
-                isinstance(key, tuple | list)
-                and len(key) == words
-                and all(type(word) is int and 0 <= word < 2**_PACKED for word in key)
-            ):
-                packed.append(key)
-                counts.append(min(max(first_number(numbers), 0), _MOST_PERSONS))
-        found = np.array(packed, dtype=np.int64).reshape(-1, words)
+        columns, counts = counted_columns(answer, words)
+        found = np.column_stack([integer_column(cells, len(counts), 2**_PACKED) for cells in columns])
+        is_set = (found >= 0).all(axis=1)
+        found = found[is_set]
         # The lowest six bytes of every word, item by item.
         octets = found.astype("<i8").view(np.uint8).reshape(len(found), words, 8)[:, :, : _PACKED // 8]
         bits = np.unpackbits(
             octets.reshape(len(found), words * _PACKED // 8), axis=1, bitorder="little", count=self.item.size
         )
         sets = bits.astype(np.bool_)
-        return np.repeat(sets, np.array(counts, dtype=np.int64), axis=0)
+        return np.repeat(sets, np.minimum(counts[is_set], _MOST_PERSONS), axis=0)
 
 
 def _bit(start: int, size: int) -> Expression:

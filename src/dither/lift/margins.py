@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -42,9 +42,10 @@ from dither.data import (
     Project,
     Relation,
 )
+from dither.data.answer_columns import counted_columns, integer_column, place_column
+from dither.data.columns import Values
 from dither.data.engines.protocol import Engine
 from dither.data.expressions import Value, kind_of
-from dither.data.returned import canonical, first_number
 from dither.data.wire import register_records
 from dither.errors import InvalidParameter
 from dither.exact import typed
@@ -220,37 +221,22 @@ class Margins(Source[Records]):
 
     def _decoded(self, block: Block, answer: Aggregated) -> tuple[dict[int, Codes], NDArray[np.float64]]:
         """Return the places along each column of a block, and how many rows lie there."""
-        readers = [self._reader(key) for key in block.keys]
-        rows = []
-        keys: Sequence[Any] = answer.keys
-        for key, numbers in zip(keys, answer.measures, strict=False):
-            if not isinstance(key, tuple | list):
-                continue
-            places = [reader(value) for reader, value in zip(readers, key, strict=False)]
-            if len(key) == len(readers) and None not in places:
-                rows.append((*places, min(max(first_number(numbers), 0), _MOST_ROWS)))
-        found = np.array(rows, dtype=np.int64).reshape(-1, len(readers) + 1)
+        columns, counts = counted_columns(answer, len(block.keys))
+        found = [self._places(key, cells, len(counts)) for key, cells in zip(block.keys, columns, strict=True)]
+        is_cell = np.logical_and.reduce([places >= 0 for places in found])
         codes: dict[int, Codes] = {}
         for place, axes in enumerate(block.keys):
-            rest = found[:, place]
+            rest = found[place][is_cell]
             for axis in reversed(axes):
                 rest, codes[axis] = np.divmod(rest, self.cells.shape[axis])
-        return codes, found[:, -1].astype(np.float64)
+        return codes, np.minimum(counts[is_cell], _MOST_ROWS).astype(np.float64)
 
-    def _reader(self, axes: Axes) -> Callable[[Any], int | None]:
-        """Return a function that reads a key as an integer, or None if it is not one."""
+    def _places(self, axes: Axes, cells: Values, length: int) -> Codes:
+        """Return the packed places that a column of keys holds; -1 for what is none."""
         if axes[0] in self._listed:
             axis = self.cells.axes[axes[0]]
-            kinds = (kind_of(axis.value, self.cells.relation.columns),)
-            known = {canonical((label,), kinds): place for place, label in enumerate(axis.labels or ())}
-
-            def place_of(value: Any) -> int | None:
-                clean = canonical((value,), kinds)
-                return None if clean is None else known.get(clean)
-
-            return place_of
-        limit = math.prod(self.cells.shape[axis] for axis in axes)
-        return lambda value: value if type(value) is int and 0 <= value < limit else None
+            return place_column(cells, length, axis.labels or (), kind_of(axis.value, self.cells.relation.columns))
+        return integer_column(cells, length, math.prod(self.cells.shape[axis] for axis in axes))
 
 
 class _EngineRecords:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.data import Aggregated, Aggregation, Bounded, CountRows, DataSet, Kind, Limits, Name, Relation, Scan
-from dither.data.cell_values import NO_CLASS, codes_of, is_label, number_of
+from dither.data.answer_columns import code_column, counted_columns, number_column
+from dither.data.cell_values import NO_CLASS, is_label
+from dither.data.columns import Values
 from dither.data.contribution import Contribution, contribution, effective_limits, within_structure
 from dither.data.engines.protocol import Engine
 from dither.data.expressions import Value
 from dither.data.joins import check_relation
-from dither.data.returned import first_number
 from dither.data.wire import register_records
 from dither.errors import InvalidParameter
 from dither.exact import typed
@@ -122,24 +121,37 @@ class Rows(Source[NDArray[np.float64]]):
 
     def filled(self, answer: Aggregated) -> NDArray[np.float64]:
         """Return the rows of an answer; what is not a row of this width is as if not there."""
-        # Built here and not kept: dictionaries of labels belong to no record.
-        readers = [self._reader(labels) for labels in self.labels_of_columns]
+        columns, counts = counted_columns(answer, len(self.names))
+        length, shown = len(counts), self.labels_of_columns
+        found = np.empty((length, self.width + (self.label is not None)), dtype=np.float64)
+        place = 0
+        for cells, labels in zip(columns, shown, strict=False):
+            place = self._fill(found, place, cells, labels)
         if self.label is not None:
-            readers.append(_one(_number if self.classes is None else codes_of(self.classes)))
-        rows, counts = [], []
-        for key, numbers in zip(answer.keys, answer.measures, strict=False):
-            if not isinstance(key, tuple | list) or len(key) != len(self.names):
-                continue
-            rows.append([number for read, cell in zip(readers, key, strict=True) for number in read(cell)])
-            counts.append(max(first_number(numbers), 0))
-        found = np.array(rows, dtype=np.float64).reshape(-1, self.width + (self.label is not None))
-        return np.repeat(found, np.array(counts, dtype=np.int64), axis=0)
+            is_number = self.classes is None
+            found[:, place] = (
+                number_column(columns[-1], length)
+                if is_number
+                else code_column(columns[-1], length, self.classes or ())
+            )
+        # Rows that all occur once are not copied.
+        return found if (counts == 1).all() else np.repeat(found, counts, axis=0)
 
-    def _reader(self, labels: tuple[Value, ...] | None) -> Callable[[Any], Sequence[float]]:
-        """Return what makes numbers of one cell: a function of that cell and of public parameters."""
+    def _fill(self, found: NDArray[np.float64], place: int, cells: Values, labels: tuple[Value, ...] | None) -> int:
+        """Write what stands for one column from a place on, and return the next place."""
         if labels is None:
-            return _one(_number if self.threshold is None else partial(_above, float(self.threshold)))
-        return partial(coded, codes_of(labels), len(labels)) if self.as_codes else one_hot(labels)
+            numbers = number_column(cells, len(found))
+            if self.threshold is not None:
+                numbers = np.where(np.isnan(numbers), numbers, numbers > self.threshold)
+            found[:, place] = numbers
+            return place + 1
+        codes = code_column(cells, len(found), labels)
+        if self.as_codes:
+            found[:, place] = np.where(codes == NO_CLASS, len(labels), codes)
+            return place + 1
+        for number in range(len(labels)):
+            found[:, place + number] = codes == number
+        return place + len(labels)
 
     def moves(self) -> dict[Distance, Fraction]:
         """Return how many rows one unit adds and removes together; or replaces, if their number never changes.
@@ -150,46 +162,6 @@ class Rows(Source[NDArray[np.float64]]):
         if self.dataset.unit == ROW_REPLACED and isinstance(self.relation, Scan):
             found[ROW_REPLACED] = Fraction(1)
         return found
-
-
-def one_hot(labels: Sequence[Any]) -> Callable[[Any], Sequence[float]]:
-    """Return what makes of one cell a number for each declared label: 1 for the one that it equals, 0 for others.
-
-    >>> read = one_hot(["a", "b"])
-    >>> read("b"), read("c"), read(None)
-    ([0.0, 1.0], [0.0, 0.0], [0.0, 0.0])
-    """
-    code, places = codes_of(labels), range(len(labels))
-
-    def read(cell: Any) -> Sequence[float]:
-        found = code(cell)
-        return [float(found == place) for place in places]
-
-    return read
-
-
-def coded(code: Callable[[Any], int], labels: int, cell: Any) -> Sequence[float]:
-    """Return the place of a cell among declared labels, and their number where it equals none.
-
-    >>> [coded(codes_of(["a", "b"]), 2, cell) for cell in ("b", "c", None)]
-    [[1.0], [2.0], [2.0]]
-    """
-    found = code(cell)
-    return [float(labels if found == NO_CLASS else found)]
-
-
-def _one(read: Callable[[Any], float]) -> Callable[[Any], Sequence[float]]:
-    return lambda cell: (read(cell),)
-
-
-def _number(cell: Any) -> float:
-    # Not isinstance, which would ask the cell what it says its class is.
-    return float("nan") if issubclass(type(cell), str) else number_of(cell)
-
-
-def _above(threshold: float, cell: Any) -> float:
-    number = _number(cell)
-    return number if math.isnan(number) else float(number > threshold)
 
 
 register_records(Rows)
