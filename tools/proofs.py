@@ -60,7 +60,7 @@ ROOMS = (
     "dither.data.owners",
     "dither.data.meeting",
     "dither.data.returned",
-    "dither.data.answer_columns",
+    "dither.data.column_values",
     "dither.data.cell_values",
     "dither.data.graphs",
     "dither.data.place_tables",

@@ -11,16 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.data.cell_values import codes_of, is_label
+from dither.data.column_values import code_column, label_numbers
 from dither.errors import InvalidParameter
 from dither.learn.containers import cells_in, column_as_numbers, columns_named
-from dither.lift.rows import coded, one_hot
 
 Floats = NDArray[np.float64]
 _BOUNDS: Final = "a pair (lower, upper) of finite numbers for the name of each column, the lower below the upper"
@@ -85,9 +84,8 @@ class Encoding:
                 parts.append(values.reshape(-1, 1))
                 continue
             labels, cells = self.categories[name], cells_in(column)
-            read = partial(coded, codes_of(labels), len(labels)) if self.as_codes else one_hot(labels)
-            width = 1 if self.as_codes else len(labels)
-            parts.append(np.array([read(cell) for cell in cells], dtype=np.float64).reshape(-1, width))
+            codes = code_column(cells, len(cells), labels)
+            parts.append(label_numbers(codes, len(labels), as_codes=self.as_codes))
         return np.hstack(parts)
 
 

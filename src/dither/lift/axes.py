@@ -35,6 +35,10 @@ TOO_MANY: Final = (
 )
 
 
+#: Types without a value that differs from itself, as NaN does.
+_EQUAL_TO_THEMSELVES: Final = {int, bool, str, datetime.date, datetime.datetime}
+
+
 @dataclass(frozen=True)
 @typed
 class Axis:
@@ -62,9 +66,10 @@ class Axis:
         if (self.labels is None) == (self.edges is None):
             raise InvalidParameter("labels", self.labels, "set, or edges instead: one of the two")
         for name, values in (("labels", self.labels), ("edges", self.edges)):
-            known = [value for value in values or () if value is not None]
-            kinds = {float if type(value) is int else type(value) for value in known}
-            if len(kinds) > 1 or any(value != value for value in known):
+            types = set(map(type, values or ())) - {type(None)}
+            kinds = {float if one is int else one for one in types}
+            is_odd = not types <= _EQUAL_TO_THEMSELVES and any(value != value for value in values or ())
+            if len(kinds) > 1 or is_odd:
                 raise InvalidParameter(name, values, "values of one kind, each equal to itself")
         if self.labels is not None and len(set(self.labels)) != len(self.labels):
             raise InvalidParameter("labels", self.labels, "different: a row is in one cell")
@@ -150,9 +155,9 @@ def _even(column: Column, bins: int | None, outside: str | None) -> Axis:
     offset = Call("subtract", (value, _whole(int(lowest))))
     inside = offset if each == span else Call("quotient", (Call("multiply", (offset, _whole(each))), _whole(span)))
     # In integers: the number of a bin is floor(offset * bins / values), and begins where that first reaches it.
-    starts = [-(-k * span // each) for k in range(each)]
+    starts = (-(-k * span // each) for k in range(each))
     ends = low if isinstance(low, datetime.date) else int(lowest)
-    shown = tuple(_later(ends, start) for start in starts)
+    shown = tuple(_later(ends, start) for start in starts) if each < span else _in_a_row(ends, each)
     decided = _held(Name(column.name), low, high, inside, each, outside, column.kind)
     if each == span:
         return Axis(column.name, decided, shown, None, is_numbered=True, is_ordered=True)
@@ -280,6 +285,12 @@ def _as_number(column: Column, low: Any, high: Any) -> tuple[Expression, Any, An
 
 def _later(start: Any, steps: int) -> Any:
     return start + datetime.timedelta(days=steps) if isinstance(start, datetime.date) else start + steps
+
+
+def _in_a_row(first: Any, values: int) -> tuple[Any, ...]:
+    """Return integers or days one after another."""
+    is_day = isinstance(first, datetime.date)
+    return tuple(_later(first, step) for step in range(values)) if is_day else tuple(range(first, first + values))
 
 
 def _whole(value: int) -> Literal:

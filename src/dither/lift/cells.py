@@ -34,7 +34,7 @@ from dither.data import (
     Relation,
     Scan,
 )
-from dither.data.answer_columns import counted_columns, integer_column, place_column
+from dither.data.column_values import counted_columns, integer_column, place_column
 from dither.data.contribution import (
     Contribution,
     Sensitivity,

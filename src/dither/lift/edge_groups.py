@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.data import Aggregation, CountRows, DataSet, JoinPublic, Name
-from dither.data.answer_columns import code_column, counted_columns
+from dither.data.column_values import code_column, counted_columns
 from dither.data.engines.protocol import Engine
 from dither.data.expressions import Value
 from dither.data.graph_relations import ONE, OTHER, edge_rows

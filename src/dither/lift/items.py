@@ -33,7 +33,7 @@ from dither.data import (
     Relation,
     Sum,
 )
-from dither.data.answer_columns import counted_columns, integer_column
+from dither.data.column_values import counted_columns, integer_column
 from dither.data.engines.protocol import Engine
 from dither.data.joins import check_relation
 from dither.data.wire import register_records

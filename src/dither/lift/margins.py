@@ -42,7 +42,7 @@ from dither.data import (
     Project,
     Relation,
 )
-from dither.data.answer_columns import counted_columns, integer_column, place_column
+from dither.data.column_values import counted_columns, integer_column, place_column
 from dither.data.columns import Values
 from dither.data.engines.protocol import Engine
 from dither.data.expressions import Value, kind_of

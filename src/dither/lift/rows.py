@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.data import Aggregated, Aggregation, Bounded, CountRows, DataSet, Kind, Limits, Name, Relation, Scan
-from dither.data.answer_columns import code_column, counted_columns, number_column
-from dither.data.cell_values import NO_CLASS, is_label
+from dither.data.cell_values import is_label
+from dither.data.column_values import code_column, counted_columns, label_numbers, number_column
 from dither.data.columns import Values
 from dither.data.contribution import Contribution, contribution, effective_limits, within_structure
 from dither.data.engines.protocol import Engine
@@ -122,36 +123,28 @@ class Rows(Source[NDArray[np.float64]]):
     def filled(self, answer: Aggregated) -> NDArray[np.float64]:
         """Return the rows of an answer; what is not a row of this width is as if not there."""
         columns, counts = counted_columns(answer, len(self.names))
-        length, shown = len(counts), self.labels_of_columns
-        found = np.empty((length, self.width + (self.label is not None)), dtype=np.float64)
+        found = np.empty((len(counts), self.width + (self.label is not None)), dtype=np.float64)
         place = 0
-        for cells, labels in zip(columns, shown, strict=False):
-            place = self._fill(found, place, cells, labels)
-        if self.label is not None:
-            is_number = self.classes is None
-            found[:, place] = (
-                number_column(columns[-1], length)
-                if is_number
-                else code_column(columns[-1], length, self.classes or ())
-            )
+        for block in self._blocks(columns, len(counts)):
+            found[:, place : place + block.shape[1]] = block
+            place += block.shape[1]
         # Rows that all occur once are not copied.
         return found if (counts == 1).all() else np.repeat(found, counts, axis=0)
 
-    def _fill(self, found: NDArray[np.float64], place: int, cells: Values, labels: tuple[Value, ...] | None) -> int:
-        """Write what stands for one column from a place on, and return the next place."""
-        if labels is None:
-            numbers = number_column(cells, len(found))
+    def _blocks(self, columns: Sequence[Values], length: int) -> Iterator[NDArray[np.float64]]:
+        """Yield the numbers that stand for each column, a row of them for each cell; those of the label at the end."""
+        for cells, labels in zip(columns, self.labels_of_columns, strict=False):
+            if labels is not None:
+                yield label_numbers(code_column(cells, length, labels), len(labels), as_codes=bool(self.as_codes))
+                continue
+            numbers = number_column(cells, length)
             if self.threshold is not None:
                 numbers = np.where(np.isnan(numbers), numbers, numbers > self.threshold)
-            found[:, place] = numbers
-            return place + 1
-        codes = code_column(cells, len(found), labels)
-        if self.as_codes:
-            found[:, place] = np.where(codes == NO_CLASS, len(labels), codes)
-            return place + 1
-        for number in range(len(labels)):
-            found[:, place + number] = codes == number
-        return place + len(labels)
+            yield numbers[:, None]
+        if self.label is not None:
+            known, cells = self.classes, columns[-1]
+            label = number_column(cells, length) if known is None else code_column(cells, length, known)
+            yield label[:, None].astype(np.float64)
 
     def moves(self) -> dict[Distance, Fraction]:
         """Return how many rows one unit adds and removes together; or replaces, if their number never changes.

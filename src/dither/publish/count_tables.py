@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.data import DataSet, Relation
+from dither.data.columns import ColumnRows, Values
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Number
 from dither.lift.axes import Axis
@@ -273,7 +274,7 @@ def present_accurate(planned: Planned, out: Any, *, confidence: Fraction, groupe
 
     """
     release, method = planned.mechanism, cast("AccuracyFirst", planned.mechanism.method)
-    keys, labels = _labels(planned.cells.axes) if grouped else ([], [()])
+    keys, labels = _labels(planned.cells.axes) if grouped else ([], ColumnRows([], 1))
     flat, lost = np.asarray(out)[1:].astype(np.float64), release.loss_of(out)
     share = f"{float(method.share):g} of the total, with probability {float(method.confidence):g}"
     found = f"no count has an error of more than {share}"
@@ -295,10 +296,8 @@ def _present_sparse(planned: Planned, out: dict[int, int], confidence: Fraction)
     release, method = planned.mechanism, cast("SparseHistogram", planned.mechanism.method)
     keys, parts = _parts(planned.cells.axes)
     places = np.unravel_index(np.array(list(out), dtype=np.int64), planned.cells.shape)
-    labels = [
-        tuple(itertools.chain.from_iterable(part[place] for part, place in zip(parts, cell, strict=True)))
-        for cell in zip(*(axis.tolist() for axis in places), strict=True)
-    ]
+    parts = [part.taken(where) for part, where in zip(parts, places, strict=True)]
+    labels = ColumnRows([column for part in parts for column in part.columns], len(out))
     interval, bound = release.interval(out, confidence), release.error(confidence)
     low, high = ({}, {}) if interval is None else (interval.low, interval.high)
     ends = np.array([low[cell] for cell in out], dtype=np.float64), np.array([high[cell] for cell in out], dtype=float)
@@ -318,7 +317,7 @@ def present_workload(planned: Planned, out: Any, *, confidence: Fraction) -> Que
     keys = [ResultColumn("query", "integer", is_key=True)]
     method: Any = planned.mechanism.method
     least = 0.0 if adds_up(method.workload.matrix) else -math.inf
-    labels = [(number,) for number in range(flat.size)]
+    labels = ColumnRows([np.arange(flat.size)], flat.size)
     return _result(planned.mechanism, keys, labels, nearest(flat, least), flat, confidence, [], least=least)
 
 
@@ -344,7 +343,7 @@ def present_marginals(
 def _result(
     release: Lifted,
     keys: list[ResultColumn],
-    labels: list[tuple[Any, ...]],
+    labels: ColumnRows,
     shown: NDArray[np.float64],
     plain: NDArray[np.float64],
     confidence: Fraction,
@@ -392,7 +391,7 @@ def adds_up(matrix: Matrix) -> bool:
 def _table(
     release: Lifted,
     keys: list[ResultColumn],
-    labels: list[tuple[Any, ...]],
+    labels: ColumnRows,
     values: NDArray[np.float64],
     ends: tuple[NDArray[Any], NDArray[Any]] | None,
     confidence: Fraction,
@@ -401,19 +400,19 @@ def _table(
 ) -> QueryResult:
     what = "the number of rows that the limits on one person leave" if release.source.dataset.protects_persons else ""
     columns = (*keys, ResultColumn("count", "real", is_key=False, estimand=what or "the number of rows"))
-    nothing = (None,) * len(keys)
-    blank = [None] * len(labels)
-    low = blank if ends is None else ends[0].tolist()
-    high = blank if ends is None else ends[1].tolist()
 
-    def rows(of: NDArray[np.float64]) -> tuple[tuple[Any, ...], ...]:
-        return tuple((*label, value) for label, value in zip(labels, of.tolist(), strict=True))
+    def rows(of: NDArray[np.float64]) -> ColumnRows:
+        return ColumnRows([*labels.columns, of], len(labels))
 
+    def nothing_but(of: NDArray[np.float64] | None) -> ColumnRows:
+        return ColumnRows([*(None for _ in keys), of], len(labels))
+
+    low, high = (None, None) if ends is None else ends
     return QueryResult(
         columns,
         rows(values),
-        tuple((*nothing, end) for end in low),
-        tuple((*nothing, end) for end in high),
+        nothing_but(low),
+        nothing_but(high),
         confidence,
         True,
         release.loss(1),
@@ -423,25 +422,46 @@ def _table(
     )
 
 
-def _labels(axes: Sequence[Axis]) -> tuple[list[ResultColumn], list[tuple[Any, ...]]]:
-    """Return the key columns, and a tuple for each cell: its value, or the ends of its bin."""
+def _labels(axes: Sequence[Axis]) -> tuple[list[ResultColumn], ColumnRows]:
+    """Return the key columns, and a row for each cell: its value, or the ends of its bin."""
     columns, parts = _parts(axes)
-    return columns, [tuple(itertools.chain.from_iterable(cell)) for cell in itertools.product(*parts)]
+    found: list[Values] = []
+    before, after = 1, math.prod(map(len, parts))
+    for part in parts:
+        after //= len(part)
+        found += [_repeated(column, after, before) for column in part.columns]
+        before *= len(part)
+    return columns, ColumnRows(found, before)
 
 
-def _parts(axes: Sequence[Axis]) -> tuple[list[ResultColumn], list[list[tuple[Any, ...]]]]:
+def _repeated(column: Values, each: int, times: int) -> Values:
+    """Return a column with each cell repeated for the cells of later axes, and the whole for those of former ones."""
+    if isinstance(column, np.ndarray):
+        return np.tile(np.repeat(column, each), times)
+    return [value for value in column or () for _ in range(each)] * times
+
+
+def _parts(axes: Sequence[Axis]) -> tuple[list[ResultColumn], list[ColumnRows]]:
     """Return the key columns, and for each axis the entries of each of its cells."""
     columns: list[ResultColumn] = []
-    parts: list[list[tuple[Any, ...]]] = []
+    parts: list[ColumnRows] = []
     for axis in axes:
         if axis.labels is not None:
             columns.append(ResultColumn(axis.name, _kind(axis.labels[0]), is_key=True))
-            parts.append([(label,) for label in axis.labels])
+            parts.append(ColumnRows([_array(axis.labels)], axis.size))
         else:
             edges = axis.edges or ()
             columns += [ResultColumn(f"{axis.name}_{end}", _kind(edges[0]), is_key=True) for end in ("from", "to")]
-            parts.append(list(itertools.pairwise(edges)))
+            parts.append(ColumnRows([_array(edges[:-1]), _array(edges[1:])], axis.size))
     return columns, parts
+
+
+def _array(values: Sequence[Any]) -> Values:
+    """Return integers of 64 bits or floats as an array, and anything else as a list."""
+    types = set(map(type, values))
+    if types == {float} or (types == {int} and min(values) >= -(2**63) and max(values) < 2**63):
+        return np.array(values)
+    return list(values)
 
 
 def longest_row(axes: Sequence[Axis]) -> int:
@@ -450,10 +470,19 @@ def longest_row(axes: Sequence[Axis]) -> int:
     There are its labels and a count, as shown and as drawn, and two ends.
     """
     _, parts = _parts(axes)
-    labels = sum(
-        max(len(json.dumps([to_plain(one) for one in cell])) + 12 * len(cell) for cell in part) for part in parts
-    )
+    # In a list there are a comma and a blank behind each but the last, and brackets around them.
+    labels = sum(2 * len(part.columns) + int(sum(map(_written_lengths, part.columns)).max()) for part in parts)
+    labels += sum(12 * len(part.columns) for part in parts)
     return 2 * (labels + _LONGEST_NUMBERS)
+
+
+def _written_lengths(column: Values) -> NDArray[np.int64]:
+    """Return how many characters each cell takes as JSON."""
+    cells = column if isinstance(column, list) else [] if column is None else column.tolist()
+    # As JSON writes numbers; a function of C for each.
+    is_plain = isinstance(column, np.ndarray) and column.dtype.kind in "if" and bool(np.isfinite(column).all())
+    written = map(repr, cells) if is_plain else (json.dumps(to_plain(cell)) for cell in cells)
+    return np.fromiter(map(len, written), dtype=np.int64, count=len(cells))
 
 
 def _kind(value: Any) -> str:

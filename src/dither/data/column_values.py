@@ -1,7 +1,7 @@
-"""Columns of an engine's answer as arrays of numbers and of codes; each cell means what ``cell_values`` says of it.
+"""Columns as arrays of numbers and of codes; each cell means what ``cell_values`` says of it.
 
-A column that came as an array is read as one. Any other is read cell by cell, so that an engine cannot change what a
-cell means by how it returns it.
+A column that came as an array is read as one. Any other is read cell by cell, so that an engine or a frame cannot
+change what a cell means by how it holds it.
 """
 
 from __future__ import annotations
@@ -75,6 +75,23 @@ def code_column(cells: Values, length: int, labels: Sequence[Any]) -> NDArray[np
         known = {cell: code(cell) for cell in set(listed)}
         return np.fromiter(map(known.__getitem__, listed), dtype=np.int64, count=length)
     return np.fromiter(map(code, listed), dtype=np.int64, count=length)
+
+
+def label_numbers(codes: NDArray[np.int64], labels: int, *, as_codes: bool = False) -> NDArray[np.float64]:
+    """Return a row of numbers for each code of a declared label: 1 for the label that a cell equals and 0 for others.
+
+    Args:
+        codes: of ``code_column``.
+        labels: how many there are.
+        as_codes: whether the code is the one number of a row; the number of labels where a cell equals none.
+
+    >>> label_numbers(np.array([1, -1]), 2).tolist(), label_numbers(np.array([1, -1]), 2, as_codes=True).tolist()
+    ([[0.0, 1.0], [0.0, 0.0]], [[1.0], [2.0]])
+
+    """
+    if as_codes:
+        return np.where(codes == NO_CLASS, labels, codes).astype(np.float64).reshape(-1, 1)
+    return (codes[:, None] == np.arange(labels)).astype(np.float64)
 
 
 def place_column(cells: Values, length: int, labels: Sequence[Value], kind: Kind) -> NDArray[np.int64]:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dither.data.answer_columns import code_column, counted_columns, integer_column, number_column, place_column
 from dither.data.cell_values import NO_CLASS, codes_of, number_of
+from dither.data.column_values import code_column, counted_columns, integer_column, number_column, place_column
 from dither.data.columns import ColumnRows
 from dither.data.expressions import Kind
 from dither.data.relations import Aggregated
@@ -115,4 +115,7 @@ def test_no_answer_raises(rows: list[tuple[Any, Any]]) -> None:
     columns, counts = counted_columns(answer, 2)
     fit = [(key, max(first_number(many), 0)) for key, many in rows if isinstance(key, tuple | list) and len(key) == 2]
     assert counts.tolist() == [many for _, many in fit]
-    assert [list(one if one is not None else ()) for one in columns] == [[key[0] for key, _ in fit], [key[1] for key, _ in fit]]
+    assert [list(one if one is not None else ()) for one in columns] == [
+        [key[0] for key, _ in fit],
+        [key[1] for key, _ in fit],
+    ]
