@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from dither.data.expressions import Kind, Value
 from dither.data.relations import Aggregated
 from dither.data.returned import canonical, first_number, saturated_column
 
+N = TypeVar("N", bound=np.generic)
 _LEAST, _LIMIT = -(2**63), 2**63
 #: The types of arrays of columns of a kind.
 _KINDS: Final = {Kind.BOOLEAN: "b", Kind.INTEGER: "i", Kind.REAL: "f"}
@@ -33,10 +34,10 @@ def counted_columns(answer: Aggregated, width: int) -> tuple[list[Values], NDArr
 
     """
     keys, measures = answer.keys, answer.measures
-    are_columns = isinstance(keys, ColumnRows) and isinstance(measures, ColumnRows) and len(keys) == len(measures)
-    if are_columns and len(keys.columns) == width:
-        counts = measures.columns[0] if measures.columns else None
-        return list(keys.columns), np.maximum(saturated_column(counts, len(keys)), 0)
+    if isinstance(keys, ColumnRows) and isinstance(measures, ColumnRows) and keys.width == width:
+        counts = saturated_column(measures.columns[0] if measures.width else None, len(measures))
+        if len(keys) == len(measures):
+            return list(keys.columns), np.maximum(counts, 0)
     rows = [
         (key, max(first_number(numbers), 0))
         for key, numbers in zip(keys, measures, strict=False)
@@ -55,7 +56,7 @@ def number_column(cells: Values, length: int) -> NDArray[np.float64]:
     if cells is None:
         return np.full(length, np.nan)
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "iufb":
-        return _unmasked(cells.astype(np.float64), np.nan)
+        return _unmasked(cells.astype(np.float64), np.nan, np.ma.getmask(cells))
     return np.fromiter(map(_number, cells), dtype=np.float64, count=length)
 
 
@@ -91,7 +92,8 @@ def label_numbers(codes: NDArray[np.int64], labels: int, *, as_codes: bool = Fal
     """
     if as_codes:
         return np.where(codes == NO_CLASS, labels, codes).astype(np.float64).reshape(-1, 1)
-    return (codes[:, None] == np.arange(labels)).astype(np.float64)
+    found: NDArray[np.float64] = (codes[:, None] == np.arange(labels)).astype(np.float64)
+    return found
 
 
 def place_column(cells: Values, length: int, labels: Sequence[Value], kind: Kind) -> NDArray[np.int64]:
@@ -172,10 +174,10 @@ def _held(number: float, kind: str) -> int | float | None:
     return held if held == number else None
 
 
-def _unmasked(values: Any, otherwise: float, mask: Any = None) -> Any:
+def _unmasked(values: NDArray[N], otherwise: float, mask: Any) -> NDArray[N]:
     """Return an array in which masked cells hold a value."""
-    plain, masked = np.ma.getdata(values), np.ma.getmask(values) if mask is None else mask
-    return plain if masked is np.ma.nomask else np.where(masked, plain.dtype.type(otherwise), plain)
+    plain: NDArray[N] = np.ma.getdata(values)
+    return plain if mask is np.ma.nomask else np.where(mask, plain.dtype.type(otherwise), plain)
 
 
 def _number(cell: Any) -> float:

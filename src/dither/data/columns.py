@@ -39,6 +39,11 @@ class ColumnRows(Sequence[tuple[Any, ...]]):
         self.columns: tuple[Values, ...] = tuple(map(_compact, columns))
         self.length = length
 
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return len(self.columns)
+
     def listed(self, place: int) -> list[Any]:
         """Return a column as a list of Python's own values."""
         column = self.columns[place]

@@ -471,7 +471,10 @@ def longest_row(axes: Sequence[Axis]) -> int:
     """
     _, parts = _parts(axes)
     # In a list there are a comma and a blank behind each but the last, and brackets around them.
-    labels = sum(2 * len(part.columns) + int(sum(map(_written_lengths, part.columns)).max()) for part in parts)
+    labels = sum(
+        2 * len(part.columns) + int(np.sum([_written_lengths(column) for column in part.columns], axis=0).max())
+        for part in parts
+    )
     labels += sum(12 * len(part.columns) for part in parts)
     return 2 * (labels + _LONGEST_NUMBERS)
 
