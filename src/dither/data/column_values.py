@@ -97,7 +97,7 @@ def label_numbers(codes: NDArray[np.int64], labels: int, *, as_codes: bool = Fal
 
 
 def place_column(cells: Values, length: int, labels: Sequence[Value], kind: Kind) -> NDArray[np.int64]:
-    """Return the place of each cell among labels of its kind, of which one may be NULL; -1 where it is none of them.
+    """Return the place of each cell among labels of its kind, of which one may be NULL; -1 for any other cell.
 
     Args:
         cells: of one kind; a cell of any other kind is no label.
@@ -153,7 +153,7 @@ def _places(cells: NDArray[Any], labels: Sequence[Any], code: Callable[[Any], in
 
 
 def _found(cells: NDArray[Any], places: Mapping[Any, int]) -> NDArray[np.int64]:
-    """Return the places of numbers among those of their own type: equal ones are found by halving."""
+    """Return the place of each number among places of its type; NO_CLASS for one that equals none of them."""
     if not places:
         return np.full(cells.shape, NO_CLASS, dtype=np.int64)
     kind: Any = np.float64 if cells.dtype.kind == "f" else np.int64
