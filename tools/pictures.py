@@ -74,7 +74,7 @@ def measured_limits() -> tuple[list[float], list[float]]:
     left_out, noise = [], []
     for limit in LIMITS:
         left_out.append(float(np.maximum(rows - limit, 0).sum()))
-        with dither.private(frame, budget=1, person="person", rows=limit) as session:
+        with dither.private(frame, budget=1, person="person", rows=limit, groups=1) as session:
             noise.append(session.quote("SELECT COUNT(*) AS n FROM data", epsilon="0.1").columns[0].error)
     return left_out, noise
 
@@ -94,7 +94,7 @@ def count_error(epsilon: float, rows: int) -> float:
     """Return the error that a quote states for a count."""
     import pandas
 
-    with dither.private(pandas.DataFrame({"person": [1]}), budget=100, person="person", rows=rows) as session:
+    with dither.private(pandas.DataFrame({"person": [1]}), budget=100, person="person", rows=rows, groups=1) as session:
         return session.quote("SELECT COUNT(*) AS n FROM data", epsilon=epsilon).columns[0].error
 
 

@@ -53,10 +53,11 @@ def count(session: dither.Session, what: str = "COUNT(*)", table: str = "data") 
 @pytest.mark.parametrize(
     ("said", "missing"),
     [
-        ({}, "budget, person, rows"),
-        ({"budget": 1}, "person, rows"),
-        ({"person": "id"}, "budget, rows"),
-        ({"budget": 1, "person": "id"}, "rows"),
+        ({}, "budget, person, rows, groups"),
+        ({"budget": 1}, "person, rows, groups"),
+        ({"person": "id"}, "budget, rows, groups"),
+        ({"budget": 1, "person": "id"}, "rows, groups"),
+        ({"budget": 1, "person": "id", "rows": 10}, "groups"),
         ({"budget": 1, "person": "id", "groups": 2}, "rows"),
         ({"person": "id", "rows": 1}, "budget"),
         ({"unit": "row"}, "budget"),
@@ -66,7 +67,7 @@ def test_everything_that_is_missing_is_named_at_once_with_a_line_to_paste(said, 
     with pytest.raises(InvalidParameter) as refused:
         dither.private(frame(patient_id=range(ROWS)), **said)
     assert str(refused.value).startswith(f"{missing} must be stated")
-    assert "dither.private(..., budget=1, person='patient_id', rows=10)" in str(refused.value)
+    assert "dither.private(..., budget=1, person='patient_id', rows=10, groups=2)" in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -358,6 +359,25 @@ def test_home_keeps_the_budget_and_the_same_line_goes_on_with_it(tmp_path, monke
     with ask(path, **said) as session:
         assert session.balance().releases == 2
         assert abs(count_at(session) - 300) < 60
+
+
+def test_a_folder_registered_with_rows_alone_keeps_its_line_and_its_meaning(tmp_path, monkeypatch):
+    monkeypatch.setenv("DITHER_ANCHORS", str(tmp_path / "anchors"))
+    home = tmp_path / "home"
+    columns = {"id": "integer", "ward": "text", "Wait_min": {"from": "Wait (min)", "kind": "real"}}
+    table = {"source": "frames", "privacy id": "id", "columns": columns}
+    former = schema_from(
+        {"dataset": "data", "unit": "person", "contribution": {"rows": 5}, "tables": {"data": table}}
+    )
+    with dither.Curator.create(home) as curator:
+        curator.add(former, budget=PureDP(100))
+    with ask(frame(), home=home, rows=5) as session:
+        assert (session.dataset.rows, session.dataset.groups) == (5, None)
+    with pytest.raises(InvalidParameter, match="groups must be stated"):
+        ask(frame(), rows=5)
+    with ask(frame(), rows=5, groups=2, people=ROWS) as session:
+        assert (session.dataset.groups, session.dataset.people) == (2, ROWS)
+        assert loads(dump_schema(session.dataset)) == session.dataset
 
 
 def count_at(session: dither.Session) -> float:

@@ -47,6 +47,10 @@ from dither.privacy import Loss, stated_loss
 
 _UNITS: Final = ("person", "person replaced", "row", "row replaced")
 _FRAME_NAME: Final = "data"
+_OF_LIMITS: Final = {
+    "rows": "for people, how many rows of one person count in an answer",
+    "groups": "for people, in how many groups of an answer one person counts, 1 for the most precise groups",
+}
 _NUMBERS: Final = (int, float, Decimal, Fraction, np.integer, np.floating)
 
 
@@ -60,6 +64,7 @@ def private(
     rows: int | None = None,
     groups: int | None = None,
     rows_per_group: int | None = None,
+    people: int | None = None,
     bounds: Mapping[Any, Sequence[Any]] | None = None,
     categories: Mapping[Any, Sequence[Any]] | None = None,
     kinds: Mapping[Any, str | Kind] | None = None,
@@ -81,8 +86,11 @@ def private(
         unit: ``"row"`` where every row is a person of its own; ``"row replaced"`` and ``"person replaced"`` compare
             data sets of the same size.
         rows: for people, how many rows of one person count in an answer. More is less biased and needs more noise.
-        groups: for persons, with ``rows_per_group`` in place of ``rows``: in how many groups one person counts.
-        rows_per_group: and how many of their rows in each.
+        groups: for people, in how many groups of an answer one person counts, from 1 to ``rows``. Required with more
+            than one row. Where groups are discovered, the number of people from which one is shown grows with it.
+        rows_per_group: how many rows of one person count in each group, beside ``rows`` or in place of it.
+        people: about how many people there are, where you know it from a public source and not from these rows. Then a
+            query whose groups could not be shown with so many people is refused before it is charged.
         bounds: for columns that are added up, the least and the largest value: ``{"age": (0, 120)}``.
         categories: for columns that are grouped by, all values that may be published.
         kinds: what columns hold, where their types do not say it: ``{"age": "integer"}``.
@@ -110,7 +118,7 @@ def private(
         columns,
         said={"budget": budget is not None, "whose": person is not None or unit is not None},
         is_person=person is not None,
-        has_limits=rows is not None or (groups is not None and rows_per_group is not None),
+        limits=_unlimited(rows, groups, rows_per_group, is_known=_has_rows_alone(home, table)),
     )
     loss = budget if isinstance(budget, Loss) else stated_loss(epsilon=budget, delta=delta)
     if isinstance(budget, Loss) and delta is not None:
@@ -128,6 +136,8 @@ def private(
     if place is not None:
         declared["privacy id"] = columns.names[place]
     tree: dict[str, Any] = {"dataset": table, "unit": _unit(unit, is_person=person is not None)}
+    if people is not None:
+        tree["people"] = people
     if any(limit is not None for limit in limits.values()):
         tree["contribution"] = {key: limit for key, limit in limits.items() if limit is not None}
     dataset = schema_from({**tree, "tables": {table: declared}})
@@ -312,20 +322,46 @@ def _is_known(curator: Curator, dataset: DataSet, loss: Loss, home: str | Path) 
     return [origin.path for origin in origins] == files and all(origin.is_same() for origin in origins)
 
 
-def _refuse_missing(columns: _Columns, *, said: Mapping[str, bool], is_person: bool, has_limits: bool) -> None:
-    """Refuse what leaves out something that protects people: all of it at once, with a line that says it."""
+def _has_rows_alone(home: str | Path | None, name: str) -> bool:
+    """Whether a folder has a data set of this name that was declared with ``rows`` and no ``groups``.
+
+    It was registered when a limit of rows was one of groups, too; it keeps that meaning, and the line that made it.
+    """
+    if home is None or not (Path(home).expanduser() / SETTINGS).is_file():
+        return False
+    with Curator.open(Path(home).expanduser()) as curator:
+        return any(known.name == name for known in curator.datasets()) and curator.dataset(name).groups is None
+
+
+def _unlimited(rows: int | None, groups: int | None, rows_per_group: int | None, *, is_known: bool) -> list[str]:
+    """Return the limits of what one person contributes that are missing."""
+    has_rows = rows is not None or (groups is not None and rows_per_group is not None)
+    has_groups = groups is not None or is_known or (isinstance(rows, int) and rows <= 1)
+    return [name for name, is_there in (("rows", has_rows), ("groups", has_groups)) if not is_there]
+
+
+def _refuse_missing(columns: _Columns, *, said: Mapping[str, bool], is_person: bool, limits: Sequence[str]) -> None:
+    """Refuse what leaves out something that protects people: all of it at once, with a line that says it.
+
+    Args:
+        columns: of the frame or file.
+        said: whether the budget and the person are given.
+        is_person: whether a column says whose a row is.
+        limits: those of what one person contributes that are missing.
+
+    """
     missing = []
     if not said["budget"]:
         missing.append(("budget", "what all releases together may lose, an epsilon"))
     if not said["whose"]:
         missing.append(("person", 'the column that says whose a row is, or unit="row" where every row is a person'))
-    if not has_limits and (is_person or not said["whose"]):
-        missing.append(("rows", "for people, how many rows of one person count in an answer"))
+    if is_person or not said["whose"]:
+        missing += [(name, _OF_LIMITS[name]) for name in limits]
     if not missing:
         return
     candidates = id_candidates(columns.stored)
     whose = candidates[0] if candidates else "..."
-    line = f"dither.private(..., budget=1, person={whose!r}, rows=10)"
+    line = f"dither.private(..., budget=1, person={whose!r}, rows=10, groups=2)"
     rule = (
         f"stated by someone who knows the data: {'; '.join(f'{name}: {what}' for name, what in missing)}; as in {line}"
     )

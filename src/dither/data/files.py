@@ -28,7 +28,9 @@ _LIMITS: Final = {
     "groups": "groups",
     "rows per group": "rows_per_group",
     "rows per join": "rows_per_join",
+    "dropped up to": "dropped_up_to",
 }
+_DROPPED: Final = "dropped"
 _ONE_OWNER: Final = (
     "one table: if a row belonged to two people, either could change what the other contributes; "
     "declare the one who is protected"
@@ -105,7 +107,7 @@ timestamp, got 'whole'
 
 
 def _dataset(root: Node, folder: Path | None = None) -> DataSet:
-    parts = root.mapping("a mapping", ("dataset", "unit", "contribution", "engine", "time limit", "tables"))
+    parts = root.mapping("a mapping", ("dataset", "unit", "contribution", "people", "engine", "time limit", "tables"))
     for key in ("dataset", "unit", "tables"):
         _need(root, parts, key)
     name = parts["dataset"].text("the name of the data set")
@@ -114,12 +116,17 @@ def _dataset(root: Node, folder: Path | None = None) -> DataSet:
         declared = kind.completed(declared, folder)
     tables = tuple(_table(key, node) for key, node in declared.items())
     unit = _unit(parts["unit"], tables)
-    limits = {}
+    limits: dict[str, Any] = {}
     if "contribution" in parts:
         node = parts["contribution"]
-        for key, part in node.mapping("limits by name", _LIMITS).items():
+        for key, part in node.mapping("limits by name", (*_LIMITS, _DROPPED)).items():
+            if key == _DROPPED:
+                limits[key] = _value(part, Kind.REAL)
+                continue
             limit = _value(part, Kind.INTEGER)
             limits[_LIMITS[key]] = limit if isinstance(limit, int) else None
+    if "people" in parts:
+        limits["people"] = _integer(parts, "people")
     if "time limit" in parts:
         seconds = _value(parts["time limit"], Kind.INTEGER)
         limits["time_limit"] = seconds if isinstance(seconds, int) else None
@@ -346,7 +353,7 @@ def _placed_in_dataset(error: InvalidParameter, parts: dict[str, Node], root: No
         return node.refuse(_named(error.offender), error.rule, "privacy id")
     if (what == "owner" or what in KINDS) and isinstance(parts["tables"].value, dict):
         return parts["tables"].value[table].refuse(_named(error.offender), error.rule, what)
-    for key, name in _LIMITS.items():
+    for key, name in {**_LIMITS, _DROPPED: _DROPPED}.items():
         if name == error.parameter:
             below = parts.get("contribution", root)
             place = key if "contribution" in parts else f"contribution.{key}"
@@ -365,8 +372,12 @@ def _lines(dataset: DataSet) -> Iterator[str]:
     yield f"dataset: {scalar(dataset.name)}"
     yield f"unit: {_unit_text(dataset)}"
     limits = [(key, getattr(dataset, name)) for key, name in _LIMITS.items() if getattr(dataset, name) is not None]
+    if dataset.dropped is not None:
+        limits.append((_DROPPED, _value_text(dataset.dropped)))
     if limits:
         yield "contribution: {" + ", ".join(f"{key}: {limit}" for key, limit in limits) + "}"
+    if dataset.people is not None:
+        yield f"people: {dataset.people}"
     yield f"engine: {scalar(dataset.engine)}"
     if dataset.time_limit is not None:
         yield f"time limit: {dataset.time_limit}"

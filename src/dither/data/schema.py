@@ -34,6 +34,8 @@ _MOST_ROWS_PER_JOIN: Final = 4096
 _MOST_PUBLIC_ROWS: Final = 100_000
 #: After how many seconds a query is given up where the data set does not say, and how many it may ask for.
 USUAL_TIME_LIMIT: Final = 3600
+#: More people than that are of no data set.
+_MOST_PEOPLE: Final = 10**11
 _LONGEST_TIME_LIMIT: Final = 7 * 86_400
 #: The source of a table whose rows are given as frames with every session.
 FRAMES: Final = "frames"
@@ -374,6 +376,11 @@ class DataSet:
         rows_per_join: the most rows of one person that enter each side of a join of private tables (people only); by
             default 100.
         time_limit: the number of seconds after which an engine stops a query; an hour by default.
+        people: about how many people the data is about, as the owner knows it from a public source. It is never
+            counted, nor compared with the rows; what can only fail with that many is refused before it is charged.
+        dropped: the share of all rows that ``rows`` drops, as the owner knows it from a public source or a paid
+            release; answers state it.
+        dropped_up_to: how many rows of a person that share counts.
 
     """
 
@@ -386,6 +393,9 @@ class DataSet:
     engine: str = field(default="duckdb", repr=False)  # an address may hold a password
     rows_per_join: int | None = None
     time_limit: int | None = None
+    people: int | None = None
+    dropped: float | None = None
+    dropped_up_to: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse a unit that the tables do not have, and people without limits."""
@@ -418,6 +428,22 @@ class DataSet:
                     raise InvalidParameter(name, limit, "left out when every row is a unit of its own")
         if self.protects_persons and self.rows is None and (self.groups is None or self.rows_per_group is None):
             raise InvalidParameter("rows", None, "given when a person is the unit, or groups and rows_per_group")
+        self._check_known()
+
+    def _check_known(self) -> None:
+        """Refuse figures from elsewhere that cannot be so, or that nothing is said with."""
+        if self.people is not None:
+            whole("people", self.people, least=1, most=_MOST_PEOPLE)
+            if not self.protects_persons:
+                raise InvalidParameter("people", self.people, "set only where the unit is a person")
+        if self.dropped is None and self.dropped_up_to is None:
+            return
+        if isinstance(self.dropped, bool) or not isinstance(self.dropped, int | float) or not 0 <= self.dropped < 1:
+            raise InvalidParameter("dropped", self.dropped, "a share of all rows: from 0 to below 1, such as 0.27")
+        if self.rows is None:
+            raise InvalidParameter("dropped", self.dropped, "set only where contribution has a limit of rows")
+        if self.dropped_up_to is not None:
+            whole("dropped_up_to", self.dropped_up_to, least=self.rows, most=2**31)
 
     def _check_kinds(self) -> None:
         """Refuse a private table without the kind whose unit is protected, and what a kind does not allow."""
