@@ -366,9 +366,7 @@ def test_a_folder_registered_with_rows_alone_keeps_its_line_and_its_meaning(tmp_
     home = tmp_path / "home"
     columns = {"id": "integer", "ward": "text", "Wait_min": {"from": "Wait (min)", "kind": "real"}}
     table = {"source": "frames", "privacy id": "id", "columns": columns}
-    former = schema_from(
-        {"dataset": "data", "unit": "person", "contribution": {"rows": 5}, "tables": {"data": table}}
-    )
+    former = schema_from({"dataset": "data", "unit": "person", "contribution": {"rows": 5}, "tables": {"data": table}})
     with dither.Curator.create(home) as curator:
         curator.add(former, budget=PureDP(100))
     with ask(frame(), home=home, rows=5) as session:

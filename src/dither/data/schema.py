@@ -376,10 +376,9 @@ class DataSet:
         rows_per_join: the most rows of one person that enter each side of a join of private tables (people only); by
             default 100.
         time_limit: the number of seconds after which an engine stops a query; an hour by default.
-        people: about how many people the data is about, as the owner knows it from a public source. It is never
-            counted, nor compared with the rows; what can only fail with that many is refused before it is charged.
-        dropped: the share of all rows that ``rows`` drops, as the owner knows it from a public source or a paid
-            release; answers state it.
+        people: about how many people there are, from a public source; never counted, nor compared with the rows. A
+            query that would show nothing with that many is refused before it is charged.
+        dropped: the share of all rows that ``rows`` drops, from a public source or a paid release; answers show it.
         dropped_up_to: how many rows of a person that share counts.
 
     """
@@ -431,7 +430,7 @@ class DataSet:
         self._check_known()
 
     def _check_known(self) -> None:
-        """Refuse figures from elsewhere that cannot be so, or that nothing is said with."""
+        """Refuse a number of people, or a share of rows, that is impossible or that no unit or limit goes with."""
         if self.people is not None:
             whole("people", self.people, least=1, most=_MOST_PEOPLE)
             if not self.protects_persons:

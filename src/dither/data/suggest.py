@@ -138,9 +138,7 @@ def _lines(table: str, location: str, engine: str, names: Sequence[str]) -> Iter
     yield from (f"  # {kind.hint}" for kind in KINDS.parts.values() if kind.hint)
     yield f"contribution: {UNDECIDED}"
     yield "  # decide, for people: how many rows of one person count in an answer, and in how many groups, such as"
-    yield "  # {rows: 10, groups: 2}, or {groups: 3, rows per group: 2}. More of either needs more noise. Where groups are"
-    yield "  # not declared, a group is shown from a number of people that grows with 'groups'. For rows: remove this line."
-    yield "  # If you know from a public source how many people there are, add a line 'people: 4000'."
+    yield "  # {rows: 10, groups: 2}. More of either needs more noise. For rows: remove this line."
     if has_secret(engine):
         yield f"engine: {UNDECIDED}"
         yield f"  # decide: {scalar(redact(engine))} with ${{NAME}}, a variable of the environment, for the password."
