@@ -429,7 +429,7 @@ def _limits(design: Design) -> tuple[str, str]:
     limits, texts = design.limits, []
     if limits.rows is not None:
         texts.append(f"at most {_several(limits.rows, 'row')} a person")
-    if limits.groups is not None and design.query.keys:
+    if limits.groups is not None and design.query.keys and (limits.rows is None or limits.groups < limits.rows):
         texts.append(f"{'at most ' if not texts else ''}{_several(limits.groups, 'group')} a person")
     if limits.rows_per_group is not None:
         texts.append(f"{'at most ' if not texts else ''}{_several(limits.rows_per_group, 'row')} a person and group")
