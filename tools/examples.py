@@ -107,7 +107,7 @@ def folded(printed: str, indent: int) -> list[str]:
     return [" " * indent + line for line in lines]
 
 
-def tests_of(path: Path) -> list[doctest.DocTest]:
+def examples_of(path: Path) -> list[doctest.DocTest]:
     """Return the examples of a page or of a module."""
     if path.suffix == ".py":
         name = ".".join(path.resolve().relative_to(ROOT / "src").with_suffix("").parts)
@@ -123,7 +123,7 @@ def tests_of(path: Path) -> list[doctest.DocTest]:
 def rewrite(path: Path, *, everything: bool = False) -> list[str]:
     """Write what the examples of a file print in place of what is not so; return those that raised."""
     recorder = _Recorder(everything=everything)
-    for test in tests_of(path):
+    for test in examples_of(path):
         recorder.run(test, out=lambda text: None)
     lines = path.read_text(encoding="utf-8").split("\n")
     for start, example, got in sorted(recorder.printed, key=lambda one: one[0], reverse=True):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import dither
-from dither.pages.charts import Line, line_chart
+from dither.pages.charts import Bars, Line, bar_chart, line_chart
 from dither.pages.frame import Axis, Chart
 from dither.publish.queries.pictures import picture
 from tools import map_pictures, place_pictures, question_pictures, report_pictures, stream_pictures
@@ -44,6 +44,20 @@ def tutorial() -> Iterator[tuple[str, Chart]]:
     shown = picture(answer, "waited", title=title, truth=[true[ward] for ward in answer.column("ward")], unit="minutes")
     facts = f"{len(names['visits']):,} generated visits; {answer.loss}; {answer.unit}"
     yield "result", shown.captioned(f"{facts}. The dots are the truth, known because the table is generated.")
+    yield "readme", in_numbers(answer, true).captioned(f"{facts}. Generated data, so that the truth is known.")
+
+
+def in_numbers(answer: Any, true: Any) -> Chart:
+    """Draw the mean waits of an answer, with the numbers below the bars."""
+    wards, means = answer.column("ward"), answer.column("waited")
+    low, high = zip(*answer.interval("waited"), strict=True)
+    labels = [
+        f"{ward}: {mean:.0f} ± {(b - a) / 2:.0f}" for ward, mean, a, b in zip(wards, means, low, high, strict=True)
+    ]
+    across, up = Axis("ward: released mean and 95 % interval"), Axis("mean wait", "minutes")
+    bars = [Bars("released", means, low, high)]
+    title = "Mean wait in each ward, from a private query"
+    return bar_chart(title, labels, bars, across=across, up=up, truth=[true[one] for one in wards], width=600)
 
 
 def limits() -> Iterator[tuple[str, Chart]]:

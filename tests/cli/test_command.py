@@ -77,9 +77,8 @@ def test_brackets_of_usage_are_single() -> None:
         assert "[[" not in usage
 
 
-@pytest.mark.parametrize("line", [line for lines in EXAMPLES.values() for line in lines])
-def test_examples_can_be_typed(line: str) -> None:
-    """The parser takes each, and each is one of the verb below whose help it stands."""
+def check_that_it_can_be_typed(line: str) -> None:
+    """Parse a line, and run nothing."""
     words = shlex.split(line, comments=True)
     words = words[1 : words.index("<") if "<" in words else None]
     group: Any = typer.main.get_command(app)
@@ -91,6 +90,23 @@ def test_examples_can_be_typed(line: str) -> None:
         name, group, rest = group.resolve_command(context, rest)
         context = group.make_context(name, rest, parent=context)
     assert not context.args
+
+
+@pytest.mark.parametrize("line", [line for lines in EXAMPLES.values() for line in lines])
+def test_examples_can_be_typed(line: str) -> None:
+    """The parser takes each, and each is one of the verb below whose help it stands."""
+    check_that_it_can_be_typed(line)
+
+
+def test_the_page_of_tasks_has_every_verb_and_its_lines_can_be_typed() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "which-command.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    lines = [found for row in rows for found in re.findall(r"`(dither [^`]+)`", row)]
+    assert len(lines) > 40
+    assert {shlex.split(line)[1] for line in lines} == set(VERBS) | {name.split()[0] for name in GROUPS}
+    for line in lines:
+        if not line.endswith(" -h"):
+            check_that_it_can_be_typed(line)
 
 
 def test_examples_are_of_verbs_that_there_are() -> None:

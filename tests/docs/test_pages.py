@@ -16,14 +16,29 @@ PICTURES = sorted((DOCS / "pictures").glob("*.svg"))
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_the_readme_begins_with_installing_and_a_picture() -> None:
+def test_the_readme_begins_with_a_sentence_a_picture_and_how_to_install() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    first = text.index("\n## ")
-    assert text[first:].startswith("\n## Install\n")
-    second = text.index("\n## ", first + 4)
-    assert "pip install ." in text[first:second]
-    assert "uv tool install ." in text[first:second]
-    assert "(docs/pictures/result.svg)" in text[first:second]
+    before, install, *_ = text.split("\n## ")
+    assert "(docs/pictures/readme.svg)" in before
+    assert before.count(". ") == 0, "one sentence"
+    assert install.startswith("Install\n")
+    assert "pip install " in install
+    assert "uv tool install ." in install
+
+
+def test_the_readme_is_read_in_two_minutes() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 90
+    assert len(text.split()) <= 700
+    table = [line for line in text.splitlines() if line.startswith("| ")][2:]
+    assert len(table) <= 10
+    assert all(len(cell.split()) <= 6 for line in table for cell in line.strip("|").split("|"))
+
+
+def test_examples_show_numbers() -> None:
+    """Noisy numbers are compared by shape, and need no dots."""
+    for page in (ROOT / "README.md", *DOCS.rglob("*.md")):
+        assert "[..., ...]" not in page.read_text(encoding="utf-8"), page.name
 
 
 def test_the_pages_have_four_parts_after_the_home_page() -> None:
@@ -42,7 +57,8 @@ def test_a_picture_has_a_title_axes_and_a_caption_and_is_shown(path: Path) -> No
     )
     assert read.find(f"{SVG}desc") is not None
     assert "http" not in path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
-    assert any(f"pictures/{path.name})" in page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
+    pages = (ROOT / "README.md", *DOCS.rglob("*.md"))
+    assert any(f"pictures/{path.name})" in page.read_text(encoding="utf-8") for page in pages)
 
 
 def test_every_picture_that_is_shown_is_there_and_described() -> None:
