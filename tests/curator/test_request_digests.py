@@ -335,7 +335,7 @@ VERBS: dict[str, Verb] = {
     "sql of found groups": Verb(
         "people",
         lambda offer, **how: offer.sql("SELECT note, COUNT(*) AS n FROM baskets GROUP BY note", **how),
-        {"threshold share": {"threshold_share": "0.4"}},
+        {"threshold share": {"threshold_share": "0.4"}, "likely empty": same(likely_empty=True)},
         words=DISCOVERED,
         is_whole=False,
     ),
@@ -391,7 +391,7 @@ VERBS: dict[str, Verb] = {
     "ask for found groups": Verb(
         "people",
         lambda offer, **how: offer.ask(FOUND, **how),
-        {"threshold share": {"threshold_share": "0.4"}},
+        {"threshold share": {"threshold_share": "0.4"}, "likely empty": same(likely_empty=True)},
         words={"epsilon": 2, "delta": "1e-6"},
         is_whole=False,
     ),

@@ -24,6 +24,7 @@ from dither.cli.options import (
     Home,
     Json,
     Key,
+    LikelyEmpty,
     Noise,
     Quantiles,
     Quoted,
@@ -163,6 +164,7 @@ def sql(
     threshold_share: ThresholdShare = None,
     quantiles: Quantiles = "auto",
     auto_share: AutoShare = "0.1",
+    likely_empty: LikelyEmpty = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Also write CSV, Parquet, JSON or HTML (a plot).")
     ] = None,
@@ -200,12 +202,14 @@ def sql(
     )
     how: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "noise": noise}
     how |= {"threshold_share": threshold_share, "quantiles": quantiles, "auto_share": auto_share}
+    # Not passed unless set, so that a server of an earlier version answers, too.
+    more: dict[str, Any] = {"likely_empty": True} if likely_empty else {}
     with charged_session(charged, dataset, outputs) as asked:
         if is_quoted:
             show(asked.quote(query, **how), as_json=as_json)
             return
         with progress("asking"):
-            result: Any = asked.sql(query, **how, key=charged.key)
+            result: Any = asked.sql(query, **how, **more, key=charged.key)
         if not isinstance(result, QueryResult):
             if out is not None:
                 raise InvalidParameter(

@@ -129,6 +129,13 @@ ThresholdShare = Annotated[
         help="Where groups are discovered: the share of the loss, 0 to 1, that decides which are shown.",
     ),
 ]
+LikelyEmpty = Annotated[
+    bool,
+    typer.Option(
+        "--likely-empty",
+        help="Ask also where hardly any group can be shown, by the number of people that the schema declares.",
+    ),
+]
 AutoShare = Annotated[
     str,
     typer.Option("--auto-share", help="With CLAMP(x, AUTO) in the query: the share of the loss that finds the ranges."),

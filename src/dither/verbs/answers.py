@@ -37,6 +37,7 @@ from dither.publish.queries.partitioned import Partitioned
 from dither.publish.queries.parts import PartitionedGroups
 from dither.publish.queries.rehearsal import Rehearsed, rehearse
 from dither.publish.queries.reports.report import Report
+from dither.publish.queries.shown_groups import check_shown
 from dither.publish.queries.sql import Statement, parse_request, parse_statement
 from dither.publish.queries.written_once import WrittenOnce
 from dither.verbs.arguments import Description, Noise, Shares
@@ -63,6 +64,12 @@ Quantiles = Annotated[
         default="auto",
     ),
 ]
+LikelyEmpty = Annotated[
+    bool,
+    Arg(
+        "ask also where hardly any group can be shown, by the number of people that the schema declares", default=False
+    ),
+]
 AutoShare = Annotated[
     Number, Arg("where the query has CLAMP(x, AUTO), the share of the loss that finds the ranges first")
 ]
@@ -76,6 +83,7 @@ class Planning(Figures, Keyed, total=False):
     threshold_share: ThresholdShare
     quantiles: Quantiles
     confidence: Confidence
+    likely_empty: LikelyEmpty
 
 
 class Asking(Planning, Lossy, total=False):
@@ -197,13 +205,16 @@ def _offer(
     noise, shares = terms.get("noise", "auto"), terms.get("shares")
     share, quantiles = terms.get("threshold_share"), terms.get("quantiles", "auto")
     how: dict[str, Any] = {"noise": noise, "shares": shares, "threshold_share": share, "quantiles": quantiles}
-    level = level_of({"confidence": terms.get("confidence", LEVEL)})
+    level, is_asked = level_of({"confidence": terms.get("confidence", LEVEL)}), terms.get("likely_empty", False)
     if isinstance(query, Report):
+        how["likely_empty"] = is_asked
         return offer_of_report(dataset, query, stated, level=level, description=description, **how)
     built = query.build(dataset) if isinstance(query, Groups) else query
     if built.dataset != dataset:
         raise InvalidParameter("query", built.dataset.name, f"about {dataset.name} as it is declared now")
     answer = plan_query(built, stated, **how)
+    if not is_asked:
+        check_shown(answer)
     rehearse(answer, confidence=level)
     asked: dict[str, Any] = {
         "query": wire.encode(built),

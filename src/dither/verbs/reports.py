@@ -18,12 +18,20 @@ from dither.publish.queries.reports.mechanism import ReportAnswer, plan_report
 from dither.publish.queries.reports.presenting import present_report, rehearse_report
 from dither.publish.queries.reports.quoting import quote_report
 from dither.publish.queries.reports.report import Report
+from dither.publish.queries.shown_groups import check_shown
 from dither.publish.queries.sql import agreed_loss
 from dither.publish.queries.written_once import WrittenOnce
 
 
 def offer_of_report(
-    dataset: DataSet, built: Report, stated: Loss, *, level: Fraction, description: str = "", **how: Any
+    dataset: DataSet,
+    built: Report,
+    stated: Loss,
+    *,
+    level: Fraction,
+    description: str = "",
+    likely_empty: bool = False,
+    **how: Any,
 ) -> Offer[QueryResult]:
     """Return the offer of a report: all its private queries in one release, and what is made of their answers.
 
@@ -33,12 +41,15 @@ def offer_of_report(
         stated: what all queries together may lose; 0 where only public tables are read.
         level: of the intervals.
         description: one line for people.
+        likely_empty: whether to ask also where hardly any group of a query can be shown.
         how: as for ``planned``; shares are those of the queries, by their names.
 
     """
     if built.dataset != dataset:
         raise InvalidParameter("query", built.dataset.name, f"about {dataset.name} as it is declared now")
     answer = planned(built, stated, **how)
+    for one in () if likely_empty else answer.answers:
+        check_shown(one)
     rehearse_report(answer, confidence=level)
     asked = {
         "report": wire.encode(built),

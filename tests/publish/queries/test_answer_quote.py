@@ -54,7 +54,7 @@ def test_a_quote_says_what_the_answer_costs_and_protects() -> None:
 def test_discovered_groups_are_quoted_with_their_threshold() -> None:
     found = quote(clinic_query("count", unit=PERSON, groups="discovered"), ApproxDP(1, "1e-6"))
     assert found.rows is None
-    assert "discovered: shown if a noisy number of people reaches" in str(found)
+    assert str(found).startswith(f"groups     shown only if about {found.threshold} people share it")
     assert 0 < found.loss.delta <= Fraction("1e-6")
     limited = dataclasses.replace(clinic_query("count"), limit=1)
     assert quote(limited, PureDP(1)).rows == 1

@@ -19,6 +19,7 @@ from dither.errors import DitherError
 from dither.publish.queries.answer import Answer
 from dither.publish.queries.contradictions import always_true
 from dither.publish.queries.query import Aggregate
+from dither.publish.queries.shown_groups import with_one_group
 from dither.publish.queries.statistics import Counted, describe
 from dither.publish.queries.work import planning
 
@@ -84,13 +85,24 @@ def advice_for(answer: Answer, priced: Priced) -> tuple[Advice, ...]:
     found: list[Advice] = []
     with planning():
         errors = priced(answer)
-        for part in (_clamps, _limits, _own_row, _threshold, _empty_groups, _conditions):
+        for part in (_one_group, _clamps, _limits, _own_row, _threshold, _empty_groups, _conditions):
             try:
                 found += part(answer, errors, priced)
             except DitherError:
                 # A change without a price is not advice.
                 continue
     return tuple(found)
+
+
+def _one_group(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
+    """One group a person, which lowers the threshold of discovered groups most."""
+    other = with_one_group(answer)
+    if other is None:
+        return
+    before, after = _threshold_of(answer), _threshold_of(other)
+    if after <= _WORTH * before:
+        price = f"other groups of a person do not count{_asked_with(Limits(groups=1))}"
+        yield Advice("groups", "a limit of 1 group a person", before, after, "people", price)
 
 
 def _clamps(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:

@@ -30,6 +30,7 @@ from dither.publish.queries.present import estimand_of, is_selected
 from dither.publish.queries.quantiles import Search
 from dither.publish.queries.query import Aggregate, Query
 from dither.publish.queries.rank_search import RankSearch
+from dither.publish.queries.shown_groups import threshold_words
 from dither.publish.queries.work import planning, step
 
 _FAILURE: Final = 0.05
@@ -176,7 +177,8 @@ class Quote:
 
     def _repr_html_(self) -> str:
         facts = [("cost", f"{self.loss}, from the budget of {self.dataset}"), ("protects", self.unit)]
-        facts += [("limits", self.limits), ("groups", self.keys), ("numerics", self.numerics)]
+        facts += [("limits", self.limits), ("numerics", self.numerics)]
+        facts.insert(3 if self.threshold is None else 0, ("groups", self.keys))
         head = ("column", "off by at most (95 %)", "of", "noise", "share of the loss", "what it is about")
         rows = (
             (
@@ -200,11 +202,14 @@ class Quote:
         )
         risk = f"{100 * self.risk:.1f}"
         together = ", all simultaneously, because rows are chosen by what they show" if self.is_simultaneous else ""
+        groups = f"groups     {self.keys}{self._for_share}; {rows}"
+        is_discovered = self.threshold is not None
         lines = [
+            *([groups] if is_discovered else []),
             f"cost       {self.loss}, from the budget of {self.dataset}",
             f"protects   {self.unit}",
             f"limits     {self.limits}",
-            f"groups     {self.keys}{self._for_share}; {rows}",
+            *([] if is_discovered else [groups]),
             f"risk       anyone who knows all else and could toss a coin guesses right in at most {risk} % of cases",
             f"numerics   {self.numerics}",
             f"intervals  95 %{together}",
@@ -273,9 +278,7 @@ def plain_quote(answer: Answer) -> Quote:
     design, query = answer.design, answer.query
     errors = design.errors(_each_failure(answer))
     if design.groups is None:
-        units = "people" if design.has_persons else "rows"
-        threshold = design.discovery.threshold if design.discovery is not None else 0
-        keys = f"discovered: shown if a noisy number of {units} reaches {threshold}"
+        keys = threshold_words(answer)
     else:
         keys = "public: every one is shown, empty or not" if query.keys else "none"
         outside = outside_groups(query)
