@@ -45,7 +45,7 @@ def test_a_graph_is_quoted_asked_and_drawn(tmp_path: Path, monkeypatch: pytest.M
     assert "<svg" in Path("degrees.html").read_text()
     priced = run("--home", "home", "graph", "ring", "edges", "--error", "10", "--quote")
     assert "would cost epsilon = 0.2995" in priced
-    assert "30 [30, 30]" in run(
+    assert "30       [30, 30]" in run(
         "--home", "home", "graph", "ring", "cliques", "--k", "3", "--method", "laplace", "--epsilon", "1000"
     )
     told = run("--home", "home", "graph", "ring", "clustering", "--epsilon", "1")

@@ -55,7 +55,7 @@ def hostile_page(words: str) -> str:
         words,
         pages.section(words, pages.paragraph(words), pages.note(words), pages.alarm(words)),
         pages.bullets([words, tag("b", words)]),
-        pages.table([words], [[words], [pages.code(words)], [pages.valued(words, words)]], bad={0}),
+        pages.table([words], [[words], [pages.code(words)]], bad={0}, groups=[(words, 1)]),
         pages.listing(words),
         pages.details(words, words, anchor=words, is_open=True),
         pages.link(words, words),
@@ -100,7 +100,14 @@ def test_a_column_of_numbers_is_aligned_and_no_other() -> None:
     assert made.count('class="number"') == 2 * 3
     assert '<td class="number">1,200</td>' in made
     assert "<td>x</td>" in made
-    assert pages.table(("n",), [[pages.valued("12", "10 to 14")]]).count('class="number"') == 2
+    # Intervals are not found: whoever knows them says so.
+    assert pages.table(("n",), [["[10, 14]"]], numbers=[0]).count('class="number"') == 2
+    assert 'class="number"' not in pages.table(("n",), [["[10, 14]"]])
+
+
+def test_a_heading_above_others_spans_them() -> None:
+    made = pages.table(("a", "b", "c"), [["x", "1", "2"]], groups=[("", 1), ("n", 2)])
+    assert '<td colspan="1"></td><th scope="colgroup" colspan="2" class="group">n</th>' in made
     assert "<thead>" not in pages.table((), [["a", "b"]])
     assert pages.table(("a",), []).count("<tr>") == 1
     assert '<tr class="bad"><td>y' in pages.table(("a",), [["x"], ["y"]], bad={1})

@@ -5,8 +5,9 @@ Made of public facts and released values alone, by objects that hold nothing els
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 MOST_ROWS: Final = 20
 _LONGEST_TEXT: Final = 400
 _CELL: Final = "text-align:left;vertical-align:top;padding:0.1em 0.8em 0.1em 0"
+_NUMBER: Final = _CELL.replace("left", "right") + ";white-space:nowrap;font-variant-numeric:tabular-nums"
 
 
 def html(
@@ -29,6 +31,7 @@ def html(
     head: Sequence[str] = (),
     rows: Iterable[Sequence[object]] = (),
     of_rows: int | None = None,
+    numbers: Collection[int] = (),
     notes: Iterable[object] = (),
     picture: Chart | None = None,
 ) -> str:
@@ -40,6 +43,7 @@ def html(
         head: the names of the table's columns; without them there is no table.
         rows: what stands in it.
         of_rows: how many rows there are, if more than those given.
+        numbers: the places of columns of numbers, which align at the right.
         notes: one paragraph each.
         picture: what is drawn below the facts.
 
@@ -55,9 +59,11 @@ def html(
         parts.append(tag("div", picture.alone()))
     if head:
         kept = list(islice(rows, MOST_ROWS + 1))
-        body = [tag("tr", *(_cell("td", value) for value in row)) for row in kept[:MOST_ROWS]]
-        names = tag("tr", *(_cell("th", name) for name in head))
-        parts.append(tag("table", tag("thead", names), tag("tbody", *body)))
+        styles = [_NUMBER if place in numbers else _CELL for place in range(len(head))]
+        body = [tag("tr", *map(_styled("td"), row, styles)) for row in kept[:MOST_ROWS]]
+        names = tag("tr", *map(_styled("th"), head, styles))
+        table = tag("table", tag("thead", names), tag("tbody", *body))
+        parts.append(tag("div", table, style="overflow-x:auto"))
         total = len(kept) if of_rows is None else of_rows
         if total > MOST_ROWS:
             more = "more" if of_rows is None else f"{of_rows - MOST_ROWS} more"
@@ -83,8 +89,12 @@ def _decimal_up(figure: Fraction) -> float:
     return near if Fraction(repr(near)) >= figure else to_float(figure, "up")
 
 
-def _cell(kind: str, value: object) -> Markup:
-    return tag(kind, _text(value), style=_CELL)
+def _cell(kind: str, value: object, style: str = _CELL) -> Markup:
+    return tag(kind, _text(value), style=style)
+
+
+def _styled(kind: str) -> Callable[[object, str], Markup]:
+    return partial(_cell, kind)
 
 
 def _text(value: object) -> str:

@@ -99,44 +99,52 @@ def link(words: object, anchor: str) -> Markup:
     return tag("a", words, href=f"#{anchor}")
 
 
-def table(headings: Sequence[object], rows: Iterable[Sequence[object]], *, bad: Collection[int] = ()) -> Markup:
+def table(
+    headings: Sequence[object],
+    rows: Iterable[Sequence[object]],
+    *,
+    bad: Collection[int] = (),
+    numbers: Collection[int] = (),
+    groups: Sequence[tuple[object, int]] = (),
+) -> Markup:
     """Return a table; a column of numbers is aligned at its right.
 
     Args:
         headings: of the columns; none for a table without a head.
         rows: of cells, texts or markup.
         bad: the places of rows that are marked.
+        numbers: the places of columns of numbers and intervals; columns that hold nothing but numbers are found.
+        groups: headings above those of the columns, each with the number of columns that it is above.
 
     """
     cells = [list(row) for row in rows]
     wide = max((len(row) for row in cells), default=0)
-    numbers = [_are_numbers([row[place] for row in cells if place < len(row)]) for place in range(wide)]
+    right = [
+        place in numbers or _are_numbers([row[place] for row in cells if place < len(row)]) for place in range(wide)
+    ]
     body = [
         tag(
             "tr",
-            *(tag("td", cell, class_="number" if numbers[place] else None) for place, cell in enumerate(row)),
+            *(tag("td", cell, class_="number" if right[place] else None) for place, cell in enumerate(row)),
             class_="bad" if number in bad else None,
         )
         for number, row in enumerate(cells)
     ]
     names = [
-        tag("th", heading, scope="col", class_="number" if place < wide and numbers[place] else None)
+        tag("th", heading, scope="col", class_="number" if place < wide and right[place] else None)
         for place, heading in enumerate(headings)
     ]
-    head = tag("thead", tag("tr", *names)) if names else Markup()
+    above = [
+        tag("th", title, scope="colgroup", colspan=many, class_="group") if title else tag("td", colspan=many)
+        for title, many in groups
+    ]
+    head = tag("thead", *([tag("tr", *above)] if above else []), tag("tr", *names)) if names else Markup()
     return tag("div", tag("table", head, tag("tbody", joined(body, "\n"))), class_="scroll")
 
 
 def _are_numbers(cells: Sequence[object]) -> bool:
-    shown = [str(cell) for cell in cells if not isinstance(cell, Markup) and str(cell)]
-    marked = [cell for cell in cells if isinstance(cell, Markup) and cell]
-    is_marked = bool(marked) and all(cell.startswith("<b>") for cell in marked)
-    return bool(shown or is_marked) and (is_marked or not marked) and all(_NUMBER.fullmatch(cell) for cell in shown)
-
-
-def valued(value: str, beside: str) -> Markup:
-    """Return a number with what stands beside it in a smaller script, as a cell of a column of numbers."""
-    return joined((tag("b", value), tag("small", " ", beside)))
+    shown = [cell for cell in cells if str(cell)]
+    return bool(shown) and all(not isinstance(cell, Markup) and _NUMBER.fullmatch(str(cell)) for cell in shown)
 
 
 def figure(picture: Markup, caption: object = "") -> Markup:

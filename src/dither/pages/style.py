@@ -58,7 +58,7 @@ body { font: 16px/1.55 system-ui, sans-serif; max-width: 68rem; margin: 2.5rem a
   color: var(--dither-ink); background: var(--dither-ground); }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .6rem; }
 h2 { font-size: 1.2rem; margin: 2.4rem 0 .6rem; padding-bottom: .25rem; border-bottom: 1px solid var(--dither-line); }
-h1, h2, p, li, td, th, summary, figcaption { overflow-wrap: anywhere; }
+h1, h2, p, li, summary, figcaption, code { overflow-wrap: break-word; }
 p, ul { max-width: 46rem; }
 .scroll { overflow-x: auto; margin: .8rem 0; }
 table { border-collapse: collapse; font-size: .92rem; }
@@ -68,13 +68,14 @@ th { font-weight: 600; border-bottom-color: var(--dither-axis); vertical-align: 
 tbody tr:hover td { background: var(--dither-panel); }
 .number { text-align: right; font-variant-numeric: tabular-nums; }
 td.number { white-space: nowrap; }
+th.group { text-align: center; border-bottom: 1px solid var(--dither-line); }
 tr.bad td, tr.bad:hover td { background: var(--dither-pale); }
 small, .note, figcaption { color: var(--dither-soft); font-size: .88rem; }
 .alarm { color: #fff; background: #b3261e; padding: .8rem 1rem; border-radius: .35rem; font-weight: 600;
   print-color-adjust: exact; }
 pre { background: var(--dither-panel); padding: .9rem 1rem; border-radius: .35rem; overflow-x: auto;
   white-space: pre-wrap; font-size: .88rem; }
-code { overflow-wrap: anywhere; font-size: .92em; }
+code { font-size: .92em; }
 a { color: var(--dither-s1); }
 details { margin: .5rem 0 1.2rem; } summary { cursor: pointer; }
 .figures { display: flex; flex-wrap: wrap; gap: 1.6rem 2rem; align-items: flex-start; }

@@ -103,7 +103,7 @@ def largest_interval(law: Symmetric, noisy: Sequence[Number], *, confidence: Num
 
     >>> from dither.estimate.accuracy import LaplaceLaw
     >>> print(largest_interval(LaplaceLaw(scale=10), [172, 179, 125, 140, 140, 98], confidence="0.9"))
-    [138.2..., 202.0...] at 0.9
+    [138, 203] at 0.9
 
     """
     values = [exact(f"noisy[{index}]", value) for index, value in enumerate(noisy)]

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Number, probability
 from dither.noise import Noise
+from dither.pages.digits import bracketed
 from dither.privacy import Distance, Loss, Plan
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ class Interval:
     confidence: Fraction
 
     def __str__(self) -> str:
-        return f"[{self.low}, {self.high}] at {float(self.confidence):g}"
+        ends = f"[{self.low}, {self.high}]" if np.ndim(self.low) else bracketed(self.low, self.high)
+        return f"{ends} at {float(self.confidence):g}"
 
 
 class Mechanism(ABC, Generic[V, O]):

@@ -25,6 +25,7 @@ from dither.mechanisms.core.spec import digest, to_spec
 from dither.mechanisms.notebook import decimals, html
 from dither.noise import Noise, system_noise
 from dither.noise.entropy import before_first_draw as before_first_draw
+from dither.pages.digits import alone, in_digits
 from dither.privacy import Filter, Loss, Relation, Unit, Use, stated_loss, unit_of
 
 if TYPE_CHECKING:
@@ -193,22 +194,30 @@ class Release(Generic[O]):
         return (bars + whiskers).properties(title=title, width=max(240, 48 * len(names)), height=260)
 
     def __str__(self) -> str:
-        interval = self.interval()
-        around = "" if interval is None else f", 95 % interval {_short(interval.low)} to {_short(interval.high)}"
-        return f"{_short(self.value)}{around} ({self.loss}, {self.unit}, {self.numerics}, {self.receipt})"
+        value, around = self._texts()
+        beside = "" if around is None else f", 95 % interval {around}"
+        return f"{value}{beside} ({self.loss}, {self.unit}, {self.numerics}, {self.receipt})"
 
     def __repr__(self) -> str:
         return f"<Release of {self.mechanism.name}: {self}>"
 
     def _repr_html_(self) -> str:
-        interval = self.interval()
-        facts = [("value", _short(self.value))]
-        if interval is not None:
-            facts.append(("95 % interval", f"{_short(interval.low)} to {_short(interval.high)}"))
+        value, around = self._texts()
+        facts = [("value", value), *([] if around is None else [("95 % interval", around)])]
         facts += [("loss", str(self.loss)), ("protects", str(self.unit))]
         facts += [("numerics", self.numerics), ("receipt", self.receipt)]
         is_many = isinstance(self.value, np.ndarray) and self.value.dtype.kind in "iuf" and self.value.size > 1
         return html(f"Release of {self.mechanism.name}", facts=facts, picture=self.picture() if is_many else None)
+
+    def _texts(self) -> tuple[str, str | None]:
+        """Return the value and its interval as people are shown them."""
+        interval = self.interval()
+        if interval is None:
+            return _short(self.value), None
+        if np.ndim(interval.low) or np.ndim(self.value):
+            return _short(self.value), f"{_short(interval.low)} to {_short(interval.high)}"
+        value, low, high = in_digits(self.value, interval.low, interval.high)
+        return value, f"{low} to {high}"
 
 
 def release(
@@ -341,4 +350,4 @@ def _plain(value: Any) -> Any:
 def _short(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return np.array2string(value, precision=5, threshold=12)
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return alone(value)

@@ -11,6 +11,7 @@ from dither.data import DataSet, Kind
 from dither.exact import Number
 from dither.lift.cells import Cells
 from dither.mechanisms.core.mechanism import Interval
+from dither.pages.digits import alone, in_digits
 from dither.privacy import Loss
 from dither.publish.interactive.construction import FROM_MODEL, Answer
 from dither.publish.interactive.lifted_conversation import LiftedConversation
@@ -46,8 +47,10 @@ class CountAnswer:
     source: str
 
     def __str__(self) -> str:
-        known = "no interval known" if self.low is None else f"[{self.low}, {self.high}] at {self.confidence:g}"
-        return f"{self.count} {known}, {self.source}"
+        if self.low is None or self.high is None:
+            return f"{alone(self.count)} no interval known, {self.source}"
+        count, low, high = in_digits(self.count, self.low, self.high)
+        return f"{count} [{low}, {high}] at {self.confidence:g}, {self.source}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final
 
 from dither.pages.charts import Bars, Line, bar_chart, histogram, line_chart
 from dither.pages.frame import Axis, Chart
 from dither.pages.markup import Markup
-from dither.pages.page import bullets, figure, note, page, table, valued
+from dither.pages.page import bullets, figure, note, page, table
 from dither.pages.scales import number
-from dither.publish.queries.result import QueryResult, ResultColumn, shown
+from dither.publish.queries.printed_columns import printed_columns
+from dither.publish.queries.result import QueryResult
 
 #: More groups than this are drawn as a line with a band.
 _MOST_BARS: Final = 150
@@ -66,30 +68,25 @@ def answer_page(result: QueryResult) -> str:
 
 
 def answer_table(result: QueryResult, truths: Mapping[str, Sequence[Mapping[str, Any]]] | None = None) -> Markup:
-    """Return the rows of an answer as a table, each number with its interval and, where they are known, true values.
+    """Return the rows of an answer as a table; intervals and, where they are known, true values have their own columns.
 
     Args:
         result: the answer.
         truths: by what they are called, a true row for each released one; for generated data alone.
 
     """
-    known = [{name: rows[row] for name, rows in (truths or {}).items()} for row in range(len(result.rows))]
-    rows = [
-        [_cell(result, found, row, place, known[row]) for place, found in enumerate(result.columns)]
-        for row in range(len(result.rows))
+    printed = printed_columns(result, truths=truths)
+    rows = list(zip(*(column.cells for column in printed), strict=True))
+    numbers = [place for place, column in enumerate(printed) if column.is_number]
+    if not truths:
+        return table([column.heading for column in printed], rows, numbers=numbers)
+    # The name of a number is above its value, its interval and its truths.
+    groups = [(name, len(list(among))) for name, among in groupby(column.of for column in printed)]
+    spans = [("" if many == 1 else name, many) for name, many in groups]
+    headings = [
+        "released" if column.heading == column.of and column.is_number else column.heading for column in printed
     ]
-    return table(result.names, rows)
-
-
-def _cell(
-    result: QueryResult, column: ResultColumn, row: int, place: int, truths: Mapping[str, Mapping[str, Any]]
-) -> object:
-    if not result.has_interval(column):
-        return shown(result.rows[row][place])
-    beside = f"{shown(result.low[row][place])} to {shown(result.high[row][place])}"
-    true = [f"{name} {shown(truth[column.name])}" for name, truth in truths.items() if column.name in truth]
-    beside += f" (truth: {', '.join(true)})" if true else ""
-    return valued(shown(result.rows[row][place]), beside)
+    return table(headings, rows, numbers=numbers, groups=spans)
 
 
 def _ranges(result: QueryResult) -> tuple[str, list[float]] | None:

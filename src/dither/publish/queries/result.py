@@ -22,6 +22,7 @@ from dither.data.expressions import Value
 from dither.errors import InvalidParameter, MissingExtra
 from dither.mechanisms.notebook import MOST_ROWS, html
 from dither.privacy import Loss
+from dither.publish.queries.printed_columns import printed_columns, shown
 from dither.publish.queries.stored_columns import from_plain, read_column, to_plain, write_column
 
 if TYPE_CHECKING:
@@ -316,13 +317,14 @@ class QueryResult:
         return f"<QueryResult: {len(self.rows)} {'row' if len(self.rows) == 1 else 'rows'} of {shown}; {self.loss}>"
 
     def _repr_html_(self) -> str:
-        rows = self._cells(MOST_ROWS)
+        printed = printed_columns(self, MOST_ROWS)
         is_drawn = len(self.rows) > 1 and any(map(self.has_interval, self.columns))
         return html(
             "Private answer",
-            head=self.names,
-            rows=rows,
+            head=[column.heading for column in printed],
+            rows=list(zip(*(column.cells for column in printed), strict=True)),
             of_rows=len(self.rows),
+            numbers=[place for place, column in enumerate(printed) if column.is_number],
             notes=self._remarks(),
             picture=self.picture() if is_drawn else None,
         )
@@ -346,30 +348,20 @@ class QueryResult:
             lines.append("unledgered: its budget lives as long as the process that asked")
         return lines
 
-    def _cells(self, most: int) -> list[list[str]]:
-        """Return the first rows as texts."""
-        return [
-            [self._entry(value, *ends) for value, *ends in zip(row, low, high, strict=True)]
-            for row, low, high in list(zip(self.rows, self.low, self.high, strict=True))[:most]
-        ]
-
     def _table(self, most: int) -> list[str]:
         """Return the first rows as aligned text."""
-        body = self._cells(most)
-        widths = [max(map(len, texts)) for texts in zip(self.names, *body, strict=True)]
-        are_keys = [column.is_key for column in self.columns]
+        printed = printed_columns(self, most)
+        widths = [max(map(len, (column.heading, *column.cells))) for column in printed]
+        are_numbers = [column.is_number for column in printed]
 
         def line(texts: Sequence[str]) -> str:
-            cells = zip(texts, widths, are_keys, strict=True)
-            return "  ".join(text.ljust(width) if key else text.rjust(width) for text, width, key in cells).rstrip()
+            cells = zip(texts, widths, are_numbers, strict=True)
+            return "  ".join(text.rjust(width) if right else text.ljust(width) for text, width, right in cells).rstrip()
 
-        lines = [line(self.names), "  ".join("-" * width for width in widths), *map(line, body)]
+        body = zip(*(column.cells for column in printed), strict=True)
+        lines = [line([column.heading for column in printed]), "  ".join("-" * width for width in widths)]
+        lines += map(line, body)
         return lines if len(self.rows) <= most else [*lines, f"... and {len(self.rows) - most} more"]
-
-    def _entry(self, value: Any, low: Any, high: Any) -> str:
-        if low is None or high is None:
-            return shown(value)
-        return f"{shown(value)} [{shown(low)}, {shown(high)}]"
 
     def has_interval(self, column: ResultColumn) -> bool:
         """Whether a column holds released numbers, which have intervals."""
@@ -400,17 +392,6 @@ def _extra(module: str, feature: str, extra: str = "frames") -> Any:
 
 def _finite(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
-
-
-def shown(value: Any) -> str:
-    """Return a cell as shown to people."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, tuple):
-        return ", ".join(map(shown, value))
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return str(value)
 
 
 def _listed(rows: Sequence[tuple[Any, ...]], place: int) -> list[Any]:
