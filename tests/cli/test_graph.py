@@ -39,7 +39,7 @@ def test_a_graph_is_quoted_asked_and_drawn(tmp_path: Path, monkeypatch: pytest.M
     assert "dither graph ring edges" in run("--home", "home", "add", "ring.yaml", "--budget", "100000")
     Path("ring.csv").unlink()
     assert "would cost epsilon = 1" in run("--home", "home", "graph", "ring", "triangles", "--epsilon", "1", "--quote")
-    assert "60 [60, 60]" in run("--home", "home", "graph", "ring", "edges", "--epsilon", "1000")
+    assert "60       [60, 60]" in run("--home", "home", "graph", "ring", "edges", "--epsilon", "1000")
     run("--home", "home", "graph", "ring", "degrees", "--epsilon", "1000", "-o", "degrees.csv", "--plot")
     assert Path("degrees.csv").read_text().splitlines()[2].startswith("4,30")
     assert "<svg" in Path("degrees.html").read_text()

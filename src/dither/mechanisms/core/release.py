@@ -214,7 +214,7 @@ class Release(Generic[O]):
         interval = self.interval()
         if interval is None:
             return _short(self.value), None
-        if np.ndim(interval.low) or np.ndim(self.value):
+        if isinstance(self.value, np.ndarray) or isinstance(interval.low, np.ndarray):
             return _short(self.value), f"{_short(interval.low)} to {_short(interval.high)}"
         value, low, high = in_digits(self.value, interval.low, interval.high)
         return value, f"{low} to {high}"
