@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PrintedColumn:
-    """A column of texts.
+    """A column of strings, as printed.
 
     Args:
         heading: above it.
-        cells: its texts, one for each row.
+        cells: one for each row.
         is_number: whether they are numbers or intervals of numbers, which align at the right.
         of: the column of the result that it is about.
 
@@ -36,7 +36,7 @@ class PrintedColumn:
 def printed_columns(
     result: QueryResult, most: int | None = None, truths: Mapping[str, Sequence[Mapping[str, Any]]] | None = None
 ) -> list[PrintedColumn]:
-    """Return the columns of the first rows as texts: keys, and each number with its interval beside it.
+    """Return the columns of the first rows as strings: keys, and each number with its interval beside it.
 
     Args:
         result: an answer.
