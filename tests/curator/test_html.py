@@ -46,7 +46,8 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        self.open.append(tag)
+        if tag != "wbr":
+            self.open.append(tag)
         assert {name for name, _ in attrs} <= {"style"}
 
     def handle_endtag(self, tag: str) -> None:
@@ -94,11 +95,11 @@ def test_html_is_well_formed_and_everything_in_it_is_text(shown, name):
         assert {tag.rpartition("}")[2] for tag in _tags(picture)} <= {"svg", "title", "desc", "style", *DRAWN}
     read = Tags(around)
     assert not read.open
-    assert set(read.tags) <= {"div", "p", "strong", "table", "thead", "tbody", "tr", "th", "td"}
+    assert set(read.tags) <= {"div", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "wbr"}
     assert len(around) < 40_000
     assert len(text) < 100_000
     if name in ("result", "session"):
-        assert EVIL in read.texts or any(EVIL in part for part in read.texts)
+        assert EVIL in "".join(read.texts)
 
 
 @pytest.mark.parametrize("name", NAMES)

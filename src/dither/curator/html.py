@@ -30,7 +30,7 @@ def session_html(session: Session) -> str:
         f"{asked} asks; quote and offer price; histogram, workload, marginals, synthesize, anonymize, fit and release "
         "publish more; balance and card say what was spent"
     ]
-    head = ("column", "kind", "public", "in its source", "")
+    head = ("column", "kind", "public", "in its source", "description")
     return html(f"Session on {session._called}", facts=facts, head=head, rows=rows, of_rows=len(columns), notes=notes)
 
 

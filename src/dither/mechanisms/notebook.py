@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from dither.exact.enclosure import to_float
-from dither.pages.markup import Markup, tag
+from dither.pages.markup import Markup, breakable, tag
 from dither.privacy import Loss
 
 if TYPE_CHECKING:
@@ -97,6 +97,6 @@ def _styled(kind: str) -> Callable[[object, str], Markup]:
     return partial(_cell, kind)
 
 
-def _text(value: object) -> str:
+def _text(value: object) -> Markup:
     text = str(value)
-    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
+    return breakable(text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…")

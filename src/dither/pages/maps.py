@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.pages.frame import Axis, Chart, Entry, Frame, colour_of, described, filled, lined, words_at
+from dither.pages.frame import Axis, Chart, Entry, Frame, colour_of, described, filled, lined, width_of, words_at
 from dither.pages.labels import told
 from dither.pages.markup import Markup
 
@@ -94,15 +94,18 @@ def ground_map(
         colours = f"{axis.heading} from {told(steps[0], axis)} (pale) to {told(steps[-1], axis)} and more"
         entries = [Entry(colours, "warm", is_needed=True)]
     entries += [Entry(layer.name, colour_of(place + 1), "line") for place, layer in enumerate(lines)]
+    # The ends of the vertical axis stand beside the ground: upon it, cells would hide them.
+    ends = (f"{ground.north:g}", f"{ground.south:g}")
+    left = 6 + max(width_of(word) for word in ends)
     frame = Frame(
         title,
         entries=entries,
         up=Axis("latitude" if ground.is_degrees else "y"),
         up_scale=None,
-        width=_WIDTH + 60,
+        width=_WIDTH + 40 + left,
         area=ground.height,
         below=34,
-        left=20,
+        left=left,
         right=14,
     )
     width = frame.width - frame.left - 14
@@ -120,8 +123,8 @@ def ground_map(
             )
     for word, x, anchor in ((f"{ground.west:g}", frame.left, "start"), (f"{ground.east:g}", frame.left + width, "end")):
         frame.parts.append(words_at(word, x, frame.top + ground.height + 14, text_anchor=anchor))
-    for word, y in ((f"{ground.north:g}", frame.top + 12), (f"{ground.south:g}", frame.top + ground.height - 4)):
-        frame.parts.append(words_at(word, frame.left + 4, y))
+    for word, y in zip(ends, (frame.top + 10, frame.top + ground.height), strict=True):
+        frame.parts.append(words_at(word, frame.left - 5, y, text_anchor="end"))
     frame.under(Axis("longitude" if ground.is_degrees else "x"), frame.bottom + 24)
     said = [f"{layer.name}: {len(layer.paths)} {'line' if len(layer.paths) == 1 else 'lines'}" for layer in lines]
     if cells is not None:

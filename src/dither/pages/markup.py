@@ -14,7 +14,12 @@ from typing import Final
 #: What XML 1.0 does not admit, and what UTF-8 cannot write: one such character in a name would spoil a whole page.
 _UNFIT: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 _NAME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9:-]*")
-_VOID: Final = frozenset({"br", "meta"})
+_VOID: Final = frozenset({"br", "meta", "wbr"})
+#: Shorter words stay whole, however narrow a column is.
+LONGEST_WORD: Final = 24
+#: A longer one may end a line behind a mark, or after so many letters.
+_PIECE: Final = re.compile(r".{1,11}?[_./:,=&?+-]+|.{1,12}")
+_LONG: Final = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 
 
 class Markup(str):
@@ -33,6 +38,24 @@ def text(value: object) -> Markup:
     if isinstance(value, Markup):
         return value
     return Markup(html.escape(_UNFIT.sub("\N{REPLACEMENT CHARACTER}", str(value)), quote=True))
+
+
+def breakable(value: object) -> Markup:
+    """Return a value as markup in which words of more than 24 letters may break; markup is unchanged.
+
+    >>> breakable("north-west 0123456789abcdef0123456789abcdef")
+    'north-west 0123456789ab<wbr>cdef01234567<wbr>89abcdef'
+
+    """
+    shown = text(value)
+    if isinstance(value, Markup) or not _LONG.search(words := str(value)):
+        return shown
+    parts, end = [], 0
+    for long in _LONG.finditer(words):
+        pieces = _PIECE.findall(long[0])
+        parts += [text(words[end : long.start()]), joined(pieces, Markup("<wbr>"))]
+        end = long.end()
+    return joined([*parts, text(words[end:])])
 
 
 def joined(parts: Iterable[object], between: str = "") -> Markup:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from dither.errors import InvalidParameter
-from dither.pages.markup import Markup, joined, tag
+from dither.pages.markup import Markup, breakable, joined, tag
 from dither.pages.style import PAGE_STYLE
 
 #: Neither a script nor anything from outside: whatever got onto a page, a browser would not run it.
@@ -32,7 +32,7 @@ def page(title: str, *parts: object) -> str:
         tag("title", title),
         tag("style", Markup(PAGE_STYLE)),
     )
-    body = tag("body", tag("h1", title), Markup("\n"), joined(parts, "\n"))
+    body = tag("body", tag("main", tag("h1", title), Markup("\n"), joined(parts, "\n")))
     return f"<!doctype html>\n{tag('html', head, Markup(chr(10)), body, lang='en')}\n"
 
 
@@ -81,7 +81,7 @@ def bullets(items: Iterable[object]) -> Markup:
 
 def code(value: object) -> Markup:
     """Return a text as code within a line."""
-    return tag("code", value)
+    return tag("code", breakable(value))
 
 
 def listing(value: object) -> Markup:
@@ -125,13 +125,15 @@ def table(
     body = [
         tag(
             "tr",
-            *(tag("td", cell, class_="number" if right[place] else None) for place, cell in enumerate(row)),
+            *(tag("td", breakable(cell), class_="number" if right[place] else None) for place, cell in enumerate(row)),
             class_="bad" if number in bad else None,
         )
         for number, row in enumerate(cells)
     ]
     names = [
-        tag("th", heading, scope="col", class_="number" if place < wide and right[place] else None)
+        tag("th", breakable(heading), scope="col", class_="number" if place < wide and right[place] else None)
+        if heading
+        else tag("td")  # a corner is no heading
         for place, heading in enumerate(headings)
     ]
     above = [
@@ -139,7 +141,12 @@ def table(
         for title, many in groups
     ]
     head = tag("thead", *([tag("tr", *above)] if above else []), tag("tr", *names)) if names else Markup()
-    return tag("div", tag("table", head, tag("tbody", joined(body, "\n"))), class_="scroll")
+    return _scrolling(tag("table", head, tag("tbody", joined(body, "\n"))))
+
+
+def _scrolling(inside: Markup) -> Markup:
+    """Return a box that scrolls sideways in narrow windows, by keys too."""
+    return tag("div", inside, class_="scroll", tabindex=0, role="group", aria_label="Table")
 
 
 def _are_numbers(cells: Sequence[object]) -> bool:

@@ -83,7 +83,7 @@ class Scale:
     is_share: bool = False
 
     def place(self, value: float) -> float:
-        """Return where a number stands: 0 at the beginning, 1 at the end; what lies outside stands at an end."""
+        """Return where a number is: 0 at the beginning, 1 at the end; what lies outside stands at an end."""
         if self.is_log:
             low = math.log(self.low)
             value = (math.log(max(value, self.low)) - low) / (math.log(self.high) - low)

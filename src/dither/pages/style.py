@@ -73,8 +73,8 @@ tr.bad td, tr.bad:hover td { background: var(--dither-pale); }
 small, .note, figcaption { color: var(--dither-soft); font-size: .88rem; }
 .alarm { color: #fff; background: #b3261e; padding: .8rem 1rem; border-radius: .35rem; font-weight: 600;
   print-color-adjust: exact; }
-pre { background: var(--dither-panel); padding: .9rem 1rem; border-radius: .35rem; overflow-x: auto;
-  white-space: pre-wrap; font-size: .88rem; }
+pre { background: var(--dither-panel); padding: .9rem 1rem; border-radius: .35rem; white-space: pre-wrap;
+  overflow-wrap: anywhere; font-size: .88rem; }
 code { font-size: .92em; }
 a { color: var(--dither-s1); }
 details { margin: .5rem 0 1.2rem; } summary { cursor: pointer; }
@@ -83,6 +83,7 @@ figure { margin: 1rem 0; max-width: 100%; } .figures figure { margin: 0; }
 figcaption { max-width: 46rem; margin-top: .3rem; }
 @media print {
   body { max-width: none; margin: 0; font-size: 11pt; }
+  table, pre { font-size: 9pt; } td, th { padding: .2rem .5rem; }
   h2 { break-after: avoid; } tr, figure, .alarm { break-inside: avoid; } .scroll { overflow: visible; }
 }
 """
