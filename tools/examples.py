@@ -10,7 +10,7 @@ Rulers of tables may have other lengths. All else is compared as doctest does. `
 
 ``python -m tools.examples docs/sql.md`` runs a page or a module, and writes what was printed in place of what is not
 equal by these rules: to be run when the form of an output has changed, and read before it is committed. With ``--all``
-it also writes examples anew that are abbreviated by ``...``.
+it also writes examples anew that are abbreviated by ``...``, and with ``--fresh`` all noisy numbers.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import tempfile
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 #: An example below a line with the comment ``# noisy``.
@@ -74,9 +75,9 @@ def mark(examples: Iterable[doctest.Example]) -> None:
 class _Recorder(doctest.DocTestRunner):
     """Runs examples, and records what they print where it is not what is written."""
 
-    def __init__(self, *, everything: bool) -> None:
+    def __init__(self, *, everything: bool, fresh: bool) -> None:
         super().__init__(checker=Checker(), optionflags=FLAGS, verbose=False)
-        self.everything = everything
+        self.everything, self.fresh = everything, fresh
         self.printed: list[tuple[int, doctest.Example, str]] = []
         self.raised: list[str] = []
 
@@ -84,7 +85,9 @@ class _Recorder(doctest.DocTestRunner):
         self.printed.append(((test.lineno or 0) + example.lineno, example, got))
 
     def report_success(self, out: object, test: doctest.DocTest, example: doctest.Example, got: str) -> None:
-        if self.everything and "..." in example.want and "..." not in got and example.exc_msg is None:
+        is_short = "..." in example.want and "..." not in got and example.exc_msg is None
+        is_other = "..." not in example.want and example.want.split() != got.split()
+        if (self.everything and is_short) or (self.fresh and is_other):
             self._record(test, example, got)
 
     def report_failure(self, out: object, test: doctest.DocTest, example: doctest.Example, got: str) -> None:
@@ -120,11 +123,23 @@ def examples_of(path: Path) -> list[doctest.DocTest]:
     return [test for test in found if test.examples]
 
 
-def rewrite(path: Path, *, everything: bool = False) -> list[str]:
-    """Write what the examples of a file print in place of what is not so; return those that raised."""
-    recorder = _Recorder(everything=everything)
+def rewrite(
+    path: Path, *, everything: bool = False, fresh: bool = False, names: dict[str, Any] | None = None
+) -> list[str]:
+    """Write what the examples of a file print in place of what is not so; return those that raised.
+
+    Args:
+        path: a page or a module.
+        everything: whether abbreviated outputs are written in full.
+        fresh: whether noisy numbers are written, too.
+        names: receives the names that the examples define.
+
+    """
+    recorder = _Recorder(everything=everything, fresh=fresh)
     for test in examples_of(path):
-        recorder.run(test, out=lambda text: None)
+        recorder.run(test, out=lambda text: None, clear_globs=False)
+        if names is not None:
+            names.update(test.globs)
     lines = path.read_text(encoding="utf-8").split("\n")
     for start, example, got in sorted(recorder.printed, key=lambda one: one[0], reverse=True):
         first = start + example.source.count("\n")
@@ -139,10 +154,11 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Write the outputs of examples that have changed.")
     parser.add_argument("paths", nargs="+", type=Path, help="pages and modules")
     parser.add_argument("--all", action="store_true", help="also those that are abbreviated")
+    parser.add_argument("--fresh", action="store_true", help="also those whose numbers are others")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["DITHER_ANCHORS"] = folder
-        raised = [one for path in options.paths for one in rewrite(path, everything=options.all)]
+        raised = [one for path in options.paths for one in rewrite(path, everything=options.all, fresh=options.fresh)]
     for one in raised:
         print(f"raised, and left alone: {one}")
     return int(bool(raised))

@@ -17,7 +17,6 @@ import numpy as np
 import dither
 from dither.pages.charts import Bars, Line, bar_chart, line_chart
 from dither.pages.frame import Axis, Chart
-from dither.publish.queries.pictures import picture
 from tools import map_pictures, place_pictures, question_pictures, report_pictures, stream_pictures
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -36,14 +35,11 @@ def tutorial() -> Iterator[tuple[str, Chart]]:
             exec(compile(example.source, "docs/tutorial.md", "exec"), names)  # noqa: S102 - our own page
     answer, ages = names["answer"], names["ages"]
     true = names["visits"].groupby("ward")["waited"].mean()
-    title = "Mean wait by ward, with 95 % intervals"
     yield "quote", names["quote"].picture("visits")
-    yield "answer", answer.picture("waited", title=title, unit="minutes")
+    yield "answer", answer.picture("waited", title="Mean wait by ward, with 95 % intervals", unit="minutes")
     yield "histogram", ages.picture(title="Patients' visits by age, with 95 % intervals")
     yield "spending", names["session"].card().spending()
-    shown = picture(answer, "waited", title=title, truth=[true[ward] for ward in answer.column("ward")], unit="minutes")
     facts = f"{len(names['visits']):,} generated visits; {answer.loss}; {answer.unit}"
-    yield "result", shown.captioned(f"{facts}. The dots are the truth, known because the table is generated.")
     yield "readme", in_numbers(answer, true).captioned(f"{facts}. Generated data, so that the truth is known.")
 
 

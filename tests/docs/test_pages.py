@@ -47,6 +47,26 @@ def test_the_pages_have_four_parts_after_the_home_page() -> None:
     assert (DOCS / "index.md").read_text(encoding="utf-8").startswith("# Ask your own table\n")
 
 
+def test_the_gallery_has_a_picture_lines_and_a_page_for_each_kind_of_release() -> None:
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    parts = text[text.index("## Gallery") : text.index("## What is promised")].split("\n### ")[1:]
+    assert len(parts) == 12
+    for part in parts:
+        assert "](pictures/" in part, part[:20]
+        assert "```pycon" in part or "```console" in part, part[:20]
+        assert re.search(r"\]\([\w-]+\.md\)", part), part[:20]
+
+
+def test_how_tos_are_in_groups() -> None:
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    how_to = next(part["How-to"] for part in nav if "How-to" in part)
+    groups = {name: pages for group in how_to for name, pages in group.items() if isinstance(pages, list)}
+    assert [name.split()[0].strip(",") for name in groups] == [
+        "Ask", "Publish", "Continue", "Learn", "Decide", "Disguise", "Extend",
+    ]  # fmt: skip
+    assert len(groups) + 1 == len(how_to), "one page stands before the groups"
+
+
 @pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
 def test_a_picture_has_a_title_axes_and_a_caption_and_is_shown(path: Path) -> None:
     read = ElementTree.parse(path).getroot()  # noqa: S314 - our own
