@@ -150,6 +150,7 @@ def test_types_say_the_kinds_and_rows_say_nothing():
         "whole": Kind.INTEGER,
         "money": Kind.TEXT,
         "lists": Kind.TEXT,
+        "zoned": Kind.TIMESTAMP,
         "moment": Kind.TIMESTAMP,
         "yes": Kind.BOOLEAN,
         "grade": Kind.TEXT,
@@ -477,3 +478,44 @@ def test_a_name_of_the_frame_is_refused_with_the_declared_one() -> None:
         with pytest.raises(InvalidParameter, match="column must be Wait_min, as that column is declared, got"):
             verb("data", "Wait (min)", *rest, epsilon="0.1")
         verb("data", "Wait_min", *rest, epsilon="0.1")
+
+
+# How cells are written.
+
+_WRITTEN: dict[str, Any] = {
+    "price": ["1.234,5 €", "- 1.034,5 €"] * (ROWS // 2),
+    "day": ["31.12.2024", "2024-12-30T23:30:00.5-02:00"] * (ROWS // 2),
+}
+_FRAMES = {
+    "pandas": lambda cells: cells,
+    "categories": lambda cells: cells.astype({"day": "category"}),
+    "strings": lambda cells: cells.astype({"price": "string", "day": "string"}),
+    "arrow strings": lambda cells: cells.convert_dtypes(dtype_backend="pyarrow"),
+    "polars": pl.from_pandas,
+    "arrow": pa.Table.from_pandas,
+}
+
+
+@pytest.mark.parametrize("made", [*_FRAMES, "file"])
+def test_cells_are_read_as_they_are_declared_to_be_written(made, tmp_path):
+    data = frame(**_WRITTEN)
+    path = tmp_path / "data.csv"
+    data.to_csv(path, sep=";", index=False)
+    kinds = {"id": "integer", "price": "real", "day": "date"}
+    forms = {"price": "1.234,56 €", "day": ["DD.MM.YYYY", "ISO"]}
+    bounds = {"price": (-2000, 2000), "day": (datetime.date(2024, 12, 30), datetime.date(2024, 12, 31))}
+    given = path if made == "file" else _FRAMES[made](data)
+    with ask(given, kinds=kinds, forms=forms, bounds=bounds) as session:
+        rows = session.sql("SELECT day, COUNT(*) AS n, SUM(price) AS s FROM data GROUP BY day", epsilon=90).to_rows()
+    # Scales of 1/45 rows, and of 2000/45: a false alarm has a chance below 1e-9.
+    assert [abs(row["n"] - want) < 5 for row, want in zip(rows, (0, ROWS), strict=True)] == [True, True]
+    assert abs(rows[1]["s"] - ROWS / 2 * 200) < 4000
+
+
+@pytest.mark.parametrize("made", ["pandas", "polars", "arrow", "parquet"])
+def test_moments_with_a_zone_count_in_utc(made, tmp_path):
+    data = frame(at=pd.date_range("2024-01-01 23:30", periods=1, tz="America/New_York").repeat(ROWS))
+    path = tmp_path / "data.parquet"
+    data.to_parquet(path, index=False)
+    with ask(path if made == "parquet" else _FRAMES[made](data)) as session:
+        assert abs(count(session, "COUNT(*) FILTER (WHERE at = TIMESTAMP '2024-01-02 04:30:00')") - ROWS) < 5

@@ -345,3 +345,20 @@ def test_a_decimal_comma_is_declared_for_csv_alone_and_written_back() -> None:
     for source, decimal in (("few.parquet", ","), ("frames", ","), ("few.csv", ";")):
         with pytest.raises(InvalidSchema, match=r"tables\.few\.decimal \(line 6\) must be ','.*left out otherwise"):
             loads(text.format(source, decimal))
+
+
+def test_forms_are_declared_by_column_and_written_back() -> None:
+    text = (
+        "dataset: few\nunit: row\n{}tables:\n  few:\n    source: {}\n    columns:\n      a: {{kind: date, form: {}}}\n"
+    )
+    declared = loads(text.format("", "few.csv", "[DD.MM.YYYY, ISO]"))
+    assert declared.tables[0].column("a").form == ("DD.MM.YYYY", "ISO")
+    assert loads(dump_schema(declared)) == declared
+    assert declared.tables[0].as_copied.column("a").forms == ()
+    priced = loads(text.format("", "few.csv", '"1.234,56 €"').replace("date", "real"))
+    assert loads(dump_schema(priced)) == priced
+    with pytest.raises(InvalidSchema, match=r"tables\.few\.columns\.a\.form \(line 7\) must be ISO, or a pattern"):
+        loads(text.format("", "few.csv", "days"))
+    for engine, source in (("engine: spark\n", "few.parquet"), ("engine: postgresql://u@h/d\n", "few")):
+        with pytest.raises(InvalidSchema, match=r"columns\.a\.form \(line 8\) must be absent"):
+            loads(text.format(engine, source, "ISO"))

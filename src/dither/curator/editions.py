@@ -117,9 +117,11 @@ def fingerprint(dataset: DataSet) -> str:
 
 def _imported_as(column: Column) -> tuple[str, ...]:
     # A name of its own in the source came later: where there is none, the digest is what it was before.
-    return (
-        (column.name, column.kind.value) if column.source is None else (column.name, column.kind.value, column.source)
-    )
+    # So did forms of cells, which differ from a name by their number.
+    known = (column.name, column.kind.value)
+    if column.form is not None:
+        return (*known, column.stored_name, "", *column.form)
+    return known if column.source is None else (*known, column.source)
 
 
 def has_same_rows(before: Edition | None, now: Edition) -> bool:

@@ -69,6 +69,8 @@ def private(
     categories: Mapping[Any, Sequence[Any]] | None = None,
     kinds: Mapping[Any, str | Kind] | None = None,
     nullable: Collection[Any] = (),
+    forms: Mapping[Any, str | Sequence[str]] | None = None,
+    decimal: str | None = None,
     name: str | None = None,
     home: str | Path | None = None,
 ) -> Session:
@@ -95,6 +97,9 @@ def private(
         categories: for columns that are grouped by, all values that may be published.
         kinds: what columns hold, where their types do not say it: ``{"age": "integer"}``.
         nullable: columns of which NULL may be published as a value.
+        forms: how texts write numbers, days or moments, by an example of a number or a pattern of days:
+            ``{"price": "1.234,56 €", "day": ["DD.MM.YYYY", "ISO"]}``.
+        decimal: ``","`` where the numbers of a text file are written as 3,14.
         name: what the table is called in SQL; ``data`` for a frame, the name of the file for a file.
         home: a curator's folder, made if it is not there, that keeps the budget; in memory without one.
 
@@ -130,9 +135,12 @@ def private(
         columns.found("categories", categories),
         columns.found("kinds", kinds),
         columns.found("nullable", _flags(nullable)),
+        columns.found("forms", forms),
     )
     place = columns.place("person", person) if person is not None else None
     declared: dict[str, Any] = {"source": source, "columns": columns.declared(said, place)}
+    if decimal is not None:
+        declared["decimal"] = decimal
     if place is not None:
         declared["privacy id"] = columns.names[place]
     tree: dict[str, Any] = {"dataset": table, "unit": _unit(unit, is_person=person is not None)}
@@ -205,6 +213,9 @@ class _Columns:
                 column["categories"] = _written("categories", stored, said.categories[place])
             if place in said.nullable:
                 column["nullable"] = True
+            if place in said.forms:
+                form = said.forms[place]
+                column["form"] = form if isinstance(form, str) else _written("forms", stored, form)
             columns[self.names[place]] = column
         if not columns:
             raise InvalidParameter("data", _listed(self.stored), "columns of types that queries support")
@@ -219,10 +230,11 @@ class _Said:
     categories: dict[int, Any]
     kinds: dict[int, Any]
     nullable: dict[int, Any]
+    forms: dict[int, Any]
 
     def is_about(self, place: int) -> bool:
         """Whether anything is said of a column."""
-        return any(place in part for part in (self.bounds, self.categories, self.kinds, self.nullable))
+        return any(place in part for part in (self.bounds, self.categories, self.kinds, self.nullable, self.forms))
 
     def implied(self, place: int) -> Kind | None:
         """Return the kind that bounds or categories are of, if they are of one; None where nothing is said."""

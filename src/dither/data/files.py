@@ -267,7 +267,7 @@ def _column(name: str, node: Node) -> Column:
     if not isinstance(node.value, dict):
         kind, parts = _kind(node), {}
     else:
-        known = ("kind", "from", "bounds", "categories", "length", "nullable", "role", "description")
+        known = ("kind", "from", "form", "bounds", "categories", "length", "nullable", "role", "description")
         parts = node.mapping("a column", known)
         kind = _kind(_need(node, parts, "kind"))
     lower = upper = None
@@ -284,12 +284,19 @@ def _column(name: str, node: Node) -> Column:
     said = _value(parts["length"], Kind.INTEGER) if "length" in parts else None
     length = said if isinstance(said, int) else None
     source = _source_name(parts["from"]) if "from" in parts else None
+    form = _form(parts["form"]) if "form" in parts else None
     role = parts["role"].text(f"one of {', '.join(ROLES)}") if "role" in parts else None
     try:
-        return Column(name, kind, lower, upper, categories, nullable, description, length, source, role)
+        return Column(name, kind, lower, upper, categories, nullable, description, length, source, role, form)
     except InvalidParameter as error:
         place = {"source": "from"}.get(what := error.parameter.split(" of ")[0], what)
         raise parts.get(place, node).refuse(error.offender, error.rule) from None
+
+
+def _form(node: Node) -> tuple[str, ...]:
+    """Return how cells are written: one form, or a list of them."""
+    rule = "how cells are written, such as '1.234,56 €', or a list such as [DD.MM.YYYY, ISO]"
+    return tuple(part.text(rule) for part in (node.items(rule) if isinstance(node.value, list) else [node]))
 
 
 def _source_name(node: Node) -> str:
@@ -353,6 +360,10 @@ def _placed_in_dataset(error: InvalidParameter, parts: dict[str, Node], root: No
         return node.refuse(_named(error.offender), error.rule, "privacy id")
     if (what == "owner" or what in KINDS) and isinstance(parts["tables"].value, dict):
         return parts["tables"].value[table].refuse(_named(error.offender), error.rule, what)
+    if what == "form" and isinstance(parts["tables"].value, dict):
+        name, _, column = table.partition(".")
+        found = parts["tables"].value[name].mapping("a table")["columns"].mapping("columns by name")[column]
+        return found.refuse(error.offender, error.rule, "form")
     for key, name in {**_LIMITS, _DROPPED: _DROPPED}.items():
         if name == error.parameter:
             below = parts.get("contribution", root)
@@ -430,6 +441,9 @@ def _column_text(column: Column) -> str:
     parts = [f"kind: {column.kind.value}"]
     if column.source is not None:
         parts.insert(0, f"from: {scalar(column.source)}")
+    if column.form is not None:
+        written = [scalar(one) for one in column.form]
+        parts.append(f"form: {written[0] if len(written) == 1 else '[' + ', '.join(written) + ']'}")
     if column.lower is not None:
         parts.append(f"bounds: [{_value_text(column.lower)}, {_value_text(column.upper)}]")
     if column.categories is not None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
+from dither.data.cell_forms import Form, forms_of
 from dither.data.expressions import Kind, Literal, Value, as_stored
 from dither.data.graphs import Graph
 from dither.data.kinds import KINDS, Declaration, gathered
@@ -67,6 +68,9 @@ class Column:
         source: the exact name of the column in the file, the frame or the database's table, where that
             is not ``name``. Any text without NUL.
         role: what the column is to an attacker of a disguised table, one of ``ROLES``. No release depends on it.
+        form: how its texts write numbers, days or moments, where that is not the one grammar: see ``cell_forms``. One
+            example of a number, such as ``("1.234,56 €",)``; of days and moments one or more patterns, such as
+            ``("DD.MM.YYYY", "ISO")``. Cells that the file stores as numbers or days are read as such.
 
     >>> Column("age", Kind.INTEGER, lower=0, upper=120).is_bounded
     True
@@ -85,6 +89,7 @@ class Column:
     length: int | None = None
     source: str | None = None
     role: str | None = None
+    form: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         """Refuse contradictory declarations."""
@@ -119,6 +124,13 @@ class Column:
             raise InvalidParameter(f"source of {self.name}", self.source, rule)
         if self.role is not None and self.role not in ROLES:
             raise InvalidParameter(f"role of {self.name}", self.role, f"one of {', '.join(ROLES)}")
+        if self.form is not None:
+            forms_of(f"form of {self.name}", self.form, self.kind)
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """How its strings write values; empty where they have the grammar of all tables."""
+        return () if self.form is None else forms_of(f"form of {self.name}", self.form, self.kind)
 
     @property
     def stored_name(self) -> str:
@@ -346,9 +358,9 @@ class Table:
     @property
     def as_copied(self) -> Table:
         """The same table for rows under the declared names: a copy that was made here, or a prepared frame."""
-        if self.decimal is None and all(column.source is None for column in self.columns):
+        if self.decimal is None and all(column.source is None and column.form is None for column in self.columns):
             return self
-        columns = tuple(replace(column, source=None) for column in self.columns)
+        columns = tuple(replace(column, source=None, form=None) for column in self.columns)
         return replace(self, columns=columns, decimal=None)
 
     @property
@@ -410,6 +422,7 @@ class DataSet:
             raise InvalidParameter("unit", self.unit, f"rows, rows replaced, people, or one of {', '.join(others)}")
         self._check_kinds()
         for table in self.tables:
+            self._check_forms(table)
             if not table.is_public and bool(table.identifying) != self.protects_persons:
                 rule = "declared for every private table exactly when the unit is a person, unless it has an owner"
                 raise InvalidParameter(f"privacy id of {table.name}", table.person or str(table.owner), rule)
@@ -455,6 +468,15 @@ class DataSet:
         for table in private:
             for one in table.declared:
                 one.check_in(table, self)
+
+    def _check_forms(self, table: Table) -> None:
+        """Refuse forms of cells where another system reads the rows."""
+        is_read_here = table.source == FRAMES or table.source.lower().endswith(CSV_ENDINGS)
+        if not is_read_here and self.engine.split(":", 1)[0] != "duckdb":
+            for column in table.columns:
+                if column.form is not None:
+                    rule = "absent where the engine reads the rows: it is for text files and frames"
+                    raise InvalidParameter(f"form of {table.name}.{column.name}", column.form, rule)
 
     def _check_owner(self, table: Table) -> None:
         """Refuse a reference that leads to no privacy id, or compares what is not a key."""

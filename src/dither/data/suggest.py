@@ -34,7 +34,7 @@ _TYPES: Final = (
     (r"float|double|real|decimal|numeric|halffloat", Kind.REAL),
     (r"bool", Kind.BOOLEAN),
     (r"date(32|64)?\b", Kind.DATE),
-    (r"timestamp(?!.*(tz|with time zone))|datetime(?!.*(tz|time_zone='|, [a-z]+(/|\])))", Kind.TIMESTAMP),
+    (r"timestamp|datetime", Kind.TIMESTAMP),
     (
         r"varchar|char|text|str|string|utf8|large_string|categor|enum|dictionary<values=(large_)?string|bpchar",
         Kind.TEXT,

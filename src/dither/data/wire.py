@@ -48,7 +48,7 @@ DEEPEST: Final = 200
 #: Fields that came later and are NULL where nothing is said: left out then, so that older texts mean what they meant.
 _LATER: Final[Mapping[str, tuple[str, ...]]] = types.MappingProxyType(
     {
-        "Column": ("length", "source", "role"),
+        "Column": ("length", "source", "role", "form"),
         "DataSet": ("rows_per_join", "time_limit", "people", "dropped", "dropped_up_to"),
         "Journeys": ("times",),
         "JoinPublic": ("on", "most", "where", "condition"),

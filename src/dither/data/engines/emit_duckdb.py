@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import ClassVar, Final
 
+from dither.data.engines.emit_forms import read_form, read_typed
 from dither.data.engines.emitter import Emitter
 from dither.data.expressions import Kind, Value
 from dither.data.patterns import automaton
@@ -26,6 +27,8 @@ _FIRST_MOMENT, _LAST_MOMENT = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '999
 #: The microseconds in which the first and the last nanosecond of 64 bits lie.
 _FIRST_NANOSECOND, _LAST_NANOSECOND = "TIMESTAMP '1677-09-21 00:12:43.145224'", "TIMESTAMP '2262-04-11 23:47:16.854775'"
 _LARGEST: Final = sys.float_info.max
+#: The type of a column of texts beside which another one, ``typed_name``, says which of them the file stores otherwise.
+MIXED: Final = "VARCHAR OR TYPED"
 _CAPITAL, _SMALL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -157,6 +160,11 @@ class DuckDBEmitter(Emitter):
         """Return the column as its declared kind."""
         raw, stored = self._sources[table.name][1][column]
         sql = self.quote(raw)
+        if stored == MIXED:
+            text = self._text_cell(table, column, sql, kind)
+            return f"(CASE WHEN {self.quote(typed_name(raw))} THEN {read_typed(self, sql, kind)} ELSE {text} END)"
+        if family(stored) is Kind.TEXT:
+            return self._text_cell(table, column, f"CAST({sql} AS VARCHAR)", kind)
         if stored == "TIMESTAMP_NS":
             # A cast would round to the nearest microsecond; a moment belongs to the one in which it lies.
             # No step of this can overflow: division is towards zero, and then one less below 1970.
@@ -167,9 +175,22 @@ class DuckDBEmitter(Emitter):
                 for end, moment in (("infinity", _LAST_NANOSECOND), ("-infinity", _FIRST_NANOSECOND))
             )
             sql = f"(CASE {ends} ELSE make_timestamp(epoch_ns({sql}) // 1000 - {below}) END)"
+        if stored == "TIMESTAMP WITH TIME ZONE":
+            sql = f"make_timestamp(epoch_us({sql}))"  # which needs no table of zones
         if stored.startswith("DECIMAL") and kind is Kind.INTEGER:
             return f"TRY_CAST(floor({sql}) AS BIGINT)"  # a double would make one of two long numbers
         return self.clean(sql, family(stored), kind)
+
+    def _text_cell(self, table: Table, column: str, sql: str, kind: Kind) -> str:
+        """Return a string as its declared kind, read by the forms that its column declares."""
+        forms = table.column(column).forms
+        if forms:
+            read = [read_form(self, sql, form, kind) for form in forms]
+            return read[0] if len(read) == 1 else f"coalesce({', '.join(read)})"
+        if table.decimal is not None and kind.is_number:
+            # A point would be a mark between thousands, or a slip: neither is guessed.
+            sql = f"(CASE WHEN NOT contains({sql}, '.') THEN replace({sql}, ',', '.') END)"
+        return self.clean(sql, Kind.TEXT, kind)
 
     def clean(self, sql: str, stored: Kind | None, kind: Kind) -> str:
         """Return a stored value as a declared kind, NULL where it is not of it; see ``relations.Scan``."""
@@ -234,6 +255,11 @@ class DuckDBEmitter(Emitter):
         return f"TRY_CAST(coalesce(sum({sql}){over}, 0) AS BIGINT)"
 
 
+def typed_name(raw: str) -> str:
+    """Return the name of the column that marks which cells of another one are not stored as strings."""
+    return f"{raw} is typed"
+
+
 _FAMILIES: Final = {
     "BOOLEAN": Kind.BOOLEAN,
     **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), Kind.INTEGER),
@@ -243,13 +269,15 @@ _FAMILIES: Final = {
     **dict.fromkeys(("VARCHAR", "ENUM", '"NULL"'), Kind.TEXT),
     "DATE": Kind.DATE,
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.TIMESTAMP),
+    # A moment with a zone counts in UTC.
+    "TIMESTAMP WITH TIME ZONE": Kind.TIMESTAMP,
 }
 
 
 def family(stored: str) -> Kind | None:
     """Return the kind that a type of DuckDB holds, if it is one of ours.
 
-    >>> family("DECIMAL(18,3)"), family("TIMESTAMP WITH TIME ZONE")
+    >>> family("DECIMAL(18,3)"), family("TIME WITH TIME ZONE")
     (<Kind.REAL: 'real'>, None)
     """
     return _FAMILIES.get(stored.split("(", 1)[0].strip().upper())

@@ -21,12 +21,13 @@ these. From 2^53 on two integers may be one real, and count as a real alone.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Number
 from typing import Any, Final
 
 import numpy as np
 
+from dither.data.cell_forms import Form, read_cell
 from dither.data.engines.arrow_columns import clean, clean_table, owned, owned_table
 from dither.data.evaluation import cell
 from dither.data.expressions import Kind, Value
@@ -77,7 +78,7 @@ def _prepared(table: Table, frame: Any) -> Any:
 
         names = frame.schema.names
         found = {column.name: frame.column(place_of(table, column, names)) for column in table.columns}
-        return owned_table(clean_table(pyarrow.table(list(found.values()), names=list(found))))
+        return owned_table(_formed(table, clean_table(pyarrow.table(list(found.values()), names=list(found)))))
     for one in table.declared:
         found = one.rows_in(table, frame)
         if found is not None:
@@ -129,15 +130,28 @@ def _polars(table: Table, frame: Any) -> Any:
     frame = polars.DataFrame([series.alias(one.name) for series, one in zip(found, table.columns, strict=True)])
     # One cell that is of no type of Polars makes objects of all of them.
     objects = [one for one in table.columns if frame.schema[one.name] == polars.Object]
-    read = [polars.Series(one.name, _objects(frame.get_column(one.name), one.kind)) for one in objects]
+    read = [
+        polars.Series(one.name, _typed(frame.get_column(one.name).to_list(), one.kind, one.forms)) for one in objects
+    ]
     frame = frame.with_columns(read)
     wide = [kind for kind in ("Int128", "UInt128") if hasattr(polars, kind)]
     narrow = [polars.col(getattr(polars, kind)).cast(polars.Int64, strict=False) for kind in wide]
-    return owned_table(clean_table(frame.with_columns(narrow).to_arrow()))
+    return owned_table(_formed(table, clean_table(frame.with_columns(narrow).to_arrow())))
 
 
-def _objects(series: Any, kind: Kind) -> Any:
-    """Return Python objects of Polars as a typed column of Arrow, cell by cell."""
+def _formed(table: Table, rows: Any) -> Any:
+    """Return a table of Arrow in which columns with declared forms hold the values of their strings."""
+    from pyarrow import types
+
+    for place, one in enumerate(table.columns):
+        kind = rows.schema.field(place).type
+        if one.forms and (types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)):
+            rows = rows.set_column(place, one.name, _typed(rows.column(place).to_pylist(), one.kind, one.forms))
+    return rows
+
+
+def _typed(values: Sequence[Any], kind: Kind, forms: tuple[Form, ...]) -> Any:
+    """Return Python objects as a typed column of Arrow, cell by cell."""
     import pyarrow
 
     types = {
@@ -148,28 +162,34 @@ def _objects(series: Any, kind: Kind) -> Any:
         Kind.DATE: pyarrow.date32(),
         Kind.TIMESTAMP: pyarrow.timestamp("us"),
     }
-    return pyarrow.array([_cell(value, kind) for value in series.to_list()], type=types[kind])
+    return pyarrow.array(_read(values, kind, forms), type=types[kind])
 
 
 def _pandas(table: Table, frame: Any) -> Any:
     import pandas
 
     names = labels(frame)
-    columns = {one.name: _pandas_column(frame.iloc[:, place_of(table, one, names)], one.kind) for one in table.columns}
+    columns = {one.name: _pandas_column(frame.iloc[:, place_of(table, one, names)], one) for one in table.columns}
     # Rows are told apart by nothing: an index may hold anything.
     return pandas.DataFrame(columns, index=range(len(frame)), copy=False)
 
 
-def _pandas_column(column: Any, kind: Kind) -> Any:
+def _pandas_column(column: Any, declared: Column) -> Any:
     """Return a column of pandas as an array of a plain type."""
     import pandas
 
+    kind, forms = declared.kind, declared.forms
     dtype, name = column.dtype, type(column.dtype).__name__
+    if forms and name in ("StringDtype", "ArrowDtype"):
+        column = column.astype(object)
+        dtype, name = column.dtype, type(column.dtype).__name__
+    if name == "DatetimeTZDtype":
+        return _moments(column.dt.tz_convert(None).to_numpy())
     if name == "ArrowDtype" or (name == "StringDtype" and dtype.storage != "python"):
         return pandas.arrays.ArrowExtensionArray(owned(clean(_arrow(column))))
     if name == "CategoricalDtype":
         # NULL has the number -1, and so the place behind all categories.
-        known = [*(_category(value, kind) for value in _cells(column.cat.categories)), None]
+        known = [*(_category(value, kind, forms) for value in _cells(column.cat.categories)), None]
         cells = [known[code] for code in column.cat.codes.tolist()]
     elif isinstance(dtype, np.dtype) and dtype.kind == "M":
         return _moments(column.to_numpy())
@@ -180,7 +200,7 @@ def _pandas_column(column: Any, kind: Kind) -> Any:
         return column.array.copy()
     elif isinstance(dtype, np.dtype) or name in (*_ODD_TYPES, "StringDtype"):
         # One cell of another kind makes objects of such reals.
-        cells = [_text(value) if kind is Kind.TEXT else _cell(value, kind) for value in column]
+        cells = [_text(value) for value in column] if kind is Kind.TEXT else _read(column, kind, forms)
     else:
         return column.array.copy()
     return pandas.array(cells, dtype=_PANDAS_TYPES[kind])
@@ -206,8 +226,10 @@ def _cells(categories: Any) -> list[Any]:
     return list(categories)
 
 
-def _category(value: Any, kind: Kind) -> Value:
+def _category(value: Any, kind: Kind, forms: tuple[Form, ...] = ()) -> Value:
     """Return what all cells of a category count as: equal numbers are one."""
+    if forms and issubclass(type(value), str):
+        return _read([value], kind, forms)[0]
     value = _real(value)
     try:
         number = cell(float(value), Kind.REAL) if issubclass(type(value), _NUMBERS) else value
@@ -228,6 +250,23 @@ def _text(value: Any) -> Value:
     """Return the text of a cell; a real without fraction, which may have been an integer, is the text of that."""
     is_real = issubclass(type(_real(value)), float | np.floating)
     return _category(value, Kind.TEXT) if is_real else _cell(value, Kind.TEXT)
+
+
+def _read(values: Iterable[Any], kind: Kind, forms: tuple[Form, ...]) -> list[Value]:
+    """Return each cell as its kind; strings by the declared forms of the column."""
+    if not forms:
+        return [_cell(value, kind) for value in values]
+    known: dict[str, Value] = {}
+    found: list[Value] = []
+    for value in values:
+        if issubclass(type(value), str):
+            text = str.__str__(value)
+            if text not in known:
+                known[text] = read_cell(text, forms, kind)
+            found.append(known[text])
+        else:
+            found.append(_cell(value, kind))
+    return found
 
 
 def _cell(value: Any, kind: Kind) -> Value:

@@ -17,7 +17,7 @@ _DAY: Final = 86_400
 
 
 def timestamps(column: Any) -> Any:
-    """Return a column of timestamps of any unit in microseconds."""
+    """Return a column of timestamps of any unit in microseconds, those with a zone in UTC."""
     import pyarrow
     import pyarrow.compute
 
@@ -28,7 +28,7 @@ def timestamps(column: Any) -> Any:
         whole = _floor(whole, per_second // 10**6)
     else:
         whole = pyarrow.compute.multiply(whole, 10**6 // per_second)
-    return whole.cast(pyarrow.timestamp("us", kind.tz))
+    return whole.cast(pyarrow.timestamp("us"))
 
 
 def dates(column: Any) -> Any:

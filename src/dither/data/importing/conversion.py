@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dither.data.engines.emit_duckdb import DuckDBEmitter
-from dither.data.expressions import Kind
 from dither.data.importing.csv_reader import CsvReader
 from dither.data.importing.duckdb_tables import Source, parquet_reader, parquet_source, text_constant
 from dither.data.importing.raw_parquet import TextWriter
@@ -146,16 +145,7 @@ def texts_of(table: Table, file: str, goal: Path) -> tuple[KnownFile, Source]:
 def printed_cells(table: Table, source: Source) -> dict[str, str]:
     """Return each declared column as a clean value of its kind."""
     emitter = DuckDBEmitter({table.name: source}, _no_list)
-    cells = {name: emitter.cell(table, name, kind) for name, kind in table.kinds.items()}
-    if table.decimal is not None:
-        for name, kind in table.kinds.items():
-            raw, stored = source[1][name]
-            if kind.is_number and stored == "VARCHAR":
-                text = emitter.quote(raw)
-                # A point would be a mark between thousands, or a slip: neither is guessed.
-                pointed = f"(CASE WHEN NOT contains({text}, '.') THEN replace({text}, ',', '.') END)"
-                cells[name] = emitter.clean(pointed, Kind.TEXT, kind)
-    return cells
+    return {name: emitter.cell(table, name, kind) for name, kind in table.kinds.items()}
 
 
 def _cells(table: Table, source: Source) -> str:
