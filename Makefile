@@ -11,7 +11,7 @@ CONSTRAINTS ?= --constraint constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lowest coverage check lint tables types units audit faults security browser bench docs freeze clean
+.PHONY: help demo test dist quick lowest coverage check lint tables types units audit faults security browser bench docs freeze clean
 
 help:  ## list the verbs
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -106,6 +106,16 @@ bench: $(VENV)/.installed  ## speed of noise, queries and the ledger, beside oth
 docs: $(VENV)/.installed  ## build the site into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
 	@echo "site/index.html"
+
+# The wheel is made of the sdist, so that both are complete; the environment has the wheel and what it requires alone.
+dist: $(VENV)/.core  ## build wheel and sdist into build/dist, and run the demonstration from the wheel in an empty environment
+	rm -rf build/dist build/dist-venv build/dist-demo
+	$(BIN)/python -m pip install --quiet "build>=1.2"
+	$(BIN)/python -m build --outdir build/dist . >build/dist.log 2>&1 || { tail -20 build/dist.log; exit 1; }
+	$(PYTHON) -m venv build/dist-venv
+	build/dist-venv/bin/python -m pip install --quiet --no-compile $(CONSTRAINTS) build/dist/*.whl
+	cd build && env -u PYTHONPATH PYTHONDONTWRITEBYTECODE=1 dist-venv/bin/dither demo --out dist-demo/report.html >>dist.log
+	@test -s build/dist-demo/report.html && ls build/dist
 
 freeze: $(VENV)/.installed  ## write the versions that are installed to constraints.txt: to be run when the tests have passed
 	{ echo "# The versions that the tests were last run with; written by make freeze."; \

@@ -100,6 +100,16 @@ def test_rows_about_streams_questions_and_retrieval_have_pages_with_pictures() -
     assert "![" in (DOCS / "streams.md").read_text(encoding="utf-8")
 
 
+def test_commands_to_install_are_of_what_exists() -> None:
+    """No address to be filled in, no name in an index in which the package is not, no version but the declared one."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    for page in (ROOT / "README.md", *DOCS.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"git clone [A-Z]", text), page.name
+        assert not re.search(r"pip install ['\"]?dither(?!-)", text), page.name
+        assert set(re.findall(r"dither-([\w.]+)-py3", text)) <= {version}, page.name
+
+
 def test_search_needs_nothing_from_elsewhere() -> None:
     settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     script = re.search(r"polyfills:\n    - (\S*iframe-worker\S*)", settings)
