@@ -36,7 +36,7 @@ ORDERS: tuple[Fraction, ...] = (
 )
 _LARGE = 2000
 #: Cells of the normal law for an order between two integers, and how far they reach.
-_CELLS = 1 << 15
+_CELLS = 1 << 14
 _DEVIATIONS = 12.0
 #: The relative error of sums and normal tails in floats, with room to spare; measured are 2^-44 or so.
 _ROUNDING = 2.0**-40
@@ -201,51 +201,68 @@ def sampled_gaussian_curve(
     needed = {whole for order in asked for whole in (math.floor(order), math.ceil(order))}
     moments = _log_moments(chance, spread, sorted(needed - {1})) | {1: Fraction(0)}
 
+    between = [order for order in asked if order.denominator > 1]
+    cells = _NormalCells(chance, ratio, max(between)) if between else None
+
     def value(order: Fraction) -> Fraction:
         low, high = math.floor(order), math.ceil(order)
         moment = moments[low] + (order - low) * (moments[high] - moments[low])
-        closer = _cell_moment(chance, ratio, order) if low < high else None
+        closer = cells.log_moment(order) if cells and low < high else None
         return (moment if closer is None else min(moment, closer)) / (order - 1)
 
     return _curve(asked, relation, value)
 
 
-def _cell_moment(rate: Fraction, ratio: Fraction, order: Fraction) -> Fraction | None:
-    """Return an upper bound on ln E_Q[m^a] with m = 1 - q + q P/Q, the sum over cells of the normal law, or None.
+class _NormalCells:
+    """Upper bounds on ln E_Q[m^a] with m = 1 - q + q P/Q, as sums over cells of the normal law that all orders share.
 
     The mean of m is 1, so E[m^a] is 1 plus the mean of m^a - 1 - a (m - 1), which is convex in m and at least 0: in a
-    cell its mean is at most that of the straight line between the ends, which needs only the mean of m there. None if
-    the result is too large for floats.
-    """
-    from scipy.special import ndtr
+    cell its mean is at most that of the straight line between the ends, which needs only the mean of m there.
 
-    q, shift, power = float(rate), float(ratio), float(order)
-    top = _DEVIATIONS + power * shift
-    with np.errstate(all="ignore"):
-        ends = np.linspace(-_DEVIATIONS, top, _CELLS + 1)
-        excess = np.expm1(shift * ends - shift * shift / 2)
-        heights = np.expm1(power * np.log1p(q * excess)) - power * q * excess
-        # What is lost in the difference, and in the argument of the exponential, is paid for.
-        heights = np.maximum(heights, 0.0) * (1 + 64 * UNIT * (65 + power * (1 + abs(shift * ends))))
-        heights += 16 * UNIT * (1 + power) * q * np.abs(excess)
-        base, moved_mass = _cell_mass(ends), _cell_mass(ends - shift)
-        # How much of a cell's mass the mean of m puts at its upper end; what rounding may hide goes to the higher end.
-        step = np.diff(excess)
-        upper = (moved_mass - (1 + excess[:-1]) * base) / step
-        slack = _ROUNDING * (moved_mass + (1 + excess[:-1]) * base) / step
-        rise = np.diff(heights)
-        upper = np.clip(upper + np.where(rise > 0, slack, -slack), 0.0, base)
-        upper = np.where(np.isnan(upper), np.where(rise > 0, base, 0.0), upper)
-        inside = float(np.sum(heights[:-1] * base + rise * upper))
-        # Left of the cells m lies between 1 - q and its value at the first end.
-        lowest = np.expm1(power * np.log1p(-min(q, 1 - UNIT))) + power * q + 16 * UNIT * (1 + power)
-        left = float(ndtr(-_DEVIATIONS)) * max(float(heights[0]), float(lowest))
-        # Right of them m is at most e^L times its share there, and e^(aL) moves the normal law by a times the shift.
-        share = q + (1 - q) * math.exp(-min(shift * top - shift * shift / 2, 700.0))
-        grown = power * (power - 1) * shift * shift / 2 + power * math.log(share)
-        right = float(ndtr(-_DEVIATIONS)) * math.exp(grown) if grown < 700 else math.inf
-        found = (inside + left + right) * (1 + _ROUNDING)
-    return log_up(1 + Fraction(found)) if math.isfinite(found) else None
+    Args:
+        rate: q.
+        ratio: how far P is from Q, in standard deviations.
+        largest: the largest order; the cells reach far enough for it.
+
+    """
+
+    def __init__(self, rate: Fraction, ratio: Fraction, largest: Fraction) -> None:
+        self.q, self.shift = float(rate), float(ratio)
+        self.top = _DEVIATIONS + float(largest) * self.shift
+        with np.errstate(all="ignore"):
+            self.ends = np.linspace(-_DEVIATIONS, self.top, _CELLS + 1)
+            self.excess = np.expm1(self.shift * self.ends - self.shift * self.shift / 2)
+            self.logs = np.log1p(self.q * self.excess)
+            self.base, moved_mass = _cell_mass(self.ends), _cell_mass(self.ends - self.shift)
+            # How much of a cell's mass the mean of m puts at its upper end, and what rounding may hide of it.
+            step, below = np.diff(self.excess), (1 + self.excess[:-1]) * self.base
+            self.upper = (moved_mass - below) / step
+            self.slack = _ROUNDING * (moved_mass + below) / step
+
+    def log_moment(self, order: Fraction) -> Fraction | None:
+        """Return the bound at an order, or None if it is too large for floats."""
+        from scipy.special import ndtr
+
+        q, shift, power = self.q, self.shift, float(order)
+        with np.errstate(all="ignore"):
+            heights = np.expm1(power * self.logs) - power * q * self.excess
+            # What is lost in the difference, and in the argument of the exponential, is paid for.
+            heights = np.maximum(heights, 0.0) * (1 + 64 * UNIT * (65 + power * (1 + abs(shift * self.ends))))
+            heights += 16 * UNIT * (1 + power) * q * np.abs(self.excess)
+            # What rounding may hide goes to the higher end.
+            rise = np.diff(heights)
+            upper = np.clip(self.upper + np.where(rise > 0, self.slack, -self.slack), 0.0, self.base)
+            upper = np.where(np.isnan(upper), np.where(rise > 0, self.base, 0.0), upper)
+            inside = float(np.sum(heights[:-1] * self.base + rise * upper))
+            # Left of the cells m lies between 1 - q and its value at the first end.
+            lowest = np.expm1(power * np.log1p(-min(q, 1 - UNIT))) + power * q + 16 * UNIT * (1 + power)
+            left = float(ndtr(-_DEVIATIONS)) * max(float(heights[0]), float(lowest))
+            # Right of them m is at most e^L times its share there, and e^(aL) moves the normal law by a times the shift.
+            share = q + (1 - q) * math.exp(-min(shift * self.top - shift * shift / 2, 700.0))
+            grown = power * (power - 1) * shift * shift / 2 + power * math.log(share)
+            right = float(ndtr(-_DEVIATIONS)) * math.exp(grown) if grown < 700 else math.inf
+            found = (inside + left + right) * (1 + _ROUNDING)
+        return log_up(1 + Fraction(found)) if math.isfinite(found) else None
 
 
 def _cell_mass(ends: Floats) -> Floats:
@@ -273,12 +290,16 @@ def _log_moments(rate: Fraction, spread: Fraction, orders: list[int]) -> dict[in
         power = _UP.multiply(power, factor)
         extra.append(_UP.subtract(power, Decimal(1)))
     caught, missed = _powers(rate, most), _powers(1 - rate, most)
+    drawn = [_UP.multiply(chance, more) for chance, more in zip(caught, extra, strict=False)]
+    numbers = [Decimal(number) for number in range(most + 1)]
+    multiply, divide, add = _UP.multiply, _UP.divide, _UP.add
     found = {}
     for order in orders:
-        rest = Decimal(0)
+        rest, ways = Decimal(0), numbers[order]
         for k in range(2, order + 1):
-            chance = _UP.multiply(_UP.multiply(caught[k], missed[order - k]), Decimal(math.comb(order, k)))
-            rest = _UP.add(rest, _UP.multiply(chance, extra[k]))
+            # C(order, k) from C(order, k - 1).
+            ways = divide(multiply(ways, numbers[order - k + 1]), numbers[k])
+            rest = add(rest, multiply(multiply(drawn[k], missed[order - k]), ways))
         # ln(1 + x) is at most x, and as good as equal where digits would be lost.
         is_small = rest < Decimal("1e-25")
         found[order] = round_up(Fraction(rest if is_small else _UP.next_plus(_UP.ln(_UP.add(Decimal(1), rest)))))
