@@ -24,6 +24,7 @@ from dither.mechanisms import (
     converse,
     tree_counter,
 )
+from dither.mechanisms.core import running
 from dither.mechanisms.core.running import MOST_TICKS, RunningCounter
 from dither.noise import Noise, system_noise
 from dither.privacy import EVENT, ZCDP, PureDP
@@ -236,6 +237,29 @@ def test_blocks_and_resumed_conversations_give_the_same_answers(kind: str) -> No
     assert state.fed == 200
 
 
+@pytest.mark.parametrize("kind", COUNTERS)
+def test_a_conversation_is_resumed_at_any_tick_without_making_its_noise_again(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks of eight ticks: states of before, amid and after blocks, epochs and falling heights."""
+    monkeypatch.setattr(running, "_BLOCK", 8)
+    counter = COUNTERS[kind]()
+    values = np.random.default_rng().integers(-5, 9, (200, *counter.shape))
+    state = counter.begin(system_noise())
+    frozen = {}
+    for tick in range(120):
+        frozen[tick] = json.dumps(counter.freeze(state))
+        fed(counter, state, values[tick : tick + 1])
+    rest = fed(counter, state, values[120:]).tolist()
+    for tick in (0, 1, 7, 8, 9, 63, 64, 65, 119):
+        later = counter.thaw(json.loads(frozen[tick]))
+        assert json.dumps(counter.freeze(later)) == frozen[tick]
+        fed(counter, later, values[tick:120])
+        assert fed(counter, later, values[120:]).tolist() == rest
+    sizes = [len(frozen[tick]) for tick in (64, 119)]
+    assert max(sizes) < 2 * min(sizes)
+
+
 def test_a_mask_over_a_block_is_not_shown() -> None:
     counter = TreeCounter(steps=4, bases=(), node=Geometric(scale=3))
     answers = fed(counter, counter.begin(system_noise()), np.ma.array([3, 4, 5], mask=[0, 1, 0]))
@@ -256,12 +280,31 @@ def test_another_process_goes_on_as_this_one_does() -> None:
     assert there == [fed(counter, state, value) for value in range(20)]
 
 
+#: What no process has remembered.
+ODD_NOISE: list[tuple[str, Any]] = [
+    ("process", {}),
+    ("process", 3),
+    ("ahead", {"type": "<i8", "shape": [2, 1], "bytes": "AAAA"}),
+    ("ahead", {"type": "O", "shape": [1, 1], "bytes": "AAAAAAAAAAA="}),
+    ("ahead", {"type": "<i8", "shape": [1, 9], "bytes": "A" * 96}),
+    ("ahead", [1, 2]),
+]
+
+
 @pytest.mark.parametrize("kind", COUNTERS)
 def test_odd_states_and_blocks_are_refused(kind: str) -> None:
     counter = COUNTERS[kind]()
     state = counter.begin(system_noise())
     frozen = counter.freeze(state)
-    for key, odd in [("fed", -1), ("fed", "3"), ("fed", 2**40), ("key", "00"), ("key", 5), ("totals", [1] * 9)]:
+    for key, odd in [
+        ("fed", -1),
+        ("fed", "3"),
+        ("fed", 2**40),
+        ("key", "00"),
+        ("key", 5),
+        ("totals", [1] * 9),
+        *ODD_NOISE,
+    ]:
         with pytest.raises(InvalidParameter, match="frozen"):
             counter.thaw({**frozen, key: odd})
     with pytest.raises(InvalidParameter, match="frozen"):

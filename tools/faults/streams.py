@@ -25,12 +25,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+from unittest import mock
 
 from dither.curator.folder import Curator
 from dither.curator.ledger.rules import Books
 from dither.curator.streams.book import Book
 from dither.curator.streams.marks import Marks
 from dither.curator.streams.seal import Seal
+from dither.curator.streams.stream import Stream
 from dither.data import Column, DataSet, Kind, Table
 from dither.data.schema import FRAMES
 from dither.data.ticks import Ticks
@@ -53,6 +55,7 @@ STEPS: Final[tuple[tuple[type, str], ...]] = (
     (Seal, "write"),
     (Books, "reserve"),
     (Books, "complete"),
+    (Book, "keep_checkpoint"),
 )
 POINTS: Final = tuple(f"{when} {owner.__name__}.{name}" for owner, name in STEPS for when in ("before", "after"))
 
@@ -134,7 +137,8 @@ def change_rows(folder: Path) -> None:
 
 def work(folder: Path, notes: Path | None = None, way: Way = WAYS[0]) -> list[list[Any]]:
     """Open the stream, feed it and release its ticks; note what was sent. Return all that was released."""
-    with contextlib.closing(Curator.open(folder / "home", anchors=folder / "anchors")) as curator:
+    checkpoints = mock.patch.object(Stream, "checkpoint_every", 2)
+    with checkpoints, contextlib.closing(Curator.open(folder / "home", anchors=folder / "anchors")) as curator:
         session = curator.session("clinic", analyst="ana")
         text = "SELECT site, COUNT(*) AS n FROM visits GROUP BY site"
         how: dict[str, Any] = {"kept": way.kept, "released": "tick"} if way.kept == "noisy" else {}

@@ -128,7 +128,7 @@ class ResumableNoise:
             "files": files,
             "mechanism": digest(self._run.mechanism),
             "engine": release_of(self._dataset),
-            "machine": _machine(),
+            "machine": computed_by(),
         }
         return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).digest()
 
@@ -178,7 +178,7 @@ def _declared(dataset: DataSet) -> str:
 
 
 @functools.cache
-def _machine() -> tuple[Any, ...]:
+def computed_by() -> tuple[Any, ...]:
     """Return the versions of all that computes, and which instructions the processor has."""
     found = []
     for library in _LIBRARIES:

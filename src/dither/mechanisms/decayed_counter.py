@@ -30,6 +30,7 @@ from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.mechanisms.decaying_factors import MOST_BUFFERS, DecayingFactor, _sum_of_squares, best_factor
 from dither.noise import Noise
 from dither.noise.buffered import BufferedNoise, Mixing
+from dither.noise.frozen import Freezable
 from dither.noise.laplace import Integers
 from dither.noise.tapes import Tapes
 from dither.privacy import L1, ZCDP, Loss, Metric, PureDP, gaussian_sigma, laplace_scale
@@ -257,8 +258,10 @@ class DecayedCounter(RunningCounter):
         return BufferedNoise(tapes, self.mixing, self.sigma * _SHARES, self.entries, self.block)
 
 
-class FadingNoise:
+class FadingNoise(Freezable):
     """Discrete Laplace noise on every tick, which fades as the ticks do."""
+
+    remembered = ("_past", "_blocks")
 
     def __init__(self, counter: DecayedCounter, tapes: Tapes) -> None:
         self._counter, self._tapes, self._blocks = counter, tapes, 0

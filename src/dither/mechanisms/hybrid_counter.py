@@ -27,6 +27,7 @@ from dither.mechanisms.core.running import MOST_TICKS, NoiseProcess, RunningCoun
 from dither.mechanisms.prefix_sums import _laplace_sum_reach
 from dither.mechanisms.tree_counter import TreeCounter, TreeNoise
 from dither.noise import Noise
+from dither.noise.frozen import Freezable
 from dither.noise.laplace import Integers
 from dither.noise.tapes import Tapes
 from dither.privacy import L1, Loss, Metric, PureDP
@@ -152,8 +153,10 @@ def _tree(epsilon: Fraction, epoch: int, shape: tuple[int, ...]) -> TreeCounter:
     return TreeCounter.calibrated(PureDP(epsilon), sensitivity=1, steps=2**epoch, shape=shape)
 
 
-class _HybridNoise:
+class _HybridNoise(Freezable):
     """The noise of epochs that are over, and the noise of the tree of the present one."""
+
+    remembered = ("_epoch", "_over", "_left")
 
     def __init__(self, counter: HybridCounter, tapes: Tapes) -> None:
         self._counter, self._tapes, self._epoch = counter, tapes, 0
@@ -163,6 +166,17 @@ class _HybridNoise:
     def _begin(self) -> None:
         self._tree, self._left = self._counter.tree(self._epoch), 2**self._epoch
         self._noise = TreeNoise(self._tree, self._tapes, _TREES, self._epoch)
+
+    def freeze(self) -> dict[str, Any]:
+        """Return what it remembers, and what the tree of its epoch does."""
+        return super().freeze() | {"tree": self._noise.freeze()}
+
+    def thaw(self, frozen: dict[str, Any]) -> None:
+        """Take up what another one of the same parameters remembered."""
+        self._epoch = frozen["_epoch"]
+        self._begin()
+        super().thaw(frozen)
+        self._noise.thaw(frozen["tree"])
 
     def more(self) -> Integers:
         """Return the noise of the next block of ticks."""

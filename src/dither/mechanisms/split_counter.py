@@ -25,6 +25,7 @@ from dither.mechanisms.core.running import MOST_TICKS, NoiseProcess, RunningCoun
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.noise import Noise
+from dither.noise.frozen import Freezable
 from dither.noise.laplace import Integers
 from dither.noise.tapes import Tapes
 from dither.privacy import L1, Loss, Metric
@@ -131,8 +132,10 @@ class SplitCounter(RunningCounter):
         return _SplitNoise(self, tapes)
 
 
-class _SplitNoise:
+class _SplitNoise(Freezable):
     """Independent noise for every tick."""
+
+    remembered = ("_blocks",)
 
     def __init__(self, counter: SplitCounter, tapes: Tapes) -> None:
         self._counter, self._tapes, self._blocks = counter, tapes, 0

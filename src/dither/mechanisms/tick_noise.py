@@ -145,6 +145,14 @@ class TickNoise(InteractivePrimitive[Any, Any]):
         state[0] += 1
         return (shown.reshape(self.shape) if self.shape else int(shown[0])), state[0] == self.steps
 
+    def freeze(self, state: Any) -> dict[str, Any]:
+        """Return how many ticks were answered: noise comes from the source alone."""
+        return {"answered": state[0]}
+
+    def thaw(self, frozen: dict[str, Any]) -> list[int]:
+        """Return the state that was frozen."""
+        return [whole("answered", frozen["answered"], least=0, most=self.steps)]
+
     def _drawn(self, noise: Noise) -> NDArray[Any]:
         if isinstance(self.node, Geometric):
             return noise.discrete_laplace(self.node.scale, self.entries)

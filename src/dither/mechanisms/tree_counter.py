@@ -29,6 +29,7 @@ from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.prefix_sums import _laplace_sum_reach
 from dither.noise import Noise
+from dither.noise.frozen import Freezable
 from dither.noise.laplace import Integers
 from dither.noise.tapes import Tapes
 from dither.privacy import L1, Loss, Metric
@@ -194,7 +195,7 @@ class TreeCounter(RunningCounter):
         """Return the loss of all ticks together."""
         return self.node.loss(non_negative("d_in", d_in) * self.stability)
 
-    @property
+    @cached_property
     def ahead(self) -> tuple[int, ...]:
         """How many intervals before its end a larger one is taken already, on each level."""
         return tuple((base - 1) // 2 if self.combine == "subtract" else 0 for base in self.bases)
@@ -265,9 +266,9 @@ class TreeCounter(RunningCounter):
     def interval_at(self, tick: int, out: Any, confidence: Number) -> Interval | None:
         """Return an interval for the sums at one tick, counted from 0, for all entries at once."""
         wanted = probability("confidence", confidence, open_below=True)
-        deviation, failure = self.standard_error(tick), share_of_failure(wanted, self.entries)
+        failure = share_of_failure(wanted, self.entries)
         if isinstance(self.node, DiscreteGaussian):
-            reach = math.floor(deviation * math.sqrt(2 * math.log(2 / failure)) * _OUTWARDS + 0.5)
+            reach = math.floor(self.standard_error(tick) * math.sqrt(2 * math.log(2 / failure)) * _OUTWARDS + 0.5)
         elif self.combine == "least-variance":
             return None
         else:
@@ -283,8 +284,10 @@ class TreeCounter(RunningCounter):
         return TreeNoise(self, tapes)
 
 
-class TreeNoise:
+class TreeNoise(Freezable):
     """The noise of sums so far: on each level a running sum of the noise of its intervals, read at two places."""
+
+    remembered = ("_blocks", "_done", "_sums", "_first", "_drawn", "_known")
 
     def __init__(self, counter: TreeCounter, tapes: Tapes, *name: int) -> None:
         self._counter, self._tapes, self._name, self._blocks, self._done = counter, tapes, name, 0, 0

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from dither.noise.chances import RationalChance
 from dither.noise.coins import Bools, Floats, flip
+from dither.noise.frozen import Freezable
 from dither.noise.laplace import Integers
 from dither.noise.lazy import ROUNDING, AbsoluteGaussians, signed
 from dither.noise.tapes import Tapes
@@ -90,7 +91,7 @@ def _fixed_powers(rate: Fraction, count: int) -> Iterator[int]:
         units = units * rate.numerator // rate.denominator
 
 
-class BufferedNoise:
+class BufferedNoise(Freezable):
     """The mixtures of several streams of equal length, tick by tick.
 
     With falls, the steps from one mixture to the next are multiplied by a public height before they are added up.
@@ -104,6 +105,8 @@ class BufferedNoise:
         falls: the ticks at which a height begins, from 0 on, and that height; heights fall.
 
     """
+
+    remembered = ("_drawn", "_last", "_left", "_last_off", "_left_off", "_buffers", "_off")
 
     def __init__(
         self, tapes: Tapes, mixing: Mixing, sigma: Fraction, entries: int, block: int, falls: Falls = PLAIN

@@ -26,6 +26,8 @@ class KeptEntropy:
 
     Args:
         key: 32 secret bytes.
+        has_keyed_tapes: whether tapes have a key of their own, drawn from the words, and need no memory. Conversations
+            that were begun without continue without.
 
     >>> one, other = KeptEntropy(bytes(32)), KeptEntropy(bytes(32))
     >>> one.words(3).tolist() + one.words(2).tolist() == other.words(5).tolist()
@@ -35,12 +37,23 @@ class KeptEntropy:
 
     word_bits = 16
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, *, has_keyed_tapes: bool = False) -> None:
         if not isinstance(key, bytes) or len(key) != KEY_BYTES:
             raise InvalidParameter("key", f"{len(key)} bytes", f"{KEY_BYTES} bytes")
         self._key = key
+        self.has_keyed_tapes = has_keyed_tapes
         self._blocks = 0
         self._rest = b""
+
+    @property
+    def position(self) -> int:
+        """How many 16-bit numbers were read."""
+        return (self._blocks * _BLOCK_BYTES - len(self._rest)) // 2
+
+    @position.setter
+    def position(self, words: int) -> None:
+        self._blocks, used = divmod(2 * words, _BLOCK_BYTES)
+        self._rest = self._block()[used:] if used else b""
 
     def words(self, count: int) -> NDArray[np.uint16]:
         """Return the next ``count`` words."""

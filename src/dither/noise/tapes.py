@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dither.errors import HandleMisuse, InvalidParameter
 from dither.noise.chances import Chance
 from dither.noise.entropy import Entropy, SystemEntropy, Tosser
+from dither.noise.kept import KeptEntropy
 
 KEY_BYTES = 32
 
@@ -120,6 +121,6 @@ class _TossedTape(_RecordedTape, Tosser):
 
 def fresh_tapes(entropy: Entropy) -> Tapes:
     """Return tapes of a new secret."""
-    if isinstance(entropy, SystemEntropy):
+    if isinstance(entropy, SystemEntropy) or (isinstance(entropy, KeptEntropy) and entropy.has_keyed_tapes):
         return KeyedTapes(entropy.words(KEY_BYTES // 2).tobytes())
     return RecordedTapes(entropy)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from dither.curator.streams.book import Book
+from dither.curator.streams.marks import Marks
 from dither.curator.streams.seal import Seal
 from dither.errors import HandleMisuse, InvalidParameter, StreamUnavailable
 from dither.publish.streams.tally import Standing
@@ -269,3 +270,62 @@ def test_closing_a_stream_is_for_ever(book: Book, path: Path, key: Path) -> None
     book.close()
     with opened(path, key) as again:
         assert again.is_closed
+
+
+def test_a_checkpoint_is_used_by_what_computed_it_and_after_the_same_ticks(book: Book, path: Path, key: Path) -> None:
+    by = ["1.0", [["numpy", "2"]]]
+    assert book.checkpoint(by) == (0, None)
+    book.freeze([(FIRST, {}), (SECOND, {})])
+    book.store([ONE])
+    book.keep_checkpoint(by, {"totals": [4]})
+    assert book.checkpoint(by) == (1, {"totals": [4]})
+    assert book.checkpoint(["1.1", []]) == (0, None)
+    book.store([OTHER])
+    book.keep_checkpoint(by, {"totals": [5]})
+    book.close()
+    with opened(path, key) as again:
+        assert again.checkpoint(by) == (2, {"totals": [5]})
+    # A power failure took an answer, and the state is of later.
+    with closing(sqlite3.connect(path)) as rows, rows:
+        rows.execute("DELETE FROM answers WHERE number = 1")
+    with opened(path, key) as again:
+        assert again.checkpoint(by) == (0, None)
+    # Whoever has no key can take it away, and not change it.
+    with closing(sqlite3.connect(path)) as rows, rows:
+        rows.execute(
+            "UPDATE about SET sealed = (SELECT sealed FROM about WHERE name = 'about') WHERE name = 'checkpoint'"
+        )
+    with opened(path, key) as again, pytest.raises(StreamUnavailable):
+        again.checkpoint(by)
+
+
+def test_a_checkpoint_of_other_ticks_is_not_used(book: Book, path: Path, key: Path) -> None:
+    """A copy of the book went another way, and its checkpoint came into this one."""
+    book.freeze([(FIRST, {})])
+    book.close()
+    copy = path.with_name("copy.sqlite")
+    shutil.copy(path, copy)
+    marks = key.with_suffix(".ticks").read_bytes()
+    with opened(copy, key) as other:
+        other.freeze([(FIRST, {})])
+        other.store([ONE, ONE])
+        other.keep_checkpoint("here", 3)
+    key.with_suffix(".ticks").write_bytes(marks)
+    with closing(sqlite3.connect(copy)) as rows:
+        (sealed,) = rows.execute("SELECT sealed FROM about WHERE name = 'checkpoint'").fetchone()
+    with closing(sqlite3.connect(path)) as rows, rows:
+        rows.execute("INSERT INTO about VALUES ('checkpoint', ?)", (sealed,))
+    with opened(path, key) as again:
+        again.freeze([(SECOND, {})])
+        again.store([ONE, OTHER])
+        assert again.checkpoint("here") == (0, None)
+
+
+def test_the_last_mark_is_found_behind_much_that_is_torn(book: Book, path: Path, key: Path) -> None:
+    book.freeze([(FIRST, {}), (SECOND, {})])
+    book.close()
+    marks = key.with_suffix(".ticks")
+    last = marks.read_text().rsplit("\n", 1)[1]
+    marks.write_text("1 odd\n" * 999 + last + "\n" + "2 torn\n" * 4999 + "3 ")
+    with closing(Marks(marks)) as read:
+        assert read.last == (2, last.split()[1])

@@ -7,6 +7,7 @@ import copy
 import datetime
 import json
 import pickle
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -521,3 +522,46 @@ def test_rows_after_the_last_tick_are_not_taken(session: Session) -> None:
         with pytest.raises(InvalidParameter, match="were not taken"):
             stream.release(rows=[row(2)], batch="third")
         assert len(stream.release(rows=[row(0), row(9)], batch="first").rows) == 0
+
+
+@pytest.mark.parametrize("released", ["running", "tick"])
+@pytest.mark.parametrize("price", [{"epsilon": 2}, {"rho": "1/2"}], ids=str)
+def test_a_stream_is_opened_again_at_a_cost_that_does_not_grow(
+    curator: Curator, released: str, price: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The noise goes on from a checkpoint as it would from the first tick: what is made again is compared with it."""
+    monkeypatch.setattr(Stream, "checkpoint_every", 3)
+    dataset = clinic_stream(persons=False)
+    table = dataset.tables[0]
+    assert table.stream is not None
+    long = replace(dataset, tables=(replace(table, stream=replace(table.stream, horizon=40)),))
+    session = session_on(curator, long, rho=None if "epsilon" in price else 9)
+    made: list[int] = []
+    numbers_of = Book.numbers
+
+    def counted(book: Book, first: int = 0) -> Iterator[Any]:
+        for one in numbers_of(book, first):
+            made.append(first)
+            yield one
+
+    monkeypatch.setattr(Book, "numbers", counted)
+    with opened(session, "hourly", COUNTS, released=released, **price) as stream:
+        stream.feed([row(hour, site="west") for hour in range(20)])
+        path = stream._book.path
+        stream.release(7)
+    for tick in (8, 9, 20, 21, 22):
+        made.clear()
+        with opened(session, "hourly", None) as stream:
+            stream.release(tick)
+        assert len(made) <= 3
+    # Without a checkpoint, or with one of another version, all is made again: it is refused if one bit is other.
+    monkeypatch.setattr("dither.curator.streams.stream.computed_by", lambda: ("2.0",))
+    made.clear()
+    with opened(session, "hourly", None) as stream:
+        stream.release(23)
+    assert len(made) >= 22
+    with contextlib.closing(sqlite3.connect(path)) as rows, rows:
+        rows.execute("DELETE FROM about WHERE name = 'checkpoint'")
+    with opened(session, "hourly", None) as stream:
+        stream.release(24)
+        assert len(stream.answers().rows) == 48

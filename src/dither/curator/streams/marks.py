@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
 #: Marks are forced to the disk after this number of them, or this time after the last ones were.
 _SYNC_EVERY: Final = 64
 _SYNC_SECONDS: Final = 1.0
+#: How much of the end of the file is read at first.
+_TAIL_BYTES: Final = 4096
 
 
 class Marks:
@@ -24,13 +27,17 @@ class Marks:
     @property
     def last(self) -> tuple[int, str]:
         """The largest number of frozen ticks, and the link of the last one."""
-        found = (0, "")
-        for line in self._path.read_text(encoding="ascii", errors="replace").split("\n"):
-            number, _, rest = line.partition(" ")
-            link, _, check = rest.partition(" ")
-            if number.isdigit() and check == _check(number, link) and int(number) >= found[0]:
-                found = (int(number), link)
-        return found
+        # Lines are appended with larger and larger numbers, so that the last sound one is among the last ones.
+        with open(self._path, "rb") as file:
+            end, size = file.seek(0, os.SEEK_END), _TAIL_BYTES
+            while True:
+                start = max(end - size, 0)
+                file.seek(start)
+                lines = file.read(end - start).decode("ascii", errors="replace").split("\n")
+                found = [one for line in (lines[1:] if start else lines) if (one := _read(line)) is not None]
+                if found or not start:
+                    return max(found, default=(0, ""), key=itemgetter(0))
+                size *= 2
 
     def append(self, number: int, link: str) -> None:
         """Remember how many ticks are frozen."""
@@ -49,6 +56,13 @@ class Marks:
         """Force the file to disk and close it."""
         os.fsync(self._file)
         os.close(self._file)
+
+
+def _read(line: str) -> tuple[int, str] | None:
+    """Return the number and the link of a line, or None where it is torn."""
+    number, _, rest = line.partition(" ")
+    link, _, check = rest.partition(" ")
+    return (int(number), link) if number.isdigit() and check == _check(number, link) else None
 
 
 def _check(number: str, link: str) -> str:

@@ -39,6 +39,10 @@ class Streams(LongLived[Stream]):
     others = "another query or price"
     book = Book
 
+    def facts(self, session: Session, offer: Offer[Any]) -> dict[str, Any]:
+        """Return that its noise has a state which can be kept; streams that were opened before have none."""
+        return {"checkpoints": True}
+
     def held(self, session: Session, name: str, offer: Offer[Any], book: Any, place: str) -> Stream:
         """Return a stream, of the kind that its query asks for."""
         answer = ticked_of(offer)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -19,13 +20,14 @@ from numpy.typing import NDArray
 from dither.curator.ledger.request_effects import notice_private
 from dither.curator.long_lived import Handle
 from dither.curator.long_lived_handles import Drawn
+from dither.curator.resuming import computed_by
 from dither.curator.streams.book import Book
 from dither.curator.timing_gate import wait_for
 from dither.data.engines import Engine
 from dither.data.ticks import words_of
 from dither.errors import DitherError, EngineFailure, InvalidParameter, StreamUnavailable
 from dither.exact import Number, probability, whole
-from dither.mechanisms.core.kept import converse_with_key
+from dither.mechanisms.core.kept import KeptConversation, converse_with_key
 from dither.publish.queries.result import QueryResult
 from dither.publish.streams.arrivals import Batch, joined
 from dither.publish.streams.tally import tick_sums
@@ -60,6 +62,8 @@ class Stream(Drawn, Handle[Book]):
 
     #: What kind of stream this is, for whoever decides where its files are kept.
     kind: ClassVar[str] = KIND
+    #: After how many ticks the state of the noise is kept again: fewer are computed again when a stream is opened.
+    checkpoint_every: ClassVar[int] = 256
     uncopied = "a stream cannot be copied or pickled: copies would answer different ticks with one noise"
 
     def __init__(self, name: str, mechanism: StreamAnswer, book: Book, opened: Opened, place: str) -> None:
@@ -70,6 +74,9 @@ class Stream(Drawn, Handle[Book]):
         self._ticks = mechanism.arrivals.ticks
         # How many ticks the conversation was fed: its noise is that of the next one.
         self._fed = 0
+        # The conversation again, where its state can be kept, and after how many ticks it was.
+        self._kept: KeptConversation[Any] | None = None
+        self._kept_at = 0
 
     @property
     def mechanism(self) -> StreamAnswer:
@@ -325,19 +332,37 @@ class Stream(Drawn, Handle[Book]):
         self._fed += len(answers)
         wait_for("store")
         self._book.store(answers)
+        if self._kept is not None and self._fed - self._kept_at >= self.checkpoint_every:
+            self._book.keep_checkpoint(_computed_by(), self._kept.freeze())
+            self._kept_at = self._fed
 
     def _resumed(self) -> Any:
-        """Return the conversation, fed with all ticks that have an answer; its answers must be those."""
+        """Return the conversation, fed with all ticks that have an answer; those after its state must be the same."""
         if self._conversation is None:
-            conversation = converse_with_key(self.mechanism, None, key=self._book.seal.derived("noise"))
-            stored, self._fed = self._book.answers(), 0
-            for numbers, answer in zip(self._book.numbers(), stored, strict=False):
+            book = self._book
+            conversation = self._begun(book.seal.derived("noise"))
+            stored = book.answers(self._fed)
+            for numbers, answer in zip(book.numbers(self._fed), stored, strict=False):
                 self._fed += 1
                 if not np.array_equal(conversation.feed(numbers), answer):
                     rule = "its noise is not what it was: the answers were computed by another version"
                     raise StreamUnavailable(self.name, rule)
             self._conversation = conversation
         return self._conversation
+
+    def _begun(self, key: bytes) -> Any:
+        """Return the conversation in the last state that was kept of it, or else before its first tick."""
+        self._fed, self._kept, self._kept_at = 0, None, 0
+        if not self._book.about.get("checkpoints"):
+            return converse_with_key(self.mechanism, None, key=key)
+        kept = KeptConversation(self.mechanism, key)
+        if kept.is_resumable:
+            self._kept = kept
+            self._fed, state = self._book.checkpoint(_computed_by())
+            self._kept_at = self._fed
+            if state is not None:
+                kept.thaw(state)
+        return kept.conversation
 
     def _read(self, rows: Any, ticks: tuple[int, int] | None) -> Batch:
         """Return the rows that an engine reads. Why it fails may depend on them: what was raised goes nowhere."""
@@ -349,6 +374,11 @@ class Stream(Drawn, Handle[Book]):
             except Exception:
                 failure = EngineFailure()
         raise failure
+
+
+def _computed_by() -> Any:
+    """Return what computes here, as plain data: noise of another version may be other noise."""
+    return json.loads(json.dumps(computed_by()))
 
 
 def _is_torn(text: str) -> bool:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidParameter
+from dither.errors import HandleMisuse, InvalidParameter
 from dither.exact import Number, probability
 from dither.noise import Noise
 from dither.pages.digits import bracketed
@@ -182,6 +182,14 @@ class InteractivePrimitive(Mechanism[V, O]):
     @abstractmethod
     def reply(self, state: Any, value: V, noise: Noise) -> tuple[O, bool]:
         """Return the answer to ``value``, and whether the conversation is now over."""
+
+    def freeze(self, state: Any) -> dict[str, Any]:
+        """Return what a conversation must remember between two values, as plain JSON data; it is secret."""
+        raise HandleMisuse(f"a conversation with {self.name} is resumed from its first value only")
+
+    def thaw(self, frozen: dict[str, Any]) -> Any:
+        """Return the state that was frozen."""
+        raise HandleMisuse(f"a conversation with {self.name} is resumed from its first value only")
 
 
 class Composite(Mechanism[V, O]):

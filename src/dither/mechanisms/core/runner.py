@@ -293,6 +293,8 @@ class Handle(_Bound, Generic[V, O]):
         super().__init__()
         self._runner, self.part = runner, part
         self._answers: list[O] = []
+        #: Calls that were answered before the conversation was resumed.
+        self._before = 0
         with quiet():
             self._state = runner._begin(part)
         self._is_over = self._is_torn = False
@@ -305,7 +307,7 @@ class Handle(_Bound, Generic[V, O]):
     @property
     def calls(self) -> int:
         """The number of values answered so far."""
-        return len(self._answers)
+        return self._before + len(self._answers)
 
     @quietly
     def ask(self, value: V, *, call: int | None = None) -> O:
@@ -313,7 +315,9 @@ class Handle(_Bound, Generic[V, O]):
         self._check_home()
         with self._alone():
             if call is not None and whole("call", call) < self.calls:
-                return self._answers[call]
+                if call < self._before:
+                    raise HandleMisuse(f"call {call} was answered before the conversation was resumed")
+                return self._answers[call - self._before]
             if call is not None and call != self.calls:
                 raise HandleMisuse(f"call must be at most {self.calls}, the next one, got {call}")
             if self.is_over:
@@ -331,3 +335,20 @@ class Handle(_Bound, Generic[V, O]):
                 raise
             self._is_torn = False
             return answer
+
+    # For entry points that keep the key of the noise, and see to it that nothing is answered twice.
+
+    def _frozen(self) -> dict[str, Any]:
+        """Return what the conversation must remember between two calls, as plain JSON data; it is secret."""
+        self._check_home()
+        if self._is_torn:
+            raise HandleMisuse("the conversation was broken off in the midst of an answer, and cannot continue")
+        return {"calls": self.calls, "over": self._is_over, "state": self.part.freeze(self._state)}
+
+    def _thaw(self, frozen: dict[str, Any]) -> None:
+        """Take up, before the first call, what another conversation with the same part remembered."""
+        self._check_home()
+        if self.calls:
+            raise HandleMisuse("a conversation is resumed before its first call")
+        self._state = self.part.thaw(frozen["state"])
+        self._before, self._is_over = frozen["calls"], frozen["over"]

@@ -23,6 +23,7 @@ from dither.exact import Shape, sqrt_up
 from dither.mechanisms.core.mechanism import InteractivePrimitive
 from dither.mechanisms.core.values import LARGEST_SUM, LARGEST_VALUE, IntegerArray, integers
 from dither.noise import Noise
+from dither.noise.frozen import from_plain, plain
 from dither.noise.laplace import Integers
 from dither.noise.tapes import KeyedTapes, Tapes
 from dither.privacy import Metric
@@ -35,7 +36,8 @@ _HARMONIC = 24
 _BLOCK = 2**12
 #: Of wide ticks as many are made together all the same: what is done once for a block is dear.
 _FEWEST = 8
-_VERSION = 1
+#: How states are frozen, and how they were before: without what makes the noise, which is made again.
+_VERSION, _BEFORE = 2, 1
 
 
 class NoiseProcess(Protocol):
@@ -43,6 +45,12 @@ class NoiseProcess(Protocol):
 
     def more(self) -> Integers:
         """Return the noise of the next block of ticks: a row for each, a column for each entry."""
+
+    def freeze(self) -> dict[str, Any]:
+        """Return what it remembers between two blocks, as plain JSON data."""
+
+    def thaw(self, frozen: dict[str, Any]) -> None:
+        """Take up what another one of the same parameters remembered."""
 
 
 @dataclass
@@ -171,24 +179,29 @@ class RunningCounter(InteractivePrimitive[Any, Any]):
         """Return all that a conversation must remember between two ticks, as plain JSON data; it is secret.
 
         It holds the exact sums and the key of the noise: whoever reads it reads exact sums of the past and, with later
-        answers, of the future. A resumed conversation gives the answers that this one would have given.
+        answers, of the future. A resumed conversation gives the answers that this one would have given. Its size does
+        not depend on how many ticks were fed.
         """
-        key = state.tapes.key.hex()
-        return {"version": _VERSION, "key": key, "fed": state.fed, "totals": state.totals.tolist()}
+        frozen = {"version": _VERSION, "key": state.tapes.key.hex(), "fed": state.fed, "totals": state.totals.tolist()}
+        return frozen | {"process": state.process.freeze(), "ahead": plain(state.ahead[state.used :])}
 
     def thaw(self, frozen: dict[str, Any]) -> RunningState:
-        """Return the state that was frozen; the noise of the ticks that were fed is made again."""
+        """Return the state that was frozen; without what the process remembered its noise is made again."""
         try:
             version, tapes = frozen["version"], KeyedTapes(bytes.fromhex(frozen["key"]))
             fed, totals = frozen["fed"], np.array(frozen["totals"], dtype=np.int64)
-            is_sound = version == _VERSION and totals.shape == self.kept and type(fed) is int
+            is_sound = version in (_BEFORE, _VERSION) and totals.shape == self.kept and type(fed) is int
             is_sound = is_sound and 0 <= fed <= (self.length_of_stream or MOST_TICKS)
-        except (KeyError, TypeError, ValueError, OverflowError, InvalidParameter):
+            state = self._opened(tapes)
+            if is_sound and version == _VERSION:
+                state.process.thaw(frozen["process"])
+                state.ahead = from_plain(frozen["ahead"])
+                is_sound = state.ahead.ndim == 2 and state.ahead.shape[1] == self.entries
+        except (LookupError, TypeError, ValueError, OverflowError, AttributeError, InvalidParameter):
             is_sound = False
         if not is_sound:
             raise InvalidParameter("frozen", "a state", f"what freeze of a {self.name} of the same parameters returned")
-        state = self._opened(tapes)
-        for start in range(0, fed, self.block):
+        for start in range(0, fed if version == _BEFORE else 0, self.block):
             state.next_noise(min(self.block, fed - start))
         state.totals, state.fed = totals, fed
         return state

@@ -257,7 +257,7 @@ class _NormalCells:
             # Left of the cells m lies between 1 - q and its value at the first end.
             lowest = np.expm1(power * np.log1p(-min(q, 1 - UNIT))) + power * q + 16 * UNIT * (1 + power)
             left = float(ndtr(-_DEVIATIONS)) * max(float(heights[0]), float(lowest))
-            # Right of them m is at most e^L times its share there, and e^(aL) moves the normal law by a times the shift.
+            # Right of them m is at most e^L times its share there; e^(aL) moves the normal law by a times the shift.
             share = q + (1 - q) * math.exp(-min(shift * self.top - shift * shift / 2, 700.0))
             grown = power * (power - 1) * shift * shift / 2 + power * math.log(share)
             right = float(ndtr(-_DEVIATIONS)) * math.exp(grown) if grown < 700 else math.inf

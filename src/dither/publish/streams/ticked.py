@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,6 +214,15 @@ class TickedConversation:
         """
         columns = [handle.ask(numbers[:, place]) for place, handle in enumerate(self._handles)]
         return np.stack([np.asarray(one, dtype=np.int64) for one in columns], axis=1)
+
+    def freeze(self) -> list[dict[str, Any]]:
+        """Return the state of each counter, as plain JSON data; it is secret."""
+        return [handle._frozen() for handle in self._handles]
+
+    def thaw(self, frozen: list[dict[str, Any]]) -> None:
+        """Take up the states of the counters of a conversation with the same answer, before the first tick."""
+        for handle, state in zip(self._handles, frozen, strict=True):
+            handle._thaw(state)
 
 
 def plan_stream(
