@@ -262,7 +262,7 @@ class Book:
             self._rows.execute(kept, (self.seal.close("checkpoint", record),))
 
     def checkpoint(self, by: Any) -> tuple[int, Any]:
-        """Return after how many answers the last state was kept, and that state; 0 and None where none can be used.
+        """Return the number of answers before the last stored state, and that state; 0 and None if it cannot be used.
 
         Args:
             by: plain data: what computes now.

@@ -40,7 +40,7 @@ class Streams(LongLived[Stream]):
     book = Book
 
     def facts(self, session: Session, offer: Offer[Any]) -> dict[str, Any]:
-        """Return that its noise has a state which can be kept; streams that were opened before have none."""
+        """Return that its noise has a state that is stored; streams opened by earlier versions replay."""
         return {"checkpoints": True}
 
     def held(self, session: Session, name: str, offer: Offer[Any], book: Any, place: str) -> Stream:

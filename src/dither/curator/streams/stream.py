@@ -351,7 +351,7 @@ class Stream(Drawn, Handle[Book]):
         return self._conversation
 
     def _begun(self, key: bytes) -> Any:
-        """Return the conversation in the last state that was kept of it, or else before its first tick."""
+        """Return the conversation in its last stored state, or before its first tick."""
         self._fed, self._kept, self._kept_at = 0, None, 0
         if not self._book.about.get("checkpoints"):
             return converse_with_key(self.mechanism, None, key=key)
