@@ -412,7 +412,7 @@ VERBS: dict[str, Verb] = {
     "limits": Verb(
         "people",
         lambda offer, **how: offer.limits("visits", **how),
-        {"share": {"share": "0.8"}, "most": {"most": 16}, "where": {"where": "cost > 3"}},
+        {"share": {"share": "0.8"}, "most": {"most": 16}, "where": {"where": "cost > 3"}, "drops": {"drops": 2}},
     ),
     # Tables of counts.
     "histogram": Verb(

@@ -95,6 +95,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "limits": (
             "dither limits clinic visits --epsilon 0.1",
             "dither limits clinic visits --share 0.9 --most 16 --epsilon 0.1",
+            "dither limits clinic visits --drops 4 --most 64 --epsilon 0.1",
         ),
         "synthesize": (
             "dither synthesize clinic visits --columns age,region,ward --epsilon 1 --delta 1e-6 -o made.csv",

@@ -21,9 +21,17 @@ _CELL: Final = {
     ],
 }
 _ROWS: Final = array_of(array_of(_CELL))
+_LIMITED: Final = {**TEXT, "description": "How much of one person counts, where that is limited."}
+
+
+def _optional(schema: dict[str, Any], **fields: Schema) -> dict[str, Any]:
+    """Return a record that may have these fields as well."""
+    return {**schema, "properties": {**schema["properties"], **fields}}
+
+
 _COLUMN: Final = {
     "title": "Column",
-    **record_of(name=TEXT, kind=TEXT, is_key=TRUTH, estimand=TEXT, bias=TEXT),
+    **_optional(record_of(name=TEXT, kind=TEXT, is_key=TRUTH, estimand=TEXT, bias=TEXT), limit=_LIMITED),
 }
 _HEAD: Final[dict[str, Schema]] = {
     "columns": array_of(_COLUMN),
@@ -33,12 +41,6 @@ _HEAD: Final[dict[str, Schema]] = {
     "unit": {**TEXT, "description": "What the loss protects."},
     "notes": array_of(TEXT),
 }
-
-
-def _optional(schema: dict[str, Any], **fields: Schema) -> dict[str, Any]:
-    """Return a record that may have these fields as well."""
-    return {**schema, "properties": {**schema["properties"], **fields}}
-
 
 RESULT: Final = {
     "title": "Result",

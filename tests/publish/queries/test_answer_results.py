@@ -8,6 +8,7 @@ import datetime
 import importlib
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dither.data import Call, Case, Cast, Expression, Kind, Literal, Name, OneOf
+from dither.data import Call, Case, Cast, Expression, Kind, Limits, Literal, Name, OneOf
 from dither.data.evaluation import evaluate
 from dither.data.examples import visit
 from dither.data.reference import ReferenceEngine
@@ -35,8 +36,10 @@ from dither.publish.queries import (
     present,
     present_partitioned,
 )
+from dither.publish.queries.builder import rows, table
 from dither.publish.queries.examples import clinic_query
 from dither.publish.queries.intervals import Range, enclose
+from dither.publish.queries.limited_rows import Limited, limited
 from dither.publish.queries.partition import clinic_halves
 
 #: So much that noise is 0 but for odds of e^-1000, in sums on a fine grid as well.
@@ -137,8 +140,28 @@ def test_what_an_interval_is_about_is_said_beside_it() -> None:
     assert texts["sum"].startswith("sum of cost clamped to [0, 10], at most 3 rows a person")
     assert texts["quantile"].startswith("median of cost")
     assert texts["persons"].startswith("number of different people")
-    assert all("do not count" in column.bias for column in result.columns if not column.is_key)
+    # What has a limit names it at its head. Two sites are no more than the groups in which one person counts.
+    heads = {column.name: column.limit for column in result.columns if not column.is_key}
+    assert heads.pop("persons") == ""
+    assert set(heads.values()) == {"at most 3 rows a person, 2 groups a person, 2 rows a person and group"}
+    assert all("do not count" in column.bias for column in result.columns if column.limit)
     assert "nearest end" in result.columns[1].bias
+    assert str(result).splitlines()[-1].startswith("no interval covers this: ")
+    assert QueryResult.from_json(result.to_json()).columns == result.columns
+
+
+def test_the_share_of_rows_that_a_limit_drops_is_stated_where_that_limit_is_in_force() -> None:
+    query = clinic_query("count", "persons", unit=person_unit("person"))
+    known = replace(query.dataset, dropped=0.27, dropped_up_to=1024)
+    for limits, is_stated in ((query.limits, True), (Limits(rows=2), False)):
+        answer = plan_query(replace(query, dataset=known, limits=limits), PureDP(1))
+        bias = {one.name: limited(answer.design, one).bias for one in answer.query.aggregates}
+        assert bias["persons"] == ""
+        assert ("(about 27 % of all rows, up to 1,024 a person)" in bias["count"]) is is_stated
+    # Totals by person are one row each by their form: no limit takes any away.
+    totals = table("visits").per_person(rows=rows()).sum("rows", bounds=(0, 9)).build(known)
+    (one,) = totals.aggregates
+    assert limited(plan_query(totals, PureDP(1)).design, one) == Limited()
 
 
 def test_a_result_survives_json_and_refuses_what_is_none() -> None:

@@ -8,7 +8,8 @@ magnitudes that occur. The people beyond are the noisy counts of the cells beyon
 are the noise decides; so a reach of the sum is taken that fails for each pair of a first and a last cell one time in
 forty over the number of pairs. All of it holds 19 times of 20.
 
-**Limits.** How many rows a person has is a number of each person, and a quantile of it is found as any other.
+**Limits.** How many rows a person has is a number of each person, and a quantile of it is found as any other. The share
+of rows that a limit drops is made of two sums of that number, cut at the limit and between the limit and a public cap.
 
 Source: Differentially Private SQL with Bounded User Contribution (Wilson et al. 2020), section 5.1.1, approximate
 bounds. There a cell passes by a threshold for which only empty cells are considered; here the same threshold also says
@@ -38,7 +39,7 @@ from dither.publish.queries.assemble import make_aggregate, make_key, make_query
 from dither.publish.queries.bounds import bounds_of
 from dither.publish.queries.builder import Rows, rows
 from dither.publish.queries.query import Query
-from dither.publish.queries.terms import share_of
+from dither.publish.queries.terms import col, share_of
 
 CONFIDENCE: Final = Fraction(19, 20)
 #: Reals are told apart from 0 by this power of two, and up to that.
@@ -143,6 +144,26 @@ def limits_query(dataset: DataSet, source: Rows, share: Number, most: int) -> Qu
     one = {name: 1 for name, limit in vars(own).items() if limit is not None}
     each = source.per_person(rows=rows()).quantile("rows", share_of(share), bounds=(1, top), name="rows")  # type: ignore[arg-type]
     return each.limits(**one).build(dataset)
+
+
+def dropped_query(dataset: DataSet, source: Rows, limit: int, most: int) -> Query:
+    """Return the query for the share of rows that a limit of rows a person drops, of at most ``most`` rows a person.
+
+    It is two sums over people: of the rows within the limit, and of those beyond it. One person adds at most ``limit``
+    to the first and ``most - limit`` to the second: without a public cap, one person could have all rows.
+    """
+    if not dataset.protects_persons:
+        raise Unanswerable("each row is its own unit, so that no limit drops any", "there is nothing to find")
+    top = whole("most", most, least=2, most=2**31)
+    limited = whole("drops", limit, least=1, most=top - 1)
+    one = {name: 1 for name, known in vars(own_limits(dataset)).items() if known is not None}
+    each = source.per_person(rows=rows())
+    within = each.sum("rows", bounds=(0, limited), name="within_limit")
+    both = within.sum((col("rows") - limited).clamp(0, top - limited), name="beyond_limit")
+    # Each sum occurs once, so that the interval of the share is as short as theirs allow.
+    share = 1 - 1 / (1 + col("beyond_limit") / col("within_limit"))
+    shown = both.show("within_limit", "beyond_limit", dropped=share)
+    return shown.limits(**one).build(dataset)
 
 
 def edges_of(column: str, relation: Relation) -> tuple[int | float, ...]:

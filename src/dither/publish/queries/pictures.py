@@ -55,7 +55,7 @@ def answer_page(result: QueryResult) -> str:
     """Return an answer as a page: a picture of every number by group, the table, and notes on how to read it."""
     numbers = [found.name for found in result.columns if result.has_interval(found)]
     drawn = [figure(picture(result, name).markup()) for name in numbers if len(result.rows) > 1]
-    said = [f"{found.name}: {words}" for found in result.columns for words in (found.estimand, found.bias) if words]
+    said = [f"{found.name}: {found.estimand}" for found in result.columns if found.estimand]
     at_once = ", all simultaneously" if result.is_simultaneous else ", each separately"
     return page(
         f"{', '.join(numbers) or 'Answer'}{_by(result)}",
@@ -64,6 +64,7 @@ def answer_page(result: QueryResult) -> str:
         note(f"Intervals hold with confidence {float(result.confidence):.0%}{at_once}."),
         bullets([*said, *result.notes]),
         note(f"Cost {result.loss}, for {result.unit}; {result.receipt}."),
+        *([note(f"No interval covers this: {result.uncovered}.")] if result.uncovered else []),
     )
 
 
@@ -79,9 +80,10 @@ def answer_table(result: QueryResult, truths: Mapping[str, Sequence[Mapping[str,
     rows = list(zip(*(column.cells for column in printed), strict=True))
     numbers = [place for place, column in enumerate(printed) if column.is_number]
     if not truths:
-        return table([column.heading for column in printed], rows, numbers=numbers)
+        return table([column.title for column in printed], rows, numbers=numbers)
     # The name of a number is above its value, its interval and its truths.
-    groups = [(name, len(list(among))) for name, among in groupby(column.of for column in printed)]
+    titles = {column.of: column.title for column in reversed(printed) if column.heading == column.of}
+    groups = [(titles[name], len(list(among))) for name, among in groupby(column.of for column in printed)]
     spans = [("" if many == 1 else name, many) for name, many in groups]
     headings = [
         "released" if column.heading == column.of and column.is_number else column.heading for column in printed

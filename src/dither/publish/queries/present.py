@@ -27,8 +27,6 @@ from dither.data import Cast, Expression, Kind, Name
 from dither.data.columns import ColumnRows, Values
 from dither.data.evaluation import evaluator, sort_key
 from dither.data.expressions import IntervalEnd, Value, kind_of, names_in
-from dither.data.joins import join_limit
-from dither.data.owners import declared_rows
 from dither.data.returned import Group
 from dither.exact import Number, probability
 from dither.mechanisms.core.values import LARGEST_SUM
@@ -36,6 +34,7 @@ from dither.publish.queries.answer import Answer, Answered
 from dither.publish.queries.design import Design
 from dither.publish.queries.display_values import believable
 from dither.publish.queries.intervals import Range, days_enclosed, enclose
+from dither.publish.queries.limited_rows import limited
 from dither.publish.queries.measures import Measured
 from dither.publish.queries.outside_groups import outside_groups
 from dither.publish.queries.query import Aggregate
@@ -90,11 +89,12 @@ def is_selected(answer: Answer) -> bool:
 
 def estimand_of(design: Design, aggregate: Aggregate) -> tuple[str, str]:
     """Return what an aggregate's interval covers, and what separates it from the plain statistic."""
-    limited, clipped = _limits(design)
+    counted = limited(design, aggregate)
+    suffix, clipped = counted.estimand, counted.bias
     statistic = design.statistics.get(aggregate.name)
     if statistic is not None:
         biases = [text for text in (statistic.bias, clipped) if text]
-        return statistic.estimand + limited, "; ".join(biases)
+        return statistic.estimand + suffix, "; ".join(biases)
     if aggregate.name in design.searched:
         number, place = design.searched[aggregate.name]
         search = design.searches[number]
@@ -103,10 +103,10 @@ def estimand_of(design: Design, aggregate: Aggregate) -> tuple[str, str]:
             aggregate.function, "median" if share == Fraction(1, 2) else f"quantile {float(share):g}"
         )
         text = f"{name} of {search.scaled.clamped(describe(aggregate.arguments[0]))}"
-        return text + limited, "; ".join(filter(None, ("values outside the range count as its nearest end", clipped)))
+        return text + suffix, "; ".join(filter(None, ("values outside the range count as its nearest end", clipped)))
     units = "people" if design.has_persons else "rows"
     many = "commonest public value" if aggregate.function == "mode" else f"{aggregate.many} commonest public values"
-    return f"{many} of {describe(aggregate.arguments[0])}, by the number of {units}{limited}", clipped
+    return f"{many} of {describe(aggregate.arguments[0])}, by the number of {units}{suffix}", clipped
 
 
 def kind_of_aggregate(design: Design, aggregate: Aggregate) -> Kind | None:
@@ -372,8 +372,10 @@ class _Presentation:
         else:
             parts = "; ".join(f"{used_name} is the {text}" for used_name, (text, _) in zip(used, texts, strict=True))
             estimand = f"{describe(expression)}, where {parts}" if used else ""
-        bias = "; ".join(dict.fromkeys(text for _, text in texts if text))
-        return ResultColumn(name, _LIST if kind is None else kind.value, not used, estimand, bias)
+        bias = "; ".join(dict.fromkeys(part for _, text in texts if text for part in text.split("; ")))
+        heads = [limited(self.design, one).head for one in self.query.aggregates if one.name in used]
+        head = "; ".join(dict.fromkeys(filter(None, heads)))
+        return ResultColumn(name, _LIST if kind is None else kind.value, not used, estimand, bias, head)
 
     def _notes(self) -> tuple[str, ...]:
         if self.design.discovery is None:
@@ -420,26 +422,3 @@ class _Lists(dict[str, list[Any]]):
         column = self._columns[name]
         self[name] = [None] * self._length if column is None else _list_of(column)
         return self[name]
-
-
-def _limits(design: Design) -> tuple[str, str]:
-    """Return a person's limits in words, and the bias they cause."""
-    if not design.has_persons:
-        return "", ""
-    limits, texts = design.limits, []
-    if limits.rows is not None:
-        texts.append(f"at most {_several(limits.rows, 'row')} a person")
-    if limits.groups is not None and design.query.keys and (limits.rows is None or limits.groups < limits.rows):
-        texts.append(f"{'at most ' if not texts else ''}{_several(limits.groups, 'group')} a person")
-    if limits.rows_per_group is not None:
-        texts.append(f"{'at most ' if not texts else ''}{_several(limits.rows_per_group, 'row')} a person and group")
-    declared = declared_rows(design.query.relation).items()
-    texts += [f"{_several(most, 'row')} of {name} a person" for name, most in declared if most != limits.rows]
-    entering = join_limit(design.query.relation)
-    if entering is not None:
-        texts.append(f"{entering} rows a person on each side of a join")
-    return ", " + ", ".join(texts), "other rows of a person do not count"
-
-
-def _several(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -5,14 +5,20 @@ Terminal, notebook and page are made of these columns, so that a number has the 
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dither.pages.digits import alone, in_digits, step_of
 
 if TYPE_CHECKING:
     from dither.publish.queries.result import QueryResult
+
+#: Between two columns.
+_GAP: Final = 2
+#: A limit is not wrapped where it has at most so many characters.
+_WIDEST_LIMIT: Final = 28
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,7 @@ class PrintedColumn:
         cells: one for each row.
         is_number: whether they are numbers or intervals of numbers, which align at the right.
         of: the column of the result that it is about.
+        limit: how much of one person counts in it, for its head.
 
     """
 
@@ -31,6 +38,12 @@ class PrintedColumn:
     cells: tuple[str, ...]
     is_number: bool
     of: str
+    limit: str = ""
+
+    @property
+    def title(self) -> str:
+        """The heading with the limit, where a head is one string."""
+        return f"{self.heading} ({self.limit})" if self.limit else self.heading
 
 
 def printed_columns(
@@ -55,7 +68,8 @@ def printed_columns(
             in_digits(*ends) if has else (shown(ends[0], is_key=not is_number), "", "")
             for *ends, has in zip(values, first, last, have_ends, strict=True)
         ]
-        printed.append(PrintedColumn(column.name, tuple(triple[0] for triple in triples), is_number, column.name))
+        values_shown = tuple(triple[0] for triple in triples)
+        printed.append(PrintedColumn(column.name, values_shown, is_number, column.name, column.limit))
         if any(have_ends):
             cells = tuple(f"[{least}, {largest}]" if least else "" for _, least, largest in triples)
             printed.append(PrintedColumn(f"{float(result.confidence) * 100:g} % interval", cells, True, column.name))
@@ -68,6 +82,43 @@ def printed_columns(
             )
             printed.append(PrintedColumn(name, tuple(texts), True, column.name))
     return printed
+
+
+def text_table(printed: Sequence[PrintedColumn]) -> list[str]:
+    """Return columns as aligned lines: names, limits over value and interval together, a ruler, and the cells."""
+    widths = [max(map(len, (column.heading, *column.cells))) for column in printed]
+    spans: dict[int, int] = {}
+    for place, column in enumerate(printed):
+        if column.limit:
+            beside = sum(other.of == column.of for other in printed[place : place + 2])
+            span = sum(widths[place : place + beside]) + _GAP * (beside - 1)
+            wanted = max(map(len, textwrap.wrap(column.limit, max(span, _WIDEST_LIMIT))))
+            widths[place] += max(0, wanted - span)
+            spans[place] = max(span, wanted)
+
+    def line(texts: Sequence[str]) -> str:
+        cells = zip(texts, widths, (column.is_number for column in printed), strict=True)
+        aligned = (text.rjust(width) if right else text.ljust(width) for text, width, right in cells)
+        return (" " * _GAP).join(aligned).rstrip()
+
+    return [
+        line([column.heading for column in printed]),
+        *_limit_lines(printed, widths, spans),
+        (" " * _GAP).join("-" * width for width in widths),
+        *map(line, zip(*(column.cells for column in printed), strict=True)),
+    ]
+
+
+def _limit_lines(printed: Sequence[PrintedColumn], widths: Sequence[int], spans: Mapping[int, int]) -> list[str]:
+    """Return the lines below the names: each limit at the right of the columns that it is about."""
+    wrapped = {place: textwrap.wrap(printed[place].limit, span) for place, span in spans.items()}
+    lines = [""] * max(map(len, wrapped.values()), default=0)
+    start = 0
+    for place, width in enumerate(widths):
+        for number, text in enumerate(wrapped.get(place, ())):
+            lines[number] = lines[number].ljust(start) + text.rjust(spans[place])
+        start += width + _GAP
+    return lines
 
 
 def shown(value: Any, *, is_key: bool = True) -> str:

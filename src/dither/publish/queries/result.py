@@ -22,7 +22,7 @@ from dither.data.expressions import Value
 from dither.errors import InvalidParameter, MissingExtra
 from dither.mechanisms.notebook import MOST_ROWS, html
 from dither.privacy import Loss
-from dither.publish.queries.printed_columns import printed_columns, shown
+from dither.publish.queries.printed_columns import printed_columns, shown, text_table
 from dither.publish.queries.stored_columns import from_plain, read_column, to_plain, write_column
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class ResultColumn:
         is_key: whether it says which group a row is, and is exact.
         estimand: what the interval is about, in words.
         bias: what separates that from the plain statistic, in words; no interval covers it.
+        limit: how much of one person counts in it, in words for its head, such as "at most 32 rows a person".
 
     """
 
@@ -59,6 +60,7 @@ class ResultColumn:
     is_key: bool
     estimand: str = ""
     bias: str = ""
+    limit: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,12 @@ class QueryResult:
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def uncovered(self) -> str:
+        """What no interval covers, of all columns; empty where that is nothing."""
+        biases = dict.fromkeys(part for column in self.columns if column.bias for part in column.bias.split("; "))
+        return "; ".join(biases)
 
     def column(self, name: str, *, raw: bool = False) -> tuple[Cell, ...]:
         """Return a column's values, or its values as drawn."""
@@ -212,6 +220,8 @@ class QueryResult:
                     "is_key": column.is_key,
                     "estimand": column.estimand,
                     "bias": column.bias,
+                    # Absent where nothing is limited, so that results of rows stay the same text.
+                    **({"limit": column.limit} if column.limit else {}),
                 }
                 for column in self.columns
             ],
@@ -321,7 +331,7 @@ class QueryResult:
         is_drawn = len(self.rows) > 1 and any(map(self.has_interval, self.columns))
         return html(
             "Private answer",
-            head=[column.heading for column in printed],
+            head=[column.title for column in printed],
             rows=list(zip(*(column.cells for column in printed), strict=True)),
             of_rows=len(self.rows),
             numbers=[place for place, column in enumerate(printed) if column.is_number],
@@ -342,25 +352,17 @@ class QueryResult:
         lines = [f"{rows}{intervals}; {self.loss}; {self.unit}"]
         for column in self.columns:
             if column.estimand:
-                lines.append(f"{column.name}: {column.estimand}{'; ' if column.bias else ''}{column.bias}")
+                lines.append(f"{column.name}: {column.estimand}")
         lines += self.notes
         if self.receipt == UNLEDGERED:
             lines.append("unledgered: its budget lives as long as the process that asked")
+        if self.uncovered:
+            lines.append(f"no interval covers this: {self.uncovered}")
         return lines
 
     def _table(self, most: int) -> list[str]:
         """Return the first rows as aligned text."""
-        printed = printed_columns(self, most)
-        widths = [max(map(len, (column.heading, *column.cells))) for column in printed]
-        are_numbers = [column.is_number for column in printed]
-
-        def line(texts: Sequence[str]) -> str:
-            cells = zip(texts, widths, are_numbers, strict=True)
-            return "  ".join(text.rjust(width) if right else text.ljust(width) for text, width, right in cells).rstrip()
-
-        body = zip(*(column.cells for column in printed), strict=True)
-        lines = [line([column.heading for column in printed]), "  ".join("-" * width for width in widths)]
-        lines += map(line, body)
+        lines = text_table(printed_columns(self, most))
         return lines if len(self.rows) <= most else [*lines, f"... and {len(self.rows) - most} more"]
 
     def has_interval(self, column: ResultColumn) -> bool:

@@ -35,6 +35,7 @@ class Cells:
         estimand: what the intervals are about.
         bias: what no interval covers.
         variance: that of the noise in a released column, in any unit that columns of the same name share.
+        limit: how much of one person counts in it, for the head of the column.
 
     """
 
@@ -47,6 +48,7 @@ class Cells:
     estimand: str = ""
     bias: str = ""
     variance: float = 1.0
+    limit: str = ""
 
     def __post_init__(self) -> None:
         """Fill in what an exact column has not."""
@@ -64,7 +66,7 @@ class Cells:
         shown = chosen(self.shown)
         raw = shown if self.raw is self.shown else chosen(self.raw)
         low, high = (chosen(self.low), chosen(self.high)) if self.has_ends else ([], [])
-        return Cells(shown, raw, low, high, self.is_noisy, self.has_ends, self.estimand, self.bias)
+        return Cells(shown, raw, low, high, self.is_noisy, self.has_ends, self.estimand, self.bias, limit=self.limit)
 
 
 def exact(values: Iterable[Any]) -> Cells:

@@ -109,6 +109,7 @@ def _rows(answer: Answer, shown: QueryResult) -> Rows:
             column.estimand,
             column.bias,
             _variance(answer, column.name),
+            column.limit,
         )
     is_found = answer.query.key_values is None and any(key.values is None for key in answer.query.keys)
     return Rows(columns, len(shown.rows), is_found)
@@ -134,4 +135,4 @@ def _remarks(view: View, rows: Rows) -> list[str]:
 
 
 def _column(name: str, kind: str, cells: Cells) -> ResultColumn:
-    return ResultColumn(name, kind, not cells.is_noisy, cells.estimand, cells.bias)
+    return ResultColumn(name, kind, not cells.is_noisy, cells.estimand, cells.bias, cells.limit)

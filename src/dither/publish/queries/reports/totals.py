@@ -211,7 +211,9 @@ def _stacked(parts: Sequence[Cells]) -> Cells:
         return [value for part in parts for value in getattr(part, which)]
 
     ends = (every("low"), every("high")) if first.has_ends else ([], [])
-    return Cells(every("shown"), every("raw"), *ends, True, first.has_ends, first.estimand, first.bias)
+    return Cells(
+        every("shown"), every("raw"), *ends, True, first.has_ends, first.estimand, first.bias, limit=first.limit
+    )
 
 
 def _agree(
