@@ -37,7 +37,7 @@ def test_a_graph_is_asked_for_and_registered(home: Path) -> None:
     )  # fmt: skip
     shown = run("add", "friends.csv", text=typed(*answers))
     for words in (
-        "Person_A, Person_B (from the name)", "not 'edge' or 'node'", "nothing is proposed: type it",
+        "Person_A, Person_B (from the name)", "not 'edge' or 'node'", "nothing is proposed: type a value",
         "made of these edges it would publish who has one", "dither graph friends edges --epsilon E",
     ):  # fmt: skip
         assert words in shown

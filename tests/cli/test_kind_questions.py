@@ -62,20 +62,19 @@ ROWS = "who,film,stars\n" + "".join(f"p{n},f{n % 3},{n % 5 + 1}\n" for n in rang
 def test_a_registered_kind_is_asked_for_and_written(home: Path) -> None:
     (home / "films.csv").write_text(ROWS)
     answers = (
-        "who", "9",  # whose, and how many rows
-        "music", "",  # what is rated, proposed by its name
-        "y", "n", "y", "n",  # the kinds of whose and film: what is rated cannot be left out
-        "integer", "1, 5", "y",
+        "2 out; 3 kind integer; 3 range 1..5", "",
+        "who", "9", "",  # whose, and how many rows and groups
+        "music", "",  # what is rated, proposed by its name: it cannot be out
+        "y",
     )  # fmt: skip
     shown = run("add", "films.csv", "--budget", "1", text=typed(*answers))
     assert "which column says what is rated?: film (from the name)" in shown
     assert "not a column of items" in shown
-    assert "a column of what is rated is required" in shown
     table = load_schema(home / "films.yaml").table("films")
     assert Ratings.of(table) == Ratings("film", "stars", scale=(1.0, 5.0))
 
 
 def test_it_is_not_asked_for_where_its_answers_say_so(home: Path) -> None:
     (home / "films.csv").write_text(ROWS)
-    run("add", "films.csv", "--budget", "1", text=typed("row", "y", "n", "y", "n", "integer", "1, 5", "y"))
+    run("add", "films.csv", "--budget", "1", text=typed("3 range 1..5", "", "", "row", "y"))
     assert load_schema(home / "films.yaml").table("films").declared == ()

@@ -164,27 +164,24 @@ def test_nobody_to_ask_gets_a_draft_and_the_questions_and_nothing_of_the_rows(ho
 def test_the_wizard_asks_and_registers(home: Path) -> None:
     (home / "clinic.csv").write_text(AWKWARD)
     answers = (
-        "Patient_No", "2",  # whose, rows
-        "y",  # kind of Patient_No: text, from the data
-        "", "y", "yes, no",  # smoker: Enter is not enough, then y; categories typed
-        "real", "date", "real", "0, 500",  # cost: declared real although cells are lost, and asked for twice
-        "", "y",  # region: text from the name, categories from the data
-        "", "2020-01-01, 2029-12-31",  # visit date: from the name; round bounds in place of the data's
-        "y", "", "100, 220",  # Größe: integer from the data; bounds from the data are not taken by Enter
-        "", "maybe", "y",  # a cell of it is missing: that too is confirmed
+        "public 4 6",  # region: categories from the data; Größe: its kind
+        "2 categories yes, no",
+        "3 range 0..500",  # cost: real although no cell is, with the decimal sign that the file has not
+        "5 range 2020-01-01..2029-12-31",  # round bounds in place of the data's
+        "6 range 100..220", "6 missing", "",
+        "1", "2", "",  # whose, rows, groups
         "1.5",  # budget
         "?", "y",  # register: what is neither yes nor no is asked again
     )  # fmt: skip
     shown = run("add", "clinic.csv", text=typed(*answers))
     for words in (
-        "questions are open", "(from the name)", "(from the data)", "kept nowhere", "'1.234,5' is not a real",
-        "rows a person", "0 of 4 cells are kept", "clinic: epsilon = 1.5",
-        "no cell would be kept", "or real again if that is meant",
+        "NOT PRIVATE", "read from your rows", "stores none of them", "'1.234,5' is not a real",
+        "rows a person", "cost: no cell is real", "clinic: epsilon = 1.5", "1 (from the defaults)",
     ):  # fmt: skip
         assert words in shown
     schema = load_schema(home / "clinic.yaml")
     table = schema.table("clinic")
-    assert (schema.rows, table.person) == (2, "Patient_No")
+    assert (schema.rows, schema.groups, table.person) == (2, 1, "Patient_No")
     assert table.column("smoker") == Column("smoker", Kind.TEXT, categories=("yes", "no"), source="smoker?")
     assert table.column("region").categories == ("east", "north", "south")
     assert table.column("Grosse") == Column("Grosse", Kind.INTEGER, 100, 220, nullable=True, source="Größe")
@@ -197,7 +194,7 @@ def test_the_wizard_asks_and_registers(home: Path) -> None:
 
 
 @pytest.mark.usefixtures("screen")
-@pytest.mark.parametrize("lines", [(), ("Patient_No",), ("Patient_No", "2", "n"), ("nobody", "Patient_No", "0")])
+@pytest.mark.parametrize("lines", [(), ("4 out",), ("", "", "Patient_No"), ("", "", "nobody", "Patient_No", "0")])
 def test_a_wizard_that_is_left_registers_nothing(home: Path, lines: tuple[str, ...]) -> None:
     (home / "clinic.csv").write_text(AWKWARD)
     shown = run("add", "clinic.csv", "--budget", "1", code=wizard.OPEN, text=typed(*lines))
@@ -209,7 +206,7 @@ def test_a_wizard_that_is_left_registers_nothing(home: Path, lines: tuple[str, .
 @pytest.mark.usefixtures("screen")
 def test_who_does_not_register_may_keep_the_answers_and_go_on_later(home: Path) -> None:
     (home / "few.csv").write_text("age,education-num\n30,1\n31,2\n")
-    answers = ("row", "", "", "y", "0, 20", "1/2", "n")
+    answers = ("2 range 0..20", "", "row", "1/2", "n")
     shown = run("add", "few.csv", code=wizard.OPEN, text=typed(*answers, "n"))
     assert "nothing was written" in shown
     assert not (home / "few.yaml").exists()
@@ -225,9 +222,9 @@ def test_who_does_not_register_may_keep_the_answers_and_go_on_later(home: Path) 
 @pytest.mark.parametrize("is_comma", [True, False])
 def test_a_decimal_comma_is_asked_declared_read_and_checked(home: Path, is_comma: bool) -> None:
     (home / "few.csv").write_text("size;price\n1,5;2\n2,25;3\n")
-    # Enter is not enough for the comma.
-    answers = ("", "y", "row", "y", "0, 10", "y", "0, 10") if is_comma else ("n", "row", "y", "n", "y", "0, 10")
-    shown = run("add", "few.csv", "--budget", "1", text=typed(*answers, "y"))
+    # Enter is not enough for the comma: the column's number is typed.
+    answers = ("1 range 0..10", "2 range 0..10") if is_comma else ("decimal point", "2 range 0..10")
+    shown = run("add", "few.csv", "--budget", "1", text=typed(*answers, "", "row", "y"))
     assert "numbers are read with ',' before their decimals" in shown
     schema = load_schema(home / "few.yaml")
     assert schema.tables[0].decimal == ("," if is_comma else None)
@@ -249,7 +246,7 @@ def test_a_decimal_comma_is_asked_declared_read_and_checked(home: Path, is_comma
 @pytest.mark.usefixtures("screen")
 def test_who_leaves_at_the_budget_may_not_be_asked_and_nothing_is_written(home: Path) -> None:
     (home / "few.csv").write_text("age\n30\n31\n")
-    assert "nothing was written" in run("add", "few.csv", code=wizard.OPEN, text=typed("row", "", ""))
+    assert "nothing was written" in run("add", "few.csv", code=wizard.OPEN, text=typed("", "row"))
     assert not (home / "few.yaml").exists()
 
 
@@ -295,23 +292,24 @@ def test_a_history_is_whole_where_a_program_reads(home: Path) -> None:
 
 @pytest.mark.usefixtures("screen")
 def test_nothing_from_the_data_is_taken_by_enter(home: Path) -> None:
-    """Enter at every question, for ever: whatever comes from the data stays open."""
+    """A column that nobody named is text without categories, whatever its cells are."""
     (home / "plain.csv").write_text("a,b\n1,x\n2,y\n")
-    shown = run("add", "plain.csv", "--budget", "1", code=wizard.OPEN, text=typed("row", *[""] * 20))
-    assert shown.count("this comes from the data") == 20
-    assert record("datasets") == []
+    shown = run("add", "plain.csv", "--budget", "1", text=typed("", "", "row", "y"))
+    assert "'public 1 2'" in shown
+    table = load_schema(home / "plain.yaml").table("plain")
+    assert table.columns == (Column("a", Kind.TEXT), Column("b", Kind.TEXT))
 
 
 @pytest.mark.usefixtures("screen")
 def test_a_draft_on_a_screen_shows_the_rows_beside_it_and_not_in_it(home: Path) -> None:
     (home / "clinic.csv").write_text(AWKWARD)
     shown = run("add", "--suggest", "clinic.csv", "-o", "draft.yaml")
-    assert "east, north, south" in shown
-    assert "questions are open" in shown
+    assert "north" in shown
+    assert "region" in shown
     draft = (home / "draft.yaml").read_text()
     assert "???" in draft
     assert not any(cell in draft for cell in ("north", "P00663", "171"))
-    paid = run("add", "clinic.csv", "--budget", "1", code=wizard.OPEN, text=typed("Patient_No", "?"))
+    paid = run("add", "clinic.csv", "--budget", "1", code=wizard.OPEN, text=typed("", "", "Patient_No", "?"))
     assert "'dither limits clinic clinic --epsilon 0.1'" in paid
 
 
@@ -319,12 +317,12 @@ def test_a_draft_on_a_screen_shows_the_rows_beside_it_and_not_in_it(home: Path) 
 @pytest.mark.parametrize("whose", ["patient_no", "Patient No.", "PATIENT NO."])
 def test_the_wizard_knows_a_column_by_its_header_and_says_what_may_be_typed(home: Path, whose: str) -> None:
     (home / "clinic.csv").write_text(AWKWARD)
-    lines = ("?", whose, "y", "n", "2", "", "?", "y")
+    lines = ("4", "", "", "?", whose, "y", "n", "2", "?", "")
     shown = run("add", "clinic.csv", "--budget", "1", code=wizard.OPEN, text=typed(*lines))
     assert "not a column" not in shown
     for words in (
-        "the same in all rows of one person", "nothing is proposed: type it\n", "this one must be decided",
-        "or another kind: boolean, integer", "leaves the whole column out",
+        "the same in all rows of one person", "nothing is proposed: type a value\n", "this one must be decided",
+        "values: east, north, south", "12 for months",
     ):  # fmt: skip
         assert words in shown
 
@@ -335,7 +333,7 @@ def test_a_budget_that_is_none_is_refused_before_the_questions_or_asked_again(ho
     for words in (("--budget", "abc"), ("--delta", "abc")):
         with pytest.raises(InvalidParameter, match="abc"):
             run("add", "few.csv", *words)
-    shown = run("add", "few.csv", text=typed("row", "", "", "much", "1", "y"))
+    shown = run("add", "few.csv", text=typed("", "row", "much", "1", "y"))
     assert "budget must be a finite number above 0, got 'much'" in shown
     assert "few: epsilon = 1" in shown
 
@@ -364,7 +362,7 @@ def test_a_failed_registration_after_the_questions_leaves_nothing(home: Path, mo
     (home / "few.csv").write_text("age\n30\n31\n")
     monkeypatch.setattr(Curator, "_keep", _fails)
     with pytest.raises(InvalidParameter, match="a full disk"):
-        run("add", "few.csv", "--budget", "1", text=typed("row", "", "", "y"))
+        run("add", "few.csv", "--budget", "1", text=typed("", "row", "y"))
     assert not (home / "few.yaml").exists()
     assert record("datasets") == []
 

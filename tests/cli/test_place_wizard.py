@@ -26,20 +26,18 @@ def screen(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_check_in_file_becomes_places(home: Path) -> None:
     (home / "visits.csv").write_text(VISITS)
     answers = (
-        "", "3",  # whose, and how many rows
+        "", "", "", "3", "",  # columns, whose, and how many rows and groups
         "lat", "lat, user_name", "",  # the position, proposed by its name
         "feet", "",
         "", "y", "?", "13, 52, 14", "13.1, 52.3, 13.8, 52.7", "52.3, 13.8, 52.7, 13.1", "52.3, 13.1, 52.7, 13.8",
         "n",  # no trips
-        "y", "n",  # the kinds of whose and lat: a position cannot be left out
-        "text", "real", "y",
         "1", "y",
     )  # fmt: skip
     shown = run("add", "visits.csv", text=typed(*answers))
     for words in (
-        "lat, lng (from the name)", "not two columns", "not 'degrees' or 'metres'", "nothing is proposed: type it",
+        "lat, lng (from the name)", "not two columns", "not 'degrees' or 'metres'", "nothing is proposed: type a value",
         "would publish where the outermost people are", "not four numbers", "date line", "swapped?",
-        "trips is required", "column of real numbers", "dither places visits heatmap --epsilon E",
+        "dither places visits heatmap --epsilon E",
     ):  # fmt: skip
         assert words in shown, words
     schema = load_schema(home / "visits.yaml")
@@ -51,7 +49,7 @@ def test_a_check_in_file_becomes_places(home: Path) -> None:
 def test_trips_and_journeys_are_asked_for(home: Path) -> None:
     (home / "rides.csv").write_text("pickup_lat,pickup_lon,dropoff_lat,dropoff_lon\n52.5,13.4,52.6,13.3\n")
     box = "52.3, 13.1, 52.7, 13.8"
-    run("add", "rides.csv", "--budget", "1", text=typed("row", "", "", box, "", "y", "y", "y", "y", "y"))
+    run("add", "rides.csv", "--budget", "1", text=typed("", "", "row", "", "", box, "", "y"))
     rides = load_schema(home / "rides.yaml").table("rides")
     assert rides.places == Places(
         ("pickup_lat", "pickup_lon"), (52.3, 13.1, 52.7, 13.8), to=("dropoff_lat", "dropoff_lon")
@@ -59,7 +57,10 @@ def test_trips_and_journeys_are_asked_for(home: Path) -> None:
     (home / "tracks.csv").write_text(
         "user,trip,when,y,x\na,1,2024-01-01 10:00:00,5.5,6.5\na,1,2024-01-01 10:01:00,9,9\n"
     )
-    answers = ("user", "40", "", "", "0, 0, 100, 100", "", "", "0", "2", "20", *["y"] * 12)
+    answers = (
+        "", "", "user", "40", "", "", "", "0, 0, 100, 100", "", "", "0", "2", "20",  # the time is text by now
+        "public 3", "20", "y",
+    )  # fmt: skip
     shown = run("add", "tracks.csv", "--budget", "1", text=typed(*answers))
     assert "not an integer from 1" in shown
     places = load_schema(home / "tracks.yaml").table("tracks").places
@@ -70,7 +71,7 @@ def test_trips_and_journeys_are_asked_for(home: Path) -> None:
 
 def test_positions_that_are_left_out_are_numbers(home: Path) -> None:
     (home / "visits.csv").write_text(VISITS)
-    answers = ("", "3", "n", "y", "y", "50, 60", "y", "10, 20")
+    answers = ("2 range 50..60; 3 range 10..20", "", "", "", "3", "", "n")
     run("add", "visits.csv", "--budget", "1", text=typed(*answers, "y"))
     table = load_schema(home / "visits.yaml").table("visits")
     assert table.places is None

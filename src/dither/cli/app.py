@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import io
 import os
 import sys
 import warnings
@@ -394,6 +395,10 @@ def _let_go() -> None:
 
 def main() -> None:
     """Run the command; an error of dither's own becomes one line, or JSON where that was asked, and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal without UTF-8 shows other signs by their codes.
+        if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
+            stream.reconfigure(errors="backslashreplace")
     before = gc.get_threshold()
     look_seldom_for_garbage()
     try:

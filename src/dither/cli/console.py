@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 
@@ -13,6 +13,8 @@ from dither.errors import DitherError
 
 console = Console()
 errors = Console(stderr=True)
+#: What stands for signs that a terminal without UTF-8 does not have.
+_ASCII: Final = str.maketrans({"±": "+-", "…": "...", "█": "#", "▏": "|", "–": "-", "’": "'"})
 
 
 def print_json(record: Any) -> None:
@@ -41,6 +43,19 @@ def note(text: str) -> None:
     """Print one dim line beside the answer, where somebody looks."""
     if sys.stderr.isatty():
         errors.print(text, style="dim", highlight=False, soft_wrap=True, markup=False)
+
+
+def shown(text: str) -> str:
+    r"""Return a line that may hold cells of a file, as a terminal can show it: one line, without control characters.
+
+    >>> shown("a\nb\x1b[2J")
+    'a\\nb\\x1b[2J'
+    """
+    plain = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    coding = console.encoding
+    if coding.lower().startswith("utf"):
+        return plain
+    return plain.translate(_ASCII).encode(coding, "backslashreplace").decode(coding)
 
 
 def say(text: str, *, style: str | None = None) -> None:

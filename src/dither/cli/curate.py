@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.markup import escape
 
+from dither.cli.add_options import Said, apply_options
 from dither.cli.check import kept_words, misplaced, problems, referring
+from dither.cli.column_choices import Choices
+from dither.cli.column_outline import Outline
+from dither.cli.column_table import show_columns, show_file
 from dither.cli.console import console, is_screen, print_json, say, tell_owner
 from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, OwnHome, Rho, Server
 from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, keep_sources, write_whole
 from dither.cli.progress import progress, reading
-from dither.cli.questions import questions_of
+from dither.cli.questions import USUAL_GROUPS, Answers
 from dither.cli.remote import connection, is_elsewhere, record_with_address, with_address
 from dither.cli.tables import new_table, print_table
 from dither.cli.wizard import (
     OPEN,
-    ask_all,
+    Wizard,
     ask_budget,
     checked_out,
     draft_record,
@@ -27,14 +33,12 @@ from dither.cli.wizard import (
     named,
     options_of,
     print_open,
-    show_facts,
-    show_questions,
 )
 from dither.curator.card import release_card
 from dither.curator.checking import fits_of, references_of
 from dither.curator.folder import Curator, located_schema
 from dither.data.facts import Facts
-from dither.data.files import dump_schema
+from dither.data.files import dump_schema, schema_from
 from dither.data.importing.fit import TableFit
 from dither.data.importing.sources import is_csv, is_parquet
 from dither.data.kinds import KINDS
@@ -76,8 +80,8 @@ def _draft(source: Path, out: Path | None, name: str | None = None, *, as_json: 
         say(f"wrote {out}: replace every ??? and read the comments")
     if is_screen() and (is_csv(source) or is_parquet(source)):
         with _looked_at(source) as facts:
-            show_facts(facts)
-            show_questions(questions_of(facts, named(source, name)))
+            show_file(facts)
+            show_columns(Choices(facts))
 
 
 def _looked_at(path: Path) -> Facts:
@@ -91,8 +95,8 @@ def _write_draft(text: str, out: Path | None) -> None:
         print(text, end="")  # noqa: T201 - the draft is the output
         return
     if out.exists():
-        raise InvalidParameter("out", str(out), "a new file")
-    outputs = [Output("out", out)]
+        raise InvalidParameter("schema_file", str(out), "a new file")
+    outputs = [Output("schema_file", out)]
     check_outputs(outputs)
     keep_known(outputs)
     out.write_text(text, encoding="utf-8")
@@ -122,16 +126,41 @@ def add(
     is_unopened: Annotated[
         bool, typer.Option("--draft", help="Let it only be priced, until 'dither datasets open' opens it.")
     ] = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="With a data file: where the schema goes.")] = None,
+    person: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column that identifies people, or 'row' if no person has several rows."),
+    ] = None,
+    rows: Annotated[int | None, typer.Option(help="At most this many rows of one person count in an answer.")] = None,
+    groups: Annotated[
+        int | None, typer.Option(help="In at most this many groups of an answer one person counts.  [default: 1]")
+    ] = None,
+    out: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Do not declare this column.")] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=KIND", help="Kind of a column, such as price=real.")
+    ] = None,
+    ranges: Annotated[
+        list[str] | None, typer.Option("--range", metavar="COLUMN=A..B", help="Range to add up, such as price=0..500.")
+    ] = None,
+    categories: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=A,B", help="Values to group by, such as ward=north,south."),
+    ] = None,
+    missing: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Rows without a value in this column form a group.")
+    ] = None,
+    schema_file: Annotated[
+        Path | None, typer.Option("--schema-file", "-o", help="With a data file: where the schema goes.")
+    ] = None,
     home: OwnHome = None,
     server: Server = None,
     as_json: Json = False,
 ) -> None:
     """Register a data set with its budget: from a schema, or from a data file, with a wizard.
 
-    A schema is taken as it is. With a data file the wizard shows you your own rows in figures, on your screen alone,
-    and asks what is public; what comes from the data you confirm one by one. Where nobody can be asked it gives a
-    draft and the open questions, and exits with 3. Nothing is registered until everything is right.
+    A schema is taken as it is. With a data file the wizard shows all columns on one screen, to you alone: change them
+    by number, then answer four questions. What was read from your rows is only declared if you type its number as
+    public. --person, --rows and --budget, with any options about columns, register a data file without questions.
+    Where there is no terminal and they are missing it prints a draft and the open questions, and exits with 3.
 
     The wizard takes one table: of people, of rows, or of edges, which are a graph. Several that belong
     together are one schema: draft each with --suggest, and put their tables into one file.
@@ -139,18 +168,29 @@ def add(
     With --server a schema alone is sent, never a row: its sources are paths below the roots of the service, or tables
     of a database that its settings name.
     """
+    lists = (out, kind, ranges, categories, missing)
+    said = Said(person, rows, groups, *(tuple(listed or ()) for listed in lists))
+    is_file = is_csv(schema) or is_parquet(schema)
+    if said.first and (is_draft or not is_file):
+        rule = "omitted with --suggest" if is_draft else "omitted with a schema, which states it: change the schema"
+        raise InvalidParameter(said.first, getattr(said, said.first), rule)
     if is_draft:
-        _draft(schema, out, name, as_json=as_json)
+        _draft(schema, schema_file, name, as_json=as_json)
         return
-    if is_csv(schema) or is_parquet(schema):
+    if is_file:
         if is_elsewhere():
             rule = "a schema, .yaml: rows are never sent to a service; draft one with --suggest"
             raise InvalidParameter("schema", str(schema), rule)
-        if as_json or not is_screen():
-            print_open(schema, name, out, lambda text: _write_draft(text, out), as_json=as_json)
-        _add_asking(
-            schema, (budget, delta, rho), name=name, out=out, home=home, in_place=in_place, is_draft=is_unopened
-        )
+        adding = _Adding(schema, (budget, delta, rho), name, schema_file, home, in_place, is_unopened, as_json)
+        if said.first and not said.lacks and adding.has_budget:
+            _add_said(adding, said, may_be_empty=may_be_empty)
+        elif as_json or not is_screen():
+            if said.first:
+                lacking = said.lacks or "budget"
+                raise InvalidParameter(lacking, None, f"required without a terminal: add --{lacking}")
+            print_open(schema, name, schema_file, lambda text: _write_draft(text, schema_file), as_json=as_json)
+        else:
+            _add_asking(adding, said)
         return
     asked = connection()
     if asked is not None:
@@ -174,52 +214,134 @@ def add(
                     tell_owner(f"  {table.name}: {line}")
 
 
-def _add_asking(
-    path: Path,
-    stated: tuple[str | None, str | None, str | None],
-    *,
-    name: str | None,
-    out: Path | None,
-    home: Path | None,
-    in_place: bool,
-    is_draft: bool,
-) -> None:
-    """Ask what is public about a file, and register it."""
-    called = named(path, name)
-    budget, delta, rho = stated
-    # What cannot be a budget is refused before the questions, and not after them.
-    is_stated = budget is not None or rho is not None
-    checked = stated_loss(epsilon=budget if is_stated else 1, delta=delta, rho=rho, called="budget")
-    loss = checked if is_stated else None
-    with Curator.open(home) as curator:
-        # A name that a data set had before is refused before the questions as well.
-        curator.registered(called)
-        goal = checked_out(out, called)
-        outputs = [Output("out", goal)]
+@dataclass(frozen=True)
+class _Adding:
+    """What was typed about a data file, beside its columns.
+
+    Args:
+        path: the file.
+        stated: epsilon, delta and rho of the budget.
+        name: of the data set.
+        out: the file of the schema.
+        home: the curator's folder.
+        in_place: whether Parquet stays where it is.
+        is_draft: whether the data set is only priced at first.
+        as_json: whether a program reads.
+
+    """
+
+    path: Path
+    stated: tuple[str | None, str | None, str | None]
+    name: str | None
+    out: Path | None
+    home: Path | None
+    in_place: bool
+    is_draft: bool
+    as_json: bool
+
+    @property
+    def called(self) -> str:
+        """The name of the data set."""
+        return named(self.path, self.name)
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether a budget was typed."""
+        budget, _, rho = self.stated
+        return budget is not None or rho is not None
+
+    def loss(self) -> Loss | None:
+        """Return the budget that was typed, refused if it is none; None where nothing was."""
+        budget, delta, rho = self.stated
+        checked = stated_loss(epsilon=budget if self.has_budget else 1, delta=delta, rho=rho, called="budget")
+        return checked if self.has_budget else None
+
+    def options(self, loss: Loss | None) -> list[str]:
+        """Return the options that no question is about, as they would be typed again."""
+        words = [] if self.name is None else ["--name", self.name]
+        words += [] if self.out is None else ["-o", str(self.out)]
+        words += [] if self.home is None else ["--home", str(self.home)]
+        words += ["--in-place"] * self.in_place + ["--draft"] * self.is_draft
+        delta = self.stated[1]
+        if loss is None:
+            return [*words, *([] if delta is None else ["--delta", delta])]
+        return [*words, *options_of(loss).split()]
+
+    def goal(self, curator: Curator) -> Path:
+        """Return the file that the schema is written to, checked; refuse a name that a data set had before."""
+        curator.registered(self.called)
+        goal = checked_out(self.out, self.called)
+        outputs = [Output("schema_file", goal)]
         check_outputs(outputs)
         keep_sources(outputs, curator)
-        with _looked_at(path) as facts:
-            dataset = ask_all(facts, called)
-        if dataset is None:
-            tell_owner("nothing was registered, and nothing was written")
-            raise typer.Exit(OPEN)
+        return goal
+
+
+def _add_said(adding: _Adding, said: Said, *, may_be_empty: bool) -> None:
+    """Register a data file as options say, without a question and without a proposal from its rows."""
+    loss = adding.loss()
+    if loss is None:
+        return
+    with Curator.open(adding.home) as curator:
+        goal = adding.goal(curator)
+        outline = Outline(adding.path)
+        answers = Answers(outline, adding.called, Choices(outline, is_bare=True))
+        apply_options(said, answers)
+        if answers.person is not None and answers.rows != 1 and answers.groups is None:
+            answers.groups = USUAL_GROUPS
+        dataset = schema_from(answers.tree())
+        fits = _fits(curator, dataset, may_be_empty=may_be_empty)
+        with reading(adding.path):
+            _register(
+                curator, dataset, loss, in_place=adding.in_place, as_json=adding.as_json, is_draft=adding.is_draft
+            )
+        goal.write_text(dump_schema(dataset), encoding="utf-8")
+        if not adding.as_json:
+            _say_kept(fits)
+            say(f"wrote {goal}: change it and add it again to declare more")
+
+
+def _add_asking(adding: _Adding, said: Said) -> None:
+    """Ask what is public about a file, and register it."""
+    # What cannot be a budget is refused before the questions, and not after them.
+    loss, called = adding.loss(), adding.called
+    with Curator.open(adding.home) as curator:
+        goal = adding.goal(curator)
+        with _looked_at(adding.path) as facts:
+            wizard = Wizard(facts, called, said)
+            dataset = wizard.ask()
+            if dataset is not None and loss is None:
+                loss = ask_budget(adding.stated[1])
+            if dataset is None or loss is None:
+                _say_how_to_go_on(adding, wizard, loss)
         text = dump_schema(dataset)
-        if loss is None:
-            loss = ask_budget(delta)
-        if loss is None:
-            _offer_draft(goal, text, "--budget EPS")
         say(text)
         fits = _fits(curator, dataset, may_be_empty=False)
         _say_kept(fits)
-        if not is_agreed(f"register {called} with {loss} in total, and write {goal}?"):
+        if not is_agreed(f"Register {called} with {loss} in total, and write {goal}?"):
             _offer_draft(goal, text, options_of(loss))
-        _register(curator, dataset, loss, in_place=in_place, as_json=False, is_draft=is_draft)
+        _register(curator, dataset, loss, in_place=adding.in_place, as_json=False, is_draft=adding.is_draft)
         goal.write_text(text, encoding="utf-8")
         say(f"wrote {goal}: change it and add it again to declare more")
+        same = wizard.command(adding.path, adding.options(loss))
+        say(
+            "the same without questions: "
+            + (same or shlex.join(["dither", "add", str(goal), *options_of(loss).split()]))
+        )
+
+
+def _say_how_to_go_on(adding: _Adding, wizard: Wizard, loss: Loss | None) -> NoReturn:
+    """Say that nothing was registered, and which command resumes with what was decided; leave."""
+    tell_owner("nothing was registered, and nothing was written")
+    if wizard.has_decided:
+        tell_owner(f"continue where you were: {wizard.resume(adding.path, adding.options(loss))}")
+    if wizard.typed:
+        tell_owner(f"then type again: {' | '.join(wizard.typed)}")
+    raise typer.Exit(OPEN)
 
 
 def _offer_draft(goal: Path, text: str, options: str) -> NoReturn:
-    """Offer to keep the answers of an owner who does not register now, say how to go on, and leave.
+    """Offer to store the answers of an owner who does not register now, say how to go on, and leave.
 
     Args:
         goal: where the schema would be written.
@@ -228,7 +350,7 @@ def _offer_draft(goal: Path, text: str, options: str) -> NoReturn:
 
     """
     tell_owner("nothing was registered")
-    if is_agreed(f"keep your answers in {goal}, to register them later?"):
+    if is_agreed(f"Store your answers in {goal}, to register them later?"):
         write_whole(goal, lambda draft: draft.write_text(text, encoding="utf-8"))
         say(f"wrote {goal}: change it as you like, then 'dither add {goal} {options}' registers it and asks nothing")
     else:

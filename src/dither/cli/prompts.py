@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from dither.cli.column_choices import Columns
 from dither.data.expressions import Kind
-from dither.data.facts import FROM_DATA, Facts
+from dither.data.facts import FROM_DATA
 
 #: What may be typed: yes, it is public; no, leave it undeclared; how else one finds out.
 YES, NO, HELP = ("y", "yes"), ("n", "no"), ("?", "help")
 #: Where nothing is proposed.
 NOWHERE: Final = "nothing"
 ROW: Final = "row"
-DECIMAL: Final = "decimal"
+#: How numbers are read, if the sign before their decimals is another than it seems.
+DECIMAL_POINT, DECIMAL_COMMA = "decimal point", "decimal comma"
 KINDS: Final = ", ".join(kind.value for kind in Kind)
 
 
@@ -37,25 +39,6 @@ class Question:
     otherwise: str = ""
 
     @property
-    def column(self) -> str:
-        """The column that it is about; empty where it is about none."""
-        parts = self.place.split(".")
-        return parts[1] if parts[0] == "columns" else ""
-
-    @property
-    def instead(self) -> str:
-        """What may be typed in place of a proposal."""
-        if self.place.endswith(".kind"):
-            return f"another kind: {KINDS}"
-        if self.place.endswith(".categories"):
-            return "values that anybody could know"
-        if self.place == DECIMAL:
-            return "'n' if the comma is something else"
-        if self.place.endswith(".nullable"):
-            return "'n' to leave rows without a value out of every group"
-        return "round numbers that anybody could know"
-
-    @property
     def must_be_confirmed(self) -> bool:
         """Whether the proposal would tell something of the rows."""
         return self.origin == FROM_DATA
@@ -65,7 +48,7 @@ class Question:
         return f"{self.text}{offered}"
 
 
-def meant(facts: Facts, typed: str) -> str | None:
+def meant(facts: Columns, typed: str) -> str | None:
     """Return the column that somebody means who types its name, its header, or either in another case."""
     for found in (
         [one.name for one in facts.columns if one.name == typed],

@@ -1,7 +1,7 @@
-"""The wizard of ``dither add FILE``: shows owners their own rows in figures, asks what is public, then registers.
+"""The wizard of ``dither add FILE``: shows owners their own columns on one screen, asks what is public, then registers.
 
-What it shows is on the screen alone, and kept nowhere. A proposal from the data enters the schema only if the owner
-says that it is public; a terminal is needed for that, and there is no option that says it for all.
+What it shows is on the screen alone, and stored nowhere. A proposal from the data enters the schema only if the owner
+types the number of its column as public; there is no command and no option that does it for all.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import typer
-from rich.markup import escape
 from rich.table import Table as Grid
 
-from dither.cli.console import console, print_json, say, tell_owner
-from dither.cli.kind_questions import Deciding, Whole
-from dither.cli.prompts import DECIMAL, HELP, NO, YES, Question
-from dither.cli.questions import Answers, questions_of
-from dither.data.expressions import Kind
-from dither.data.facts import ColumnFacts, Facts
+from dither.cli.add_options import Said, apply_options, command
+from dither.cli.column_choices import Choices
+from dither.cli.column_commands import NotUnderstoodError, take
+from dither.cli.column_table import show_columns, show_details, show_file, show_legend
+from dither.cli.console import console, print_json, say, shown, tell_owner
+from dither.cli.kind_questions import Deciding, Whole, wholes
+from dither.cli.prompts import DECIMAL_COMMA, DECIMAL_POINT, HELP, NO, YES, Question
+from dither.cli.questions import GROUPS, PERSON, ROWS, Answers, questions_of
+from dither.data.facts import Facts
 from dither.data.files import schema_from
 from dither.data.schema import DataSet
 from dither.data.suggest import Draft, suggest, table_name
@@ -31,6 +33,7 @@ from dither.privacy import Loss, PureDP, stated_loss
 OPEN: Final = 3
 _EPSILON: Final = PureDP("0.1")
 _BAR: Final = 20
+_NARROW: Final = 72
 _MOST_LIMITS: Final = 20
 _WITHOUT_LOOKING: Final = "think of what anybody could know, and take round numbers"
 
@@ -83,43 +86,6 @@ def count_error(rows: int) -> float:
     return quote(table("t").count("n").build(dataset), _EPSILON).columns[0].error
 
 
-def show_facts(facts: Facts) -> None:
-    """Show what the rows say, column by column, on the owner's screen."""
-    say("NOT PRIVATE: what follows is for the owner of the rows alone, and is kept nowhere", style="bold")
-    say(f"{facts.path}: {facts.rows:,} rows" + ("" if facts.rows else "; only the names of columns, if any"))
-    grid = Grid("column", "kind", "from", "missing", "distinct", "values")
-    for one in facts.columns:
-        grid.add_row(
-            escape(one.name),
-            one.kind.value,
-            one.origin,
-            f"{one.missing:.1%}",
-            f"{one.distinct:,}",
-            escape(_values(one)),
-        )
-    console.print(grid)
-    if facts.decimal is not None:
-        say(f"numbers are read with {facts.decimal!r} before their decimals, because cells look so")
-    for one in facts.columns:
-        if one.note:
-            say(f"{one.name}: {one.note}")
-    for why in facts.left_out:
-        say(f"left out: {why}")
-
-
-def _values(one: ColumnFacts) -> str:
-    if one.values:
-        return ", ".join(one.values)[:80]
-    return "" if one.least is None else f"{one.least} to {one.largest}"
-
-
-def show_questions(questions: Sequence[Question]) -> None:
-    """Show all that is open, at once."""
-    say(f"{len(questions)} questions are open:")
-    for number, question in enumerate(questions, 1):
-        say(f"  {number}. {question}")
-
-
 def show_limits(counts: Mapping[int, int]) -> None:
     """Draw what each limit of rows a person drops, and what it costs."""
     rows, people = sum(many * whose for many, whose in counts.items()), sum(counts.values())
@@ -127,11 +93,14 @@ def show_limits(counts: Mapping[int, int]) -> None:
     grid = Grid("rows a person", "rows dropped", "", "people cut", "a count is off by, at epsilon 0.1")
     for limit in limits_of(counts):
         share = limit.dropped / rows if rows else 0.0
-        bar = "█" * round(_BAR * share) or ("▏" if limit.dropped else "")
-        grid.add_row(
-            f"{limit.rows:,}", f"{limit.dropped:,} ({share:.1%})", bar, f"{limit.people:,}", f"{limit.error:,.0f} rows"
-        )
-    console.print(grid)
+        bar = shown("█" * round(_BAR * share) or ("▏" if limit.dropped else ""))
+        off = f"{limit.error:,.0f} rows"
+        if console.width < _NARROW:
+            say(f"{limit.rows:>6,} rows a person: {share:.1%} dropped, a count off by {off}")
+        else:
+            grid.add_row(f"{limit.rows:,}", f"{limit.dropped:,} ({share:.1%})", bar, f"{limit.people:,}", off)
+    if grid.row_count:
+        console.print(grid)
 
 
 def draft_record(draft: Draft, out: Path | None) -> dict[str, Any]:
@@ -172,107 +141,150 @@ def print_open(
     for place in draft.decisions:
         tell_owner(f"  {place}")
     tell_owner(
-        f"decide them in {'the draft' if out is None else out}, then 'dither add SCHEMA.yaml --budget EPS'; or on a "
-        f"terminal 'dither add {path}' shows what the rows say and asks one by one"
+        f"decide them in {'the draft' if out is None else out}, then 'dither add SCHEMA.yaml --budget EPS'; or as "
+        f"options: 'dither add {path} --person COLUMN --rows N --budget EPS'; or on a terminal, where 'dither add "
+        f"{path}' shows all columns and asks"
     )
     raise typer.Exit(OPEN)
 
 
-def ask_all(facts: Facts, dataset: str) -> DataSet | None:
-    """Ask every question, one by one, and return the data set; None where the owner has gone.
+class Wizard:
+    """Asks what is public about a file, on one screen and in a few questions.
 
     Args:
-        facts: what the rows show.
-        dataset: what it will be called.
+        facts: what the rows show to their owner.
+        dataset: what the data set will be called.
+        said: what was typed as options.
 
     """
-    questions, answers = questions_of(facts, dataset), Answers(facts, dataset)
-    warned: set[tuple[str, str]] = set()
-    show_facts(facts)
-    show_questions(questions)
-    say("Enter takes a proposal from a name or a type. One from the data is taken by 'y' alone: I say it is public.")
-    say("'n' leaves it undeclared, '?' says how else it is found, anything else is taken instead.")
-    while questions:
-        question = questions.pop(0)
-        if not answers.applies(question):
-            continue
-        if question.place == "contribution.rows" and answers.person is not None:
-            show_limits(facts.rows_a_person(answers.person))
-        typed = _asked(question, answers)
-        if typed is None:
+
+    def __init__(self, facts: Facts, dataset: str, said: Said) -> None:
+        self.facts, self.dataset = facts, dataset
+        self.choices = Choices(facts)
+        self.answers = Answers(facts, dataset, self.choices)
+        apply_options(said, self.answers)
+        self._typed: list[str] = []
+
+    @property
+    def typed(self) -> tuple[str, ...]:
+        """The lines of questions that have no option."""
+        return tuple(self._typed)
+
+    @property
+    def has_decided(self) -> bool:
+        """Whether anything was decided that a command can hold."""
+        return self.answers.is_person_decided or any(one.choice.is_named for one in self.choices)
+
+    def command(self, path: Path, options: Sequence[str]) -> str:
+        """Return the command that does the same; empty where no options can say it all."""
+        is_all = self.answers.whole is None and not self.answers.has_parts and self.facts.decimal is None
+        return command(path, self.answers, options) if is_all else ""
+
+    def resume(self, path: Path, options: Sequence[str]) -> str:
+        """Return the command that asks what is still open."""
+        return command(path, self.answers, options)
+
+    def ask(self) -> DataSet | None:
+        """Ask until all is decided, and return the data set; None where the owner has gone."""
+        show_file(self.facts)
+        show_columns(self.choices)
+        show_legend(self.choices)
+        if not self._change_columns():
             return None
-        if answers.whole is not None:
-            return _ask_whole(answers.whole, facts, dataset)
-        if question.place == DECIMAL and facts.decimal is None:
-            # What was shown and asked followed from the comma.
-            questions, answers = questions_of(facts, dataset), Answers(facts, dataset)
-            show_facts(facts)
-            show_questions(questions)
-        if question.place.endswith(".kind"):
-            questions[:0] = _after_kind(facts, question, typed, warned)
-    return schema_from(answers.tree())
+        for question in questions_of(self.facts, self.dataset):
+            if self.answers.whole is not None:
+                break
+            if not self.answers.applies(question):
+                continue
+            if question.place == ROWS and self.answers.person is not None:
+                show_limits(self.facts.rows_a_person(self.answers.person))
+            if self._asked(question, self.answers) is None:
+                return None
+        if self.answers.whole is not None:
+            return self._ask_whole(self.answers.whole)
+        return schema_from(self.answers.tree())
 
+    def _change_columns(self) -> bool:
+        """Take commands until the owner goes on; return whether they do."""
+        warned: tuple[str, ...] = ()
+        while True:
+            line = _line("columns>")
+            if line is None:
+                return False
+            if line.strip():
+                if line.strip().lower() in wholes():
+                    self.answers.decide_person(line.strip().lower())
+                    return True
+                self._take(line)
+                continue
+            if not self.choices.declared:
+                say("all columns are out: put back one at least, as in '1 in'")
+                continue
+            marked = self.choices.marked
+            if not marked or marked == warned:
+                return True
+            warned = marked
+            numbers = " ".join(str(self.choices.number(name)) for name in marked)
+            say(f"not taken yet: 'public {numbers}' declares what was read from your rows, if anyone may know it.")
+            say("Enter again continues without: such columns stay text, or without a range and categories.")
 
-def _ask_whole(kind: Whole, facts: Facts, dataset: str) -> DataSet | None:
-    """Ask what a table of one kind of rows needs; None where the owner has gone."""
-    say(kind.said)
-    answers = kind.answers(facts, dataset)
-    for question in kind.questions(facts):
-        if answers.applies(question) and _asked(question, answers) is None:
-            return None
-    return answers.dataset()
+    def _take(self, line: str) -> None:
+        if line.strip().lower() in (DECIMAL_POINT, DECIMAL_COMMA):
+            self.facts.read_with("," if line.strip().lower() == DECIMAL_COMMA else None)
+            show_columns(self.choices)
+            return
+        try:
+            done = take(line, self.choices)
+        except NotUnderstoodError as problem:
+            say(shown(f"{problem}"))
+            return
+        for note in done.notes:
+            say(shown(note))
+        show_details(self.choices, done.details)
+        if done.shows_all or done.changed:
+            show_columns(self.choices, None if done.shows_all else done.changed)
 
+    def _ask_whole(self, kind: Whole) -> DataSet | None:
+        """Ask what a table of one kind of rows needs; None where the owner has gone."""
+        say(kind.said)
+        answers = kind.answers(self.facts, self.dataset)
+        for question in kind.questions(self.facts):
+            if answers.applies(question) and self._asked(question, answers) is None:
+                return None
+        return answers.dataset()
 
-def _asked(question: Question, answers: Deciding) -> str | None:
-    """Ask until the answer can be taken; return it, or None where the owner has gone."""
-    while True:
-        line = _line(f"{question}\n> ")
-        if line is None:
-            return None
-        typed = line.strip()
-        if typed.lower() in HELP:
-            say(question.otherwise or _WITHOUT_LOOKING)
-            continue
-        if typed.lower() in NO:
-            problem = answers.leave_out(question)
-        elif typed.lower() in YES or not typed:
-            problem = _why_not_taken(question, typed) or answers.decide(question, question.proposal)
-            typed = question.proposal
-        else:
-            problem = answers.decide(question, typed)
-        if not problem:
-            return typed
-        say(problem)
+    def _asked(self, question: Question, answers: Deciding) -> str | None:
+        """Ask until the answer can be taken; return it, or None where the owner has gone."""
+        while True:
+            line = _line(f"{question}\n>")
+            if line is None:
+                return None
+            typed = line.strip()
+            if typed.lower() in HELP:
+                say(question.otherwise or _WITHOUT_LOOKING)
+                continue
+            if typed.lower().startswith("public ") and answers is self.answers:
+                self._take(typed)
+                continue
+            if typed.lower() in NO:
+                problem = answers.leave_out(question)
+            elif typed.lower() in YES or not typed:
+                problem = _why_not_taken(question, typed) or answers.decide(question, question.proposal)
+            else:
+                problem = answers.decide(question, typed)
+            if not problem:
+                if question.place not in (PERSON, ROWS, GROUPS):
+                    self._typed.append(typed)
+                return typed or question.proposal
+            say(shown(problem))
 
 
 def _why_not_taken(question: Question, typed: str) -> str:
     if not question.proposal:
-        return "nothing is proposed: type it" + (", or 'n' to leave it undeclared" if question.column else "")
+        return "nothing is proposed: type a value"
     if not typed and question.must_be_confirmed:
-        return f"this comes from the data: type 'y' if it is public, or {question.instead}"
+        return "this was read from your rows: type 'y' if it is public"
     return ""
-
-
-def _after_kind(facts: Facts, question: Question, typed: str, warned: set[tuple[str, str]]) -> list[Question]:
-    """Say what another kind than the proposed one loses, and return what is open then.
-
-    A kind that no cell has is asked for again, once: who types it again means it.
-    """
-    if typed == question.proposal or typed.lower() in NO:
-        return []
-    kind, one = Kind(typed), facts.column(question.column)
-    kept, why = facts.kept_as(one.name, kind)
-    if one.filled and not kept and (one.name, typed) not in warned:
-        warned.add((one.name, typed))
-        say(f"{one.name}: no cell would be kept: {why}")
-        say(f"type another kind, 'n' to leave the column out, or {typed} again if that is meant")
-        return [question]
-    if kept < one.filled:
-        say(f"{one.name}: {kept:,} of {one.filled:,} cells are kept, the others become NULL: {why}")
-    place, name = f"columns.{one.name}", one.name
-    if kind is Kind.TEXT:
-        return [Question(f"{place}.categories", f"the categories of {name}, to group by, with commas between")]
-    return [Question(f"{place}.bounds", f"the bounds of {name}, to add up: least, largest")]
 
 
 def ask_budget(delta: str | None) -> Loss | None:
@@ -282,14 +294,18 @@ def ask_budget(delta: str | None) -> Loss | None:
         delta: that goes with it, if one was given.
 
     """
+    text = "Which budget (epsilon) may all releases together spend? It never renews. For example 1"
+    if delta is None:
+        text += "; or '1, 1e-6' with a delta, which groups that are not listed need"
     while True:
-        line = _line("what may all releases together lose, for ever? an epsilon, such as 1\n> ")
+        line = _line(f"{text}\n>")
         if line is None:
             return None
+        epsilon, _, typed = (part.strip() for part in line.partition(","))
         try:
-            return stated_loss(epsilon=line.strip(), delta=delta, called="budget")
+            return stated_loss(epsilon=epsilon, delta=typed or delta, called="budget")
         except DitherError as problem:
-            say(str(problem))
+            say(shown(str(problem)))
 
 
 def options_of(loss: Loss) -> str:
@@ -320,12 +336,20 @@ def checked_out(out: Path | None, dataset: str) -> Path:
     """Return the file that the schema is written to, which must be new."""
     path = Path(f"{dataset}.yaml") if out is None else out
     if path.exists():
-        raise InvalidParameter("out", str(path), "a new file")
+        raise InvalidParameter("schema_file", str(path), "a new file: -o names another")
     return path
 
 
 def _line(prompt: str) -> str | None:
-    try:
-        return str(typer.prompt(prompt.rstrip(), prompt_suffix=" ", default="", show_default=False))
-    except (EOFError, KeyboardInterrupt, typer.Abort):
-        return None
+    while True:
+        try:
+            return str(typer.prompt(shown_lines(prompt), prompt_suffix=" ", default="", show_default=False))
+        except UnicodeDecodeError:
+            say("this terminal sends characters that are not in its encoding: use the numbers of columns")
+        except (EOFError, KeyboardInterrupt, typer.Abort):
+            return None
+
+
+def shown_lines(text: str) -> str:
+    """Return some lines as a terminal can show them."""
+    return "\n".join(shown(line) for line in text.rstrip().split("\n"))

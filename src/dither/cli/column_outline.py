@@ -1,0 +1,36 @@
+"""The columns of a file without its rows: names and declared types alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dither.data.expressions import Kind
+from dither.data.facts import FROM_DATA, FROM_TYPE, ColumnFacts
+from dither.data.hints import plain_names
+from dither.data.suggest import described, unfit
+
+
+class Outline:
+    """The columns of a file without its rows: names and declared types.
+
+    Args:
+        path: a CSV or Parquet file.
+
+    """
+
+    decimal = None
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = str(Path(path).resolve())
+        found = described(path)
+        listed = [name for name, *_ in found]
+        #: The columns that a schema can name.
+        self.columns: tuple[ColumnFacts, ...] = tuple(
+            ColumnFacts(plain, name, kind or Kind.TEXT, FROM_TYPE if kind else FROM_DATA, 0, 0)
+            for plain, (name, kind, stored) in zip(plain_names(listed), found, strict=True)
+            if not unfit(name, kind, stored, listed)
+        )
+
+    def column(self, name: str) -> ColumnFacts:
+        """Return a column by its declared name."""
+        return next(one for one in self.columns if one.name == name)
