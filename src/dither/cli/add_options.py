@@ -67,7 +67,11 @@ class Said:
         """The first option without which a question stays open."""
         if self.person is None:
             return "person"
-        return "rows" if self.person != ROW and self.rows is None else ""
+        if self.person == ROW:
+            return ""
+        if self.rows is None:
+            return "rows"
+        return "groups" if self.rows > 1 and self.groups is None else ""
 
 
 def apply_options(said: Said, answers: Answers) -> None:

@@ -32,7 +32,7 @@ class Columns(Protocol):
 
     @property
     def decimal(self) -> str | None:
-        """What stands before the decimals of numbers; None for a point."""
+        """The sign before the decimals of numbers; None for a point."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def proposed_limits(one: ColumnFacts) -> Limits | None:
 
 
 def is_amount(one: ColumnFacts) -> bool:
-    """Return whether a column of texts holds numbers by its name, or in most of its few values."""
+    """Return whether a column of strings holds numbers by its name, or in most of its few values."""
     expected = hint(one.name).kind
     numbers = sum(bool(_AMOUNT.fullmatch(value)) for value in one.values)
     return expected not in (None, Kind.TEXT) or 2 * numbers > len(one.values)

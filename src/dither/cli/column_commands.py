@@ -227,7 +227,7 @@ def _why_nothing(one: Standing, number: int) -> str:
 
 
 def too_many(one: Standing) -> str:
-    """Return why no categories are proposed for a column of texts."""
+    """Return why no categories are proposed for a column."""
     if one.facts.values:
         return "its name or its values are those of an amount"
     return f"{one.facts.distinct:,} different values are too many to list"

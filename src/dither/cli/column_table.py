@@ -169,7 +169,7 @@ def _in_rows(one: Standing) -> str:
 
 
 def cost(one: Standing) -> str:
-    """Return what a column is good for and how far an answer is off, as it is proposed or decided."""
+    """Return what a column is good for and the error of an answer, as it is proposed or decided."""
     if one.choice.is_out:
         return "not declared"
     limits, kind = one.shown_limits, one.shown_kind

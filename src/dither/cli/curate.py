@@ -20,7 +20,7 @@ from dither.cli.console import console, is_screen, print_json, say, tell_owner
 from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, OwnHome, Rho, Server
 from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, keep_sources, write_whole
 from dither.cli.progress import progress, reading
-from dither.cli.questions import USUAL_GROUPS, Answers
+from dither.cli.questions import Answers
 from dither.cli.remote import connection, is_elsewhere, record_with_address, with_address
 from dither.cli.tables import new_table, print_table
 from dither.cli.wizard import (
@@ -132,7 +132,7 @@ def add(
     ] = None,
     rows: Annotated[int | None, typer.Option(help="At most this many rows of one person count in an answer.")] = None,
     groups: Annotated[
-        int | None, typer.Option(help="In at most this many groups of an answer one person counts.  [default: 1]")
+        int | None, typer.Option(help="In at most this many groups of an answer one person counts; 1 if --rows is 1.")
     ] = None,
     out: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Do not declare this column.")] = None,
     kind: Annotated[
@@ -159,8 +159,8 @@ def add(
 
     A schema is taken as it is. With a data file the wizard shows all columns on one screen, to you alone: change them
     by number, then answer four questions. What was read from your rows is only declared if you type its number as
-    public. --person, --rows and --budget, with any options about columns, register a data file without questions.
-    Where there is no terminal and they are missing it prints a draft and the open questions, and exits with 3.
+    public. --person, --rows, --groups and --budget, with any options about columns, register a data file without
+    questions. Without a terminal and these options it prints a draft and the open questions, and exits with 3.
 
     The wizard takes one table: of people, of rows, or of edges, which are a graph. Several that belong
     together are one schema: draft each with --suggest, and put their tables into one file.
@@ -251,7 +251,7 @@ class _Adding:
         return budget is not None or rho is not None
 
     def loss(self) -> Loss | None:
-        """Return the budget that was typed, refused if it is none; None where nothing was."""
+        """Return the budget that was typed, refused if it is not one; None where nothing was."""
         budget, delta, rho = self.stated
         checked = stated_loss(epsilon=budget if self.has_budget else 1, delta=delta, rho=rho, called="budget")
         return checked if self.has_budget else None
@@ -287,8 +287,6 @@ def _add_said(adding: _Adding, said: Said, *, may_be_empty: bool) -> None:
         outline = Outline(adding.path)
         answers = Answers(outline, adding.called, Choices(outline, is_bare=True))
         apply_options(said, answers)
-        if answers.person is not None and answers.rows != 1 and answers.groups is None:
-            answers.groups = USUAL_GROUPS
         dataset = schema_from(answers.tree())
         fits = _fits(curator, dataset, may_be_empty=may_be_empty)
         with reading(adding.path):
@@ -341,7 +339,7 @@ def _say_how_to_go_on(adding: _Adding, wizard: Wizard, loss: Loss | None) -> NoR
 
 
 def _offer_draft(goal: Path, text: str, options: str) -> NoReturn:
-    """Offer to store the answers of an owner who does not register now, say how to go on, and leave.
+    """Offer to store the answers of an owner who does not register now, print the next command, and leave.
 
     Args:
         goal: where the schema would be written.
@@ -359,7 +357,7 @@ def _offer_draft(goal: Path, text: str, options: str) -> NoReturn:
 
 
 def _fits(curator: Curator, dataset: DataSet, *, may_be_empty: bool) -> tuple[TableFit, ...]:
-    """Return how the files fit; refuse a private table of which no row would be kept."""
+    """Return how the files fit; refuse a private table without a row that can be loaded."""
     fits = fits_of(curator.folder, dataset)
     for fit in fits:
         if not (fit.kept_rows or fit.table.is_public or may_be_empty):
@@ -374,7 +372,7 @@ def _fits(curator: Curator, dataset: DataSet, *, may_be_empty: bool) -> tuple[Ta
 
 
 def _say_kept(fits: Sequence[TableFit]) -> None:
-    """Tell the owner what was kept and what was lost; examples of cells on a screen only."""
+    """Print what was loaded and what was lost; examples of cells on a screen only."""
     for fit in fits:
         tell_owner(kept_words(fit))
         for name, count, why in problems(fit, with_examples=is_screen()):

@@ -41,7 +41,8 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "attack": ("dither attack list", "dither attack known-set -o known-set.html"),
         "init": ("dither init clinic", "dither init clinic --ledger postgresql://curator@db/ledger"),
         "add": (
-            "dither add visits.csv --budget 2              # shows you your rows in figures, and asks what is public",
+            "dither add visits.csv --budget 2              # shows all columns, and asks what is public",
+            "dither add visits.csv --person patient --rows 4 --groups 1 --range cost=0..1000 --budget 2",
             "dither add --suggest visits.csv -o visits.yaml",
             "dither add visits.yaml --budget 2 --delta 1e-5",
         ),

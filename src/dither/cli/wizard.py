@@ -76,7 +76,7 @@ def limits_of(counts: Mapping[int, int]) -> list[Limit]:
 
 
 def count_error(rows: int) -> float:
-    """Return how far a count is off at most, 95 times of 100, where that many rows of a person count."""
+    """Return the error of a count, at most, 95 times of 100, where that many rows of a person count."""
     from dither.publish.queries import quote
     from dither.publish.queries.builder import table
 
@@ -118,7 +118,7 @@ def draft_record(draft: Draft, out: Path | None) -> dict[str, Any]:
 def print_open(
     path: Path, name: str | None, out: Path | None, write: Callable[[str], None], *, as_json: bool = False
 ) -> None:
-    """Give the draft and the open questions where nobody can be asked, and leave with the code for that.
+    """Print the draft and the open questions where there is no terminal, and leave with the code for that.
 
     Nothing of it is read off the rows.
 
@@ -205,7 +205,7 @@ class Wizard:
         return schema_from(self.answers.tree())
 
     def _change_columns(self) -> bool:
-        """Take commands until the owner goes on; return whether they do."""
+        """Take commands until the owner continues; return whether they do."""
         warned: tuple[str, ...] = ()
         while True:
             line = _line("columns>")
@@ -320,7 +320,7 @@ def options_of(loss: Loss) -> str:
 
 
 def is_agreed(text: str) -> bool:
-    """Ask whether to go on."""
+    """Ask for a yes or a no."""
     line = _line(f"{text} [y/n]\n> ")
     while line is not None and line.strip() and line.strip().lower() not in (*YES, *NO):
         line = _line("type y or n\n> ")
@@ -328,7 +328,7 @@ def is_agreed(text: str) -> bool:
 
 
 def named(path: Path, name: str | None) -> str:
-    """Return what a data set is called after its file, unless something else is said."""
+    """Return what a data set is called after its file, unless a name was typed."""
     return table_name(path) if name is None else name
 
 
