@@ -121,7 +121,7 @@ UNCHARGED = [
 def test_no_verb_writes_over_what_a_curator_keeps(place: Path, words: str) -> None:
     source = (place / "sales.csv").read_bytes()
     kept = sorted(str(path) for path in (place / "home").rglob("*"))
-    with pytest.raises(InvalidParameter, match=r"(out|report|schema_file) must be another file than those that hold data sets"):
+    with pytest.raises(InvalidParameter, match=r"(out|report|schema_file) must be another file than those that hold"):
         run(*words.split())
     assert (place / "sales.csv").read_bytes() == source
     assert sorted(str(path) for path in (place / "home").rglob("*")) == kept
