@@ -48,7 +48,7 @@ class Tags(HTMLParser):
         self.tags.append(tag)
         if tag != "wbr":
             self.open.append(tag)
-        assert {name for name, _ in attrs} <= {"style"}
+        assert {name for name, _ in attrs} <= {"tabindex", "role", "aria-label", "style"}
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag

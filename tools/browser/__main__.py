@@ -45,11 +45,13 @@ def main() -> int:
     """Look at pages of the chosen kinds, and at the site."""
     parser = argparse.ArgumentParser(prog="python -m tools.browser", description=__doc__)
     parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}, site; all by default")
-    parser.add_argument("--keep", type=Path, help="a folder that keeps the pages")
+    parser.add_argument("--keep", type=Path, help="a new folder, in which the pages stay")
     asked = parser.parse_args()
     chosen = asked.kinds or [*KINDS, "site"]
     if unknown := [kind for kind in chosen if kind not in KINDS and kind != "site"]:
         parser.error(f"not a kind of page: {', '.join(unknown)}")
+    if asked.keep is not None and asked.keep.exists():
+        parser.error(f"--keep must be a new folder: {asked.keep}")
     if (reason := absent()) is not None:
         print(f"nothing was looked at: {reason}")
         return 2

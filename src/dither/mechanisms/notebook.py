@@ -63,7 +63,7 @@ def html(
         body = [tag("tr", *map(_styled("td"), row, styles)) for row in kept[:MOST_ROWS]]
         names = tag("tr", *map(_styled("th"), head, styles))
         table = tag("table", tag("thead", names), tag("tbody", *body))
-        parts.append(tag("div", table, style="overflow-x:auto"))
+        parts.append(tag("div", table, style="overflow-x:auto", tabindex=0, role="group", aria_label="Table"))
         total = len(kept) if of_rows is None else of_rows
         if total > MOST_ROWS:
             more = "more" if of_rows is None else f"{of_rows - MOST_ROWS} more"

@@ -17,9 +17,10 @@ _NAME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9:-]*")
 _VOID: Final = frozenset({"br", "meta", "wbr"})
 #: Shorter words stay whole, however narrow a column is.
 LONGEST_WORD: Final = 24
-#: A longer one may end a line behind a mark, or after so many letters.
+#: A longer one may end a line behind a mark, or after so many letters; a name of several parts behind each of them.
 _PIECE: Final = re.compile(r".{1,11}?[_./:,=&?+-]+|.{1,12}")
-_LONG: Final = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
+_PART: Final = re.compile(r"_*[^_]+_*|_+")
+_LONG: Final = re.compile(rf"\S{{{LONGEST_WORD + 1},}}|(?=\S{{13}})[^\s_]+_\S+")
 
 
 class Markup(str):
@@ -41,10 +42,10 @@ def text(value: object) -> Markup:
 
 
 def breakable(value: object) -> Markup:
-    """Return a value as markup in which words of more than 24 letters may break; markup is unchanged.
+    """Return a value as markup in which long words and names of several parts may break; markup is unchanged.
 
-    >>> breakable("north-west 0123456789abcdef0123456789abcdef")
-    'north-west 0123456789ab<wbr>cdef01234567<wbr>89abcdef'
+    >>> breakable("north-west 0123456789abcdef0123456789abcdef age_of_patients")
+    'north-west 0123456789ab<wbr>cdef01234567<wbr>89abcdef age_<wbr>of_<wbr>patients'
 
     """
     shown = text(value)
@@ -52,7 +53,7 @@ def breakable(value: object) -> Markup:
         return shown
     parts, end = [], 0
     for long in _LONG.finditer(words):
-        pieces = _PIECE.findall(long[0])
+        pieces = (_PIECE if len(long[0]) > LONGEST_WORD else _PART).findall(long[0])
         parts += [text(words[end : long.start()]), joined(pieces, Markup("<wbr>"))]
         end = long.end()
     return joined([*parts, text(words[end:])])

@@ -83,7 +83,7 @@ figure { margin: 1rem 0; max-width: 100%; } .figures figure { margin: 0; }
 figcaption { max-width: 46rem; margin-top: .3rem; }
 @media print {
   body { max-width: none; margin: 0; font-size: 11pt; }
-  table, pre { font-size: 9pt; } td, th { padding: .2rem .5rem; }
+  table, pre { font-size: 9pt; } td, th { padding: .2rem .3rem; }
   h2 { break-after: avoid; } tr, figure, .alarm { break-inside: avoid; } .scroll { overflow: visible; }
 }
 """
