@@ -217,8 +217,13 @@ class Browser:
 
 
 @contextmanager
-def browser() -> Iterator[Browser]:
-    """Start Chromium, and end it."""
+def browser(*, has_scripts: bool = True) -> Iterator[Browser]:
+    """Start Chromium, and end it.
+
+    Args:
+        has_scripts: whether the scripts of pages run.
+
+    """
     from playwright.sync_api import sync_playwright
 
     reason = absent()
@@ -229,7 +234,7 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as play:
         started = play.chromium.launch(executable_path=str(chromium()), args=list(_SWITCHES))
         try:
-            context = started.new_context(offline=False, device_scale_factor=1, reduced_motion="reduce")
+            context = started.new_context(java_script_enabled=has_scripts, reduced_motion="reduce")
             yield Browser(context.new_page())
         finally:
             started.close()

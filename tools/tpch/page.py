@@ -21,6 +21,7 @@ def page(scale: float, epsilon: str, delta: str) -> str:
     by_person = {person: list(ask_all(scale, epsilon, delta, person)) for person in PROTECTED}
     customers = round(150_000 * scale)
     lines = [
+        "---\nhide:\n  - toc\n---\n",  # its tables are wide
         "# TPC-H, asked privately",
         "",
         "The 22 queries of the TPC-H benchmark, in the standard's words and with its validation parameters, over",
