@@ -102,7 +102,7 @@ def test_a_quote_says_how_far_counts_may_be_off(home: Path) -> None:
     assert "limits on one person" in said
     falls = math.exp(-1 / 3)
     wanted = next(b for b in range(100) if 2 * falls ** (b + 1) / (1 + falls) <= 0.05 / 2)
-    assert f"is at most {wanted} with probability 0.95" in said
+    assert f"is at most {wanted} in 95 % of cases" in said
     assert said in run(*words, "--quote")
     assert "chosen for" in run("publish", "histogram", "shop", "sales", "city", "--epsilon", "1", "--quote")
     for verb, columns in (("workload", ["items"]), ("marginals", ["city,items"]), ("count", [])):

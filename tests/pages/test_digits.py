@@ -69,4 +69,4 @@ def test_what_has_no_interval_is_shown_alone() -> None:
         "123,500",
     ]
     assert bracketed(4, 5) == "[4, 5]"
-    assert [two_digits(size) for size in (0.999, 100.1, float("inf"))] == ["1.0", "110", "inf"]
+    assert [two_digits(size) for size in (0.999, 100.1, float("inf"))] == ["1", "110", "inf"]

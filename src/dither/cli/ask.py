@@ -51,7 +51,7 @@ from dither.curator.price import Price, loss_not_stated
 from dither.curator.session import Session
 from dither.errors import InvalidParameter, LossNotStated, NotDelivered
 from dither.pages.spreadsheet import write_csv
-from dither.publish.queries import QueryResult
+from dither.publish.queries import QueryResult, Quote
 from dither.publish.queries.pictures import answer_page
 
 _SUFFIXES = (".csv", ".parquet", ".json", ".html")
@@ -242,6 +242,9 @@ def quote(
     threshold_share: ThresholdShare = None,
     quantiles: Quantiles = "auto",
     auto_share: AutoShare = "0.1",
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Also show the law and scale of each noise, and all advice.")
+    ] = False,
     server: Server = None,
     home: Home = None,
     as_json: Json = False,
@@ -256,9 +259,13 @@ def quote(
             if epsilon is not None or rho is not None or not error:
                 raise InvalidParameter("target", target, "COLUMN=ERROR, instead of --epsilon and --rho")
             found = asked.loss_for_error(query, column.strip(), error.strip(), rows=rows, delta=delta)
-            show(asked.quote(query, loss=found, **how), as_json=as_json)
-            return
-        show(asked.quote(query, epsilon=epsilon, delta=delta, rho=rho, **how), as_json=as_json)
+            priced: Any = asked.quote(query, loss=found, **how)
+        else:
+            priced = asked.quote(query, epsilon=epsilon, delta=delta, rho=rho, **how)
+        if verbose and isinstance(priced, Quote) and not as_json:
+            say(priced.text(verbose=True))
+        else:
+            show(priced, as_json=as_json)
 
 
 def save(result: QueryResult, out: Path) -> None:

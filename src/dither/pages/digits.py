@@ -131,21 +131,20 @@ def alone(value: Any) -> str:
         return f"{float(value):g}"
     if _is_integer(value):
         return Step(0).nearest(value)
-    text = Step(number.adjusted() - _DIGITS_ALONE + 1).nearest(value)
-    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+    return _shortened(Step(number.adjusted() - _DIGITS_ALONE + 1).nearest(value))
 
 
 def two_digits(size: float, *, up: bool = True) -> str:
-    """Return a size, such as an error, to two digits, by default rounded up.
+    """Return a size, such as an error, to two digits, by default rounded up; zeros at the end are omitted.
 
-    >>> two_digits(19.92), two_digits(0.12345), two_digits(6201), two_digits(9.99), two_digits(0)
-    ('20', '0.13', '6300', '10', '0')
+    >>> two_digits(19.92), two_digits(0.12345), two_digits(6201), two_digits(9.99), two_digits(5), two_digits(0)
+    ('20', '0.13', '6300', '10', '5', '0')
     """
     number = _decimal(size)
     if number is None or not number.is_finite() or not number:
         return f"{size:g}"
     step = Step((number * Decimal("1.005" if not up else "1.01")).adjusted() - _DIGITS + 1)
-    return step.above(size) if up else step.nearest(size)
+    return _shortened(step.above(size) if up else step.nearest(size))
 
 
 def _decimal(value: Any) -> Decimal | None:
@@ -166,6 +165,11 @@ def _is_integer(value: Any) -> bool:
     if isinstance(value, Fraction):
         return value.denominator == 1
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _shortened(text: str) -> str:
+    """Return a number without zeros at its end."""
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
 def _grouped(number: Decimal, places: int) -> str:

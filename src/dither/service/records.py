@@ -185,6 +185,8 @@ QUERY_PRICE: Final = {
                 error_unit=TEXT,
                 estimand=TEXT,
                 bias=TEXT,
+                error_words=TEXT,
+                group_rows=NUMBER,
             )
         ),
         keys=TEXT,

@@ -289,7 +289,7 @@ def _expected(planned: Planned, confidence: Fraction, shown: str = "") -> str:
     else:
         limited = planned.cells.dataset.protects_persons
         rows = ", among the rows that the limits on one person leave," if limited else ""
-        said = str(replace(bound, meaning=f"{bound.meaning}{shown}{rows}"))
+        said = replace(bound, meaning=f"{bound.meaning}{shown}{rows}").words
     return said if choice is None else f"{said}; method {choice.method}: {choice.because}"
 
 

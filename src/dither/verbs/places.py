@@ -160,7 +160,7 @@ class PlacesTable:
         words = {"heatmap": "a heat map", "flows": "flows"}.get(what, "counts by region")
         made = planned.mechanism
         bound = made.error(level)
-        expected = "" if bound is None else f"{bound}, before negative counts are raised to 0"
+        expected = "" if bound is None else f"{bound.words}, before negative counts are raised to 0"
         return Offer("places", f"{words} of {self.table.name}", made, decides, stated, present, read, expected=expected)
 
     def grid(self, grid: Any, cell: Number | None) -> Any:

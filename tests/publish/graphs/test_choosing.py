@@ -157,10 +157,10 @@ def test_an_offer_says_how_far_it_may_be_off_and_the_file_need_not_be_there() ->
     edges, people = described("edge"), described("node", degree=50)
     noise = Geometric(scale=1).error("0.95")
     assert answered(edges, "edges", epsilon=1).expected == (
-        f"the absolute error is at most {noise.value:g} with probability 0.95"
+        f"the absolute error is at most {noise.value:g} in 95 % of cases"
     )
     # Where one edge may push out another everything is off by twice as much.
-    for what, limited in (("edges", "at most 6 "), ("triangles", "median about 33.5 if")):
+    for what, limited in (("edges", "at most 6 "), ("triangles", "median about 34 if")):
         assert limited in answered(described("edge", edges=1000), what, epsilon=1).expected
     for method in ("ladder", "smooth", "noisy-local"):
         said = answered(edges, "triangles", epsilon=1, delta="1e-6", method=method).expected

@@ -54,7 +54,11 @@ def test_a_narrower_clamp_is_advised_at_the_error_that_it_is_quoted_with() -> No
         assert by_column[name].before == plain.column(name).error
         assert by_column[name].after == other.column(name).error
         assert other.column(name).error == pytest.approx(plain.column(name).error / 2)
-    assert "SUM(CLAMP(spend, 0, 2500)) lowers the error of s from" in str(plain)
+    assert "SUM(CLAMP(spend, 0, 2500)): s ± " in str(plain)
+    gains = [one.gain for one in plain.advice]
+    assert gains == sorted(gains), "the best first"
+    assert sum("instead of" in line for line in str(plain).splitlines()) == 3
+    assert sum("instead of" in line for line in plain.text(verbose=True).splitlines()) == len(gains) > 3
 
 
 def test_narrower_limits_are_advised_at_the_error_that_they_are_quoted_with() -> None:
@@ -62,23 +66,25 @@ def test_narrower_limits_are_advised_at_the_error_that_they_are_quoted_with() ->
     plain = quote(built.build(SHOP), LOSS)
     for rows in (5, 1):
         other = quote(built.limits(rows=rows).build(SHOP), LOSS)
-        found = [one for one in plain.advice if one.change.startswith(f"a limit of {rows} row")]
+        found = [one for one in plain.advice if f"(max_rows_contributed = {rows}," in one.change]
         assert [one.after for one in found] == [other.column("s").error]
-        (clause,) = re.findall(r"Write SELECT (.*) \.\.\.", found[0].price)
+        (clause,) = re.findall(r"SELECT (.*) \.\.\.", found[0].change)
         pasted = quoted("SELECT ? ward, SUM(spend) AS s FROM visits GROUP BY ward".replace("?", clause))
         assert pasted.column("s").error == found[0].after, "what the advice says to write"
 
 
 def test_advice_on_the_threshold_is_what_the_other_query_is_quoted_with() -> None:
     both, alone = quoted(BOTH), quoted(PERSONS)
-    (light,) = [one for one in both.advice if one.change == "asking for n alone"]
+    (light,) = [one for one in both.advice if one.change == "a query for n alone"]
     assert (light.before, light.after) == (both.threshold, alone.threshold)
     for one in both.advice:
-        if one.change.startswith("threshold_share="):
-            share = one.change.split("=")[1].split()[0]
+        if "THRESHOLD_SHARE" in one.change:
+            share = one.change.split("= ")[1].removesuffix(")")
             other = quoted(BOTH, threshold_share=share)
             assert one.after == other.threshold
-            assert f"off by {other.column('n').error:.4g}" in one.price
+            assert f"n {other.column('n').error_words} instead of".replace(" people", "") in one.price.replace(
+                " people", ""
+            )
 
 
 def test_a_further_aggregate_no_longer_multiplies_the_threshold() -> None:
@@ -179,7 +185,7 @@ def test_sql_states_the_share_at_its_end(text: str, sql: str, share: str | None)
 def test_a_quote_says_where_the_loss_goes() -> None:
     found = quoted(BOTH)
     assert found.threshold_share + sum(column.share for column in found.columns) == 1
-    assert f"{100 * float(found.threshold_share):.1f} % of the loss" in str(found)
+    assert f"{100 * float(found.threshold_share):.1f} % of the loss" in found.text(verbose=True)
     plain = quote(parse_sql("SELECT COUNT(*) FROM visits", SHOP), PureDP(1))
     assert (plain.threshold, plain.threshold_share) == (None, 0)
 

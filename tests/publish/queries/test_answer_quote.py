@@ -37,7 +37,8 @@ def test_a_quote_says_what_the_answer_costs_and_protects() -> None:
     # A coin and epsilon: e^epsilon / (1 + e^epsilon), and never less than what all parts together can tell.
     assert 0.5 < found.risk <= math.exp(0.5) / (1 + math.exp(0.5)) + 1e-9
     assert sum(column.share for column in found.columns) == pytest.approx(1)
-    text = str(found)
+    assert "scale" not in str(found), "laws and scales are for those who ask"
+    text = found.text(verbose=True)
     for words in (
         "epsilon = 0.5",
         "at most 3 rows, 2 groups, 2 rows in a group",

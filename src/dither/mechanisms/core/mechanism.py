@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from dither.errors import HandleMisuse, InvalidParameter
 from dither.exact import Number, probability
 from dither.noise import Noise
-from dither.pages.digits import bracketed
+from dither.pages.digits import bracketed, two_digits
 from dither.privacy import Distance, Loss, Plan
 
 if TYPE_CHECKING:
@@ -74,6 +74,16 @@ class Bound:
     value: float
     confidence: Fraction
     meaning: str
+
+    @property
+    def words(self) -> str:
+        """The bound as a quote has it, to two digits.
+
+        >>> Bound(938.586, Fraction(19, 20), "the largest error").words
+        'the largest error is at most 940 in 95 % of cases'
+        """
+        share = f"{float(self.confidence) * 100:g} %"
+        return f"{self.meaning} is at most {two_digits(self.value)} in {share} of cases"
 
     def __str__(self) -> str:
         return f"{self.meaning} is at most {self.value:.6g} with probability {float(self.confidence):g}"

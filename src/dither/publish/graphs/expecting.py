@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from dither.errors import NoGuarantee
 from dither.lift.lifted import Lifted
+from dither.pages.digits import two_digits
 from dither.privacy import Loss
 from dither.publish.graphs.choosing import LADDER, NOISY_LOCAL, SMOOTH, choose_count
 from dither.publish.graphs.chosen_degree_sum import ChosenDegreeSum
@@ -45,17 +46,17 @@ def expected_error(made: Lifted, stated: Loss, confidence: Fraction) -> str:
     method: Any = made.method
     bound = made.error(confidence)
     if bound is not None:
-        return f"{bound.meaning} is at most {bound.value:,.6g} with probability {float(confidence):g}"
+        return bound.words
     if type(method) in _METHODS:
         return _guessed(made, stated) or f"not known before: {method.no_error_because}"
     if isinstance(method, DegreeTail):
         middle = method.node.error(_HALF).value
-        return f"median {middle:,.3g} for each number of nodes above a degree, before these are put in order"
+        return f"median {two_digits(middle)} for each number of nodes above a degree, before these are put in order"
     moves = _moves(method)
     if moves is not None:
         ends = dict.fromkeys((method.bounds[0], method.bounds[-1]))
         noise = float(method.noise.error(_HALF).value) / UNIT
-        said = ", ".join(f"{noise * moves(end):,.3g} at a bound of {end:,}" for end in ends)
+        said = ", ".join(f"{two_digits(noise * moves(end))} at a bound of {end:,}" for end in ends)
         return f"median of the noise {said}; what is beyond the bound is missing on top"
     return f"not known before: {method.no_error_because}"
 
@@ -82,5 +83,5 @@ def _guessed(made: Lifted, stated: Loss) -> str | None:
         error = choice.errors.get(_METHODS[type(method)])
         if error is None:
             return None
-        found.append(f"{edges * error:,.3g} if one edge moves the count by {moves:,}")
+        found.append(f"{two_digits(edges * error)} if one edge moves the count by {moves:,}")
     return f"median about {', '.join(found)}, the most in any graph"

@@ -8,6 +8,7 @@ small number of further prices is worked out. Everything is a function of the qu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
@@ -16,15 +17,17 @@ from dither.data import Limits, Name, Scan
 from dither.data.expressions import names_in
 from dither.data.own_tables import parts_of
 from dither.errors import DitherError
+from dither.pages.digits import two_digits
 from dither.publish.queries.answer import Answer
 from dither.publish.queries.contradictions import always_true
+from dither.publish.queries.expected_error import ExpectedError
 from dither.publish.queries.query import Aggregate
-from dither.publish.queries.shown_groups import with_one_group
+from dither.publish.queries.shown_groups import about, with_one_group
 from dither.publish.queries.statistics import Counted, describe
 from dither.publish.queries.work import planning
 
-#: The error of every aggregate by its name, and the unit of that.
-Errors = Mapping[str, tuple[float, str]]
+#: The error of every aggregate by its name.
+Errors = Mapping[str, ExpectedError]
 Priced = Callable[[Answer], Errors]
 
 #: How many columns are priced again with half their range.
@@ -50,10 +53,11 @@ class Advice:
 
     Args:
         about: the column whose error changes, "groups" for the threshold, or "rows" for a condition on rows.
-        change: what to change, in words.
+        change: what to type.
         before: the error or the threshold as quoted.
         after: the same with the change.
         unit: of both.
+        effect: what changes, as a sentence.
         price: what else the change costs, in words.
 
     """
@@ -63,34 +67,39 @@ class Advice:
     before: float
     after: float
     unit: str
+    effect: str
     price: str = ""
 
+    @property
+    def gain(self) -> float:
+        """What is left of the error or of the threshold, as a share; little less than 1 where neither changes."""
+        return self.after / self.before if 0 < self.after < self.before else _WORTH
+
     def __str__(self) -> str:
-        text = self.change
-        if self.about != "rows":
-            what = "the threshold" if self.about == "groups" else f"the error of {self.about}"
-            way = "lowers" if self.after < self.before else "raises"
-            text += f" {way} {what} from {_short(self.before)} to {_short(self.after)} {self.unit}"
-        return f"{text}{'; ' if self.price else ''}{self.price}"
+        return f"{self.change}: {self.effect}{'; ' if self.price else ''}{self.price}"
 
 
 def advice_for(answer: Answer, priced: Priced) -> tuple[Advice, ...]:
-    """Return changes that would sharpen an answer.
+    """Return changes that would sharpen an answer, the best first.
 
     Args:
         answer: as it is quoted.
-        priced: returns the error of every aggregate of an answer, and its unit.
+        priced: returns the error of every aggregate of an answer.
 
     """
     found: list[Advice] = []
     with planning():
         errors = priced(answer)
-        for part in (_one_group, _clamps, _limits, _own_row, _threshold, _empty_groups, _conditions):
+        for part in (_clamps, _limits, _own_row, _threshold, _empty_groups, _conditions):
             try:
                 found += part(answer, errors, priced)
             except DitherError:
                 # A change without a price is not advice.
                 continue
+        found.sort(key=lambda one: one.gain)
+        # Without groups no error matters.
+        with suppress(DitherError):
+            found[:0] = _one_group(answer, errors, priced)
     return tuple(found)
 
 
@@ -101,8 +110,8 @@ def _one_group(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advic
         return
     before, after = _threshold_of(answer), _threshold_of(other)
     if after <= _WORTH * before:
-        price = f"other groups of a person do not count{_asked_with(Limits(groups=1))}"
-        yield Advice("groups", "a limit of 1 group a person", before, after, "people", price)
+        change, effect = _typed(Limits(groups=1)), _shown_from(before, after, "people")
+        yield Advice("groups", change, before, after, "people", effect, "other groups of a person do not count")
 
 
 def _clamps(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
@@ -114,15 +123,12 @@ def _clamps(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
             continue
         narrowed = replace(aggregate, bounds=((low, high),))
         aggregates = tuple(narrowed if part is aggregate else part for part in answer.query.aggregates)
-        name, (before, unit) = aggregate.name, errors[aggregate.name]
-        after, _ = priced(replace(answer, query=replace(answer.query, aggregates=aggregates)))[name]
-        if after <= _WORTH * before:
+        name, before = aggregate.name, errors[aggregate.name]
+        after = priced(replace(answer, query=replace(answer.query, aggregates=aggregates)))[name]
+        if after.error <= _WORTH * before.error:
             value = describe(aggregate.arguments[0])
             change = f"{_CLAMPED[aggregate.function]}(CLAMP({value}, {low:g}, {high:g}))"
-            price = "values beyond count as its nearest end, and a tenth of the range has a tenth of the error"
-            if aggregate.function not in ("sum", "mean"):
-                price = "values beyond count as its nearest end"
-            yield Advice(name, change, before, after, unit, price)
+            yield _about(name, change, before, after, f"values beyond count as {low:g} or {high:g}")
 
 
 def _limits(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
@@ -137,12 +143,10 @@ def _limits(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
             continue
         tried.add(limits)
         other = priced(replace(answer, query=replace(answer.query, limits=limits)))
-        falls = {name: other[name][0] / before for name, (before, _) in errors.items() if before > 0}
+        falls = {name: other[name].error / before.error for name, before in errors.items() if before.error > 0}
         name = min(falls, key=falls.__getitem__, default=None)
         if name is not None and falls[name] <= _WORTH:
-            before, unit = errors[name]
-            price = f"other rows of a person do not count{_asked_with(limits)}"
-            yield Advice(name, f"a limit of {_said(limits)} a person", before, other[name][0], unit, price)
+            yield _about(name, _typed(limits), errors[name], other[name], "other rows of a person do not count")
 
 
 def _own_row(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
@@ -156,9 +160,9 @@ def _own_row(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]
     referred = {other.owner.keys for other in dataset.tables if other.owner and other.owner.table == table.name}
     if table.person is not None and (table.person,) in referred and table.rows_per_person is None:
         paid = "the number of rows that the limits leave" if most is None else f"{most:,} rows"
-        change = f"the price is that of {paid} of {table.name} a person"
-        price = f"if everybody has one, declare 'rows per person: 1' for {table.name} in the schema"
-        yield Advice("rows", change, 0.0, 0.0, "", price)
+        change = f"'rows per person: 1' for {table.name} in the schema"
+        effect = f"right if everybody has one row there; the price is that of {paid} of {table.name} a person"
+        yield Advice("rows", change, 0.0, 0.0, "", effect)
 
 
 def _threshold(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
@@ -174,17 +178,17 @@ def _threshold(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advic
         alone = replace(query, aggregates=(light,), outputs=outputs, having=None, order=(), limit=None)
         after = _threshold_of(replace(answer, query=alone, shares=None))
         if after < before:
-            yield Advice("groups", f"asking for {light.name} alone", before, after, units)
+            change, effect = f"a query for {light.name} alone", _shown_from(before, after, units)
+            yield Advice("groups", change, before, after, units, effect)
     share = design.split[-1]
     for wanted in _SHARES:
         if abs(wanted - share) < Fraction(1, 10):
             continue
         other = replace(answer, threshold_share=wanted)
         name = query.aggregates[0].name
-        off, unit = priced(other)[name]
-        price = f"{name} is then off by {_short(off)} instead of {_short(errors[name][0])} {unit}"
-        change = f"threshold_share={float(wanted):g} in place of {float(share):.2g}"
-        yield Advice("groups", change, before, _threshold_of(other), units, price)
+        after, price = _threshold_of(other), f"{name} {priced(other)[name].against(errors[name])}"
+        change = f"OPTION (THRESHOLD_SHARE = {float(wanted):g})"
+        yield Advice("groups", change, before, after, units, _shown_from(before, after, units), price)
 
 
 def _empty_groups(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
@@ -198,19 +202,20 @@ def _empty_groups(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Ad
     reach = design.parts[design.numbers[counted[0]][0]].drawn().reach(1 / groups)
     yield Advice(
         "rows",
-        f"each of {groups:,} public groups is answered, and of these many the farthest {counted[0]} is off by about "
-        f"{_short(reach)}, even if its group is empty",
+        "OPTION (GROUPS = DISCOVERED)",
         0.0,
         0.0,
         "",
-        "with OPTION (GROUPS = DISCOVERED) at the end only groups with enough people are shown, for a delta",
+        "only groups with enough people are shown, for a delta",
+        f"now all {groups:,} public groups are, and the farthest {counted[0]} of them is off by about "
+        f"{two_digits(reach)}, even if its group is empty",
     )
 
 
 def _conditions(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
     """Conditions that every row meets."""
     for condition in always_true(answer.query.relation):
-        yield Advice("rows", f"{condition} holds for every row as declared", 0.0, 0.0, "", "it takes no row away")
+        yield Advice("rows", f"no {condition}", 0.0, 0.0, "", "it holds for every row as declared and removes none")
 
 
 def _threshold_of(answer: Answer) -> float:
@@ -243,21 +248,20 @@ def _fewer(limits: Limits, divisor: int) -> Limits:
     )
 
 
-def _said(limits: Limits) -> str:
-    named = (("row", limits.rows, ""), ("group", limits.groups, ""), ("row", limits.rows_per_group, " in a group"))
-    return ", ".join(
-        f"{most} {what}{'' if most == 1 else 's'}{where}" for what, most, where in named if most is not None
-    )
+def _about(name: str, change: str, before: ExpectedError, after: ExpectedError, price: str) -> Advice:
+    """Return advice on the error of a column."""
+    return Advice(name, change, before.error, after.error, before.unit, f"{name} {after.against(before)}", price)
 
 
-def _asked_with(limits: Limits) -> str:
-    """Return how a query says its own limits, where SQL has words for them."""
+def _shown_from(before: float, after: float, units: str) -> str:
+    return f"a group is shown from about {about(round(after))} {units}, instead of {about(round(before))}"
+
+
+def _typed(limits: Limits) -> str:
+    """Return how a query states its own limits: in SQL, or in Python for those that SQL cannot state."""
+    if limits.rows_per_group is not None:
+        named = (("rows", limits.rows), ("groups", limits.groups), ("rows_per_group", limits.rows_per_group))
+        return f".limits({', '.join(f'{word}={most}' for word, most in named if most is not None)}) in Python"
     said = (("max_rows_contributed", limits.rows), ("max_groups_contributed", limits.groups))
     options = ", ".join(f"{word} = {most}" for word, most in said if most is not None)
-    return (
-        "" if limits.rows_per_group is not None else f". Write SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({options}) ..."
-    )
-
-
-def _short(number: float) -> str:
-    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"
+    return f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({options}) ..."

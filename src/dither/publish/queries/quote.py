@@ -25,6 +25,7 @@ from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 from dither.publish.queries.advice import Advice, advice_for
 from dither.publish.queries.answer import Answer, plan_query
 from dither.publish.queries.design import Design
+from dither.publish.queries.expected_error import OWN_UNIT, ExpectedError, expected_error
 from dither.publish.queries.outside_groups import outside_groups
 from dither.publish.queries.present import estimand_of, is_selected
 from dither.publish.queries.quantiles import Search
@@ -38,8 +39,8 @@ _MOST: Final = Fraction(2**40)
 _DIGITS: Final = 48
 #: A query that took more steps to price is not priced again for advice.
 _MOST_STEPS_ADVISED: Final = 20_000
-#: Of what an error is where the column says it itself.
-OWN_UNIT: Final = "in its own unit"
+#: Of the advice, what people are shown.
+_MOST_ADVICE: Final = 3
 #: Of affordable queries more are not counted.
 _MOST_COUNTED: Final = 1024
 
@@ -57,6 +58,8 @@ class QuotedColumn:
         error_unit: of what: the column's own unit, or rows.
         estimand: what its interval will be about.
         bias: what no interval covers.
+        error_words: the error as a sentence.
+        group_rows: how many rows the group has that the sentence names; 1 where it names none.
 
     """
 
@@ -68,6 +71,8 @@ class QuotedColumn:
     error_unit: str
     estimand: str
     bias: str
+    error_words: str = ""
+    group_rows: int = 1
 
 
 @dataclass(frozen=True)
@@ -157,13 +162,16 @@ class Quote:
         advised = [one for one in self.advice if one.about == chosen.name]
         said = [f"{self.loss}, from the budget of {self.dataset}; {self.unit}; {self.limits}."]
         said += [f"Advice {place}: {one.change}." for place, one in enumerate(advised, 1)]
-        is_plain = chosen.error_unit == OWN_UNIT
+        errors = [ExpectedError(error, chosen.error_unit) for error in (chosen.error, *(one.after for one in advised))]
+        many = chosen.group_rows
+        where = f", in a group of {many:,} rows" if errors[0].is_divided else ""
+        unit = "" if errors[0].is_divided or chosen.error_unit == OWN_UNIT else chosen.error_unit
         return bar_chart(
-            f"{chosen.name}: off by at most, 95 times of 100",
+            f"{chosen.name}: off by at most, 95 times of 100{where}",
             ["as asked", *(f"advice {place}" for place in range(1, len(advised) + 1))],
-            [Bars("error", [chosen.error, *(one.after for one in advised)])],
+            [Bars("error", [one.at(many) for one in errors])],
             across=Axis("query"),
-            up=Axis(f"error of {chosen.name}", "" if is_plain else chosen.error_unit.split(":", 1)[0]),
+            up=Axis(f"error of {chosen.name}", unit),
             width=480,
             area=150,
         ).captioned(" ".join(said))
@@ -177,32 +185,35 @@ class Quote:
 
     def _repr_html_(self) -> str:
         facts = [("cost", f"{self.loss}, from the budget of {self.dataset}"), ("protects", self.unit)]
-        facts += [("limits", self.limits), ("numerics", self.numerics)]
-        facts.insert(3 if self.threshold is None else 0, ("groups", self.keys))
-        head = ("column", "off by at most (95 %)", "of", "noise", "share of the loss", "what it is about")
-        rows = (
-            (
-                column.name,
-                f"{column.error:.4g}",
-                column.error_unit,
-                column.mechanism,
-                f"{100 * float(column.share):.1f} %",
-                f"{column.estimand}{'; ' if column.bias else ''}{column.bias}",
-            )
-            for column in self.columns
+        facts += [("limits", self.limits), ("groups", self.keys), ("risk", self._risk())]
+        rows = ((column.name, column.error_words, column.estimand) for column in self.columns)
+        return html(
+            "Price of a query",
+            facts=facts,
+            head=("column", f"error, {self._error_heading()}", "what it is about"),
+            rows=rows,
+            of_rows=len(self.columns),
+            notes=[f"advice: {one}" for one in self.advice[:_MOST_ADVICE]],
+            picture=self.picture() if self.columns else None,
         )
-        picture = self.picture() if self.columns else None
-        return html("Price of a query", facts=facts, head=head, rows=rows, of_rows=len(self.columns), picture=picture)
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, *, verbose: bool = False) -> str:
+        """Return the quote for people.
+
+        Args:
+            verbose: whether it names the law and scale of the noise of each column, its share of the loss, and what no
+                interval covers.
+
+        """
         rows = (
             "one row for each group that passes"
             if self.rows is None
             else f"{self.rows} {'row' if self.rows == 1 else 'rows'}"
         )
-        risk = f"{100 * self.risk:.1f}"
-        together = ", all simultaneously, because rows are chosen by what they show" if self.is_simultaneous else ""
-        groups = f"groups     {self.keys}{self._for_share}; {rows}"
+        groups = f"groups     {self.keys}{self._for_share if verbose else ''}; {rows}"
         is_discovered = self.threshold is not None
         lines = [
             *([groups] if is_discovered else []),
@@ -210,23 +221,42 @@ class Quote:
             f"protects   {self.unit}",
             f"limits     {self.limits}",
             *([] if is_discovered else [groups]),
-            f"risk       anyone who knows all else and could toss a coin guesses right in at most {risk} % of cases",
-            f"numerics   {self.numerics}",
-            f"intervals  95 %{together}",
+            f"risk       {self._risk()}",
+            *([f"numerics   {self.numerics}"] if verbose else []),
+            *([f"error      {self._error_heading()}:"] if self.columns else []),
         ]
+        width = max((len(column.name) for column in self.columns), default=0)
         for column in self.columns:
-            scale = ", ".join(f"{scale:.4g}" for scale in column.scale)
-            share = f"{100 * float(column.share):.1f} % of the loss"
-            lines.append(f"{column.name}")
-            lines.append(f"  {column.mechanism}, scale {scale} {'step' if scale == '1' else 'steps'}, {share}")
-            lines.append(f"  off by at most {column.error:.4g} {column.error_unit} (95 %)")
-            lines.append(f"  {column.estimand}{'; ' if column.bias else ''}{column.bias}")
+            lines.append(f"  {column.name:<{width}}  {column.error_words}")
+            lines += self._details(column, width) if verbose else [f"  {'':<{width}}  {column.estimand}"]
         if self.left is not None and self.affordable is not None:
             is_many = self.affordable >= _MOST_COUNTED
             many = f"more than {self.affordable - 1:,}" if is_many else f"about {self.affordable:,}"
-            lines.append(f"left       {self.left}: {many} such {'query' if self.affordable == 1 else 'queries'}")
-        lines += [f"{'advice' if number == 0 else '':<11}{one}" for number, one in enumerate(self.advice)]
+            enough = f"{many} such {'query' if self.affordable == 1 else 'queries'}"
+            lines.append(f"left       {self.left}: {enough if self.affordable else 'not enough for this query'}")
+        shown = self.advice if verbose else self.advice[:_MOST_ADVICE]
+        lines += [f"{'advice' if number == 0 else '':<11}{one}" for number, one in enumerate(shown)]
         return "\n".join(lines)
+
+    def _details(self, column: QuotedColumn, width: int) -> list[str]:
+        """Return how the noise of a column is drawn, and what it is about."""
+        scale = ", ".join(f"{scale:.4g}" for scale in column.scale)
+        share = f"{100 * float(column.share):.1f} % of the loss"
+        law = f"{column.mechanism}, scale {scale} {'step' if scale == '1' else 'steps'}, {share}"
+        exact = f"at most {column.error:.4g} {column.error_unit}"
+        about = f"{column.estimand}{'; ' if column.bias else ''}{column.bias}"
+        return [f"  {'':<{width}}  {line}" for line in (law, exact, about)]
+
+    def _risk(self) -> str:
+        """Return what a person risks, as a guess that a reader can picture."""
+        noun = self.unit.split(" ", 1)[0]
+        one = {"people": "one person", "rows": "one row"}.get(noun, f"one unit ({self.unit})")
+        right = f"{100 * self.risk:.1f} %"
+        return f"a 50:50 guess about {one} is right in at most {right} of cases, even if all other rows are known"
+
+    def _error_heading(self) -> str:
+        together = ", all simultaneously, because rows are chosen by what they show" if self.is_simultaneous else ""
+        return f"at most, in 95 % of cases{together}"
 
     @property
     def _for_share(self) -> str:
@@ -263,10 +293,10 @@ def quote_of(answer: Answer, begun: int = 0) -> Quote:
     return replace(found, advice=advice_for(answer, _errors)) if is_short else found
 
 
-def _errors(answer: Answer) -> dict[str, tuple[float, str]]:
+def _errors(answer: Answer) -> dict[str, ExpectedError]:
     errors = answer.design.errors(_each_failure(answer))
     return {
-        aggregate.name: _error(answer.design, aggregate, errors[aggregate.name])
+        aggregate.name: expected_error(answer.design, aggregate, errors[aggregate.name])
         for aggregate in answer.query.aggregates
     }
 
@@ -371,38 +401,23 @@ def _each_failure(answer: Answer) -> float:
     return _FAILURE / (groups * numbers) if is_selected(answer) else _FAILURE
 
 
-def _error(design: Design, aggregate: Aggregate, relative: float) -> tuple[float, str]:
-    """Return a column's error bound, and its unit."""
-    statistic = design.statistics.get(aggregate.name)
-    units = "people" if design.has_persons else "rows"
-    if statistic is None:
-        return relative, "rows of rank" if aggregate.name in design.searched else f"{units} fewer than the commonest"
-    size = float(statistic.unit_of_error)
-    if statistic.per_value and aggregate.function.endswith("deviation"):
-        return relative * size * size, "per value in the group, for the variance: divide by their number"
-    if statistic.per_value:
-        return relative * size, "per value in the group: divide by their number"
-    if aggregate.function == "persons":
-        return relative * size, units
-    return relative * size, "rows" if aggregate.function.startswith("count") else OWN_UNIT
-
-
 def _column(design: Design, aggregate: Aggregate, relative: float) -> QuotedColumn:
     step(sum(argument.size for argument in aggregate.arguments) + 1)
     estimand, bias = estimand_of(design, aggregate)
-    name, (error, unit) = aggregate.name, _error(design, aggregate, relative)
+    name, expected = aggregate.name, expected_error(design, aggregate, relative)
+    said = (expected.error, expected.unit, estimand, bias, expected.words(), expected.rows())
     noise = "discrete Gaussian" if design.is_gaussian else "discrete Laplace"
     if name in design.statistics:
         parts = [design.parts[number] for number in design.numbers[name]]
         share, scales = sum((part.share for part in parts), Fraction(0)), tuple(float(part.scale) for part in parts)
-        return QuotedColumn(name, noise, share, scales, error, unit, estimand, bias)
+        return QuotedColumn(name, noise, share, scales, *said)
     if name in design.searched:
         number, _ = design.searched[name]
         search, level = design.searches[number], design.levels[number]
         law, scales = _search_law(search, level, noise)
-        return QuotedColumn(name, law, level.share, scales, error, unit, estimand, bias)
+        return QuotedColumn(name, law, level.share, scales, *said)
     pick = design.picked[name]
-    return QuotedColumn(name, pick.drawn.name, pick.share, (float(pick.drawn.scale),), error, unit, estimand, bias)
+    return QuotedColumn(name, pick.drawn.name, pick.share, (float(pick.drawn.scale),), *said)
 
 
 def _search_law(search: Search | RankSearch, level: Any, noise: str) -> tuple[str, tuple[float, ...]]:
