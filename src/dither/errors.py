@@ -498,5 +498,9 @@ class NotFitted(DitherError, ValueError):
         super().__init__(f"nothing has been learned yet: call {needed} first")
 
 
+class LostCells(UserWarning):
+    """Many cells of a column are not of its declared kind and count as NULL; for the owner of the rows alone."""
+
+
 class EarlierEdition(UserWarning):
     """A stored answer that was asked for again is about rows that others have taken the place of. Not an error."""

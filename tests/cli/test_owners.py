@@ -136,12 +136,19 @@ def test_an_add_tells_what_was_lost_and_shows_cells_on_a_screen_only(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (home / "sales.csv").write_text('customer,city,price\n1,Bern,"1.234,5"\n2,Bern,3\n')
-    shown = run("add", "shop.yaml", "--budget", "2")
+    stopped = run("add", "shop.yaml", "--budget", "2", code=wizard.OPEN)
+    assert "sales.price: 1 of 2 filled cells (50 %) become NULL: not of the kind real" in stopped
+    assert "--allow-lost" in stopped
+    assert "1.234,5" not in stopped
+    assert record("datasets") == []
+    told = record("add", "shop.yaml", "--budget", "2", code=wizard.OPEN)
+    assert told["lost"] == [{"table": "sales", "column": "price", "lost": 1, "filled": 2}]
+    shown = run("add", "shop.yaml", "--budget", "2", "--allow-lost")
     assert "2 of 2 rows loaded, 5 of 6 filled cells" in shown
     assert "price: 1 cells become NULL" in shown
     assert "1.234,5" not in shown
     monkeypatch.setattr(curate, "is_screen", lambda: True)
-    assert "'1.234,5' is not a real" in run("add", "shop.yaml", "--budget", "2")
+    assert "'1.234,5' is not a real" in run("add", "shop.yaml", "--budget", "2", "--allow-lost")
 
 
 def test_nobody_to_ask_gets_a_draft_and_the_questions_and_nothing_of_the_rows(home: Path) -> None:
@@ -240,7 +247,7 @@ def test_a_decimal_comma_is_asked_declared_read_and_checked(home: Path, is_comma
     # Another reading of the same bytes is another edition.
     (home / "few.csv").write_text("size;price\n1,5;2\n2,25;3\n")
     (home / "few.yaml").write_text((home / "few.yaml").read_text().replace('    decimal: ","\n', ""))
-    assert record("add", "few.yaml", "--budget", "1")["edition"] == 2
+    assert record("add", "few.yaml", "--budget", "1", "--allow-lost")["edition"] == 2
 
 
 @pytest.mark.usefixtures("screen")
@@ -369,3 +376,16 @@ def test_a_failed_registration_after_the_questions_leaves_nothing(home: Path, mo
 
 def _fails(*_: object) -> None:
     raise InvalidParameter("disk", "this one", "not a full disk")
+
+
+def test_edges_between_undeclared_nodes_stop_an_add(home: Path) -> None:
+    ends = "columns: {a: {kind: integer, bounds: [0, 9]}, b: {kind: integer, bounds: [0, 9]}}"
+    table = f"  net:\n    source: net.csv\n    graph: {{ends: [a, b]}}\n    {ends}\n"
+    (home / "net.yaml").write_text(f"dataset: net\nunit: edge\ntables:\n{table}")
+    (home / "net.csv").write_text("a,b\n1,2\n3,40\n50,6\n")
+    stopped = run("add", "net.yaml", "--budget", "1", code=wizard.OPEN)
+    assert "2 of 3 edges name an undeclared node in a or b" in stopped
+    told = record("add", "net.yaml", "--budget", "1", code=wizard.OPEN)
+    assert told["lost"] == [{"table": "net", "undeclared_edges": 2, "rows": 3}]
+    (home / "net.csv").write_text("a,b\n1,2\n3,4\n50,6\n,99\n")
+    run("add", "net.yaml", "--budget", "1")

@@ -27,6 +27,7 @@ from dither.errors import (
     InvalidParameter,
     InvalidSchema,
     KeyReused,
+    LostCells,
 )
 from dither.privacy import ZCDP, ApproxDP, PureDP
 
@@ -519,3 +520,16 @@ def test_moments_with_a_zone_count_in_utc(made, tmp_path):
     data.to_parquet(path, index=False)
     with ask(path if made == "parquet" else _FRAMES[made](data)) as session:
         assert abs(count(session, "COUNT(*) FILTER (WHERE at = TIMESTAMP '2024-01-02 04:30:00')") - ROWS) < 5
+
+
+@pytest.mark.parametrize("made", [*_FRAMES, "file"])
+def test_the_owner_is_warned_of_cells_that_become_null(made, tmp_path):
+    data = frame(price=["3"] * (ROWS - 12) + ["n/a"] * 12, day=["2024-01-01"] * (ROWS - 6) + ["1.2.2024"] * 6)
+    path = tmp_path / "data.csv"
+    data.to_csv(path, index=False)
+    given = path if made == "file" else _FRAMES[made](data)
+    kinds = {"id": "integer", "price": "real", "day": "date"}
+    with pytest.warns(LostCells, match=r"for the owner .*price: 12 of 600 filled cells \(2 %\).*'n/a'") as told:
+        ask(given, kinds=kinds).close()
+    # One per cent is not more than one.
+    assert "day" not in str(told[0].message)

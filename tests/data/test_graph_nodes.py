@@ -94,3 +94,12 @@ def test_what_does_not_declare_public_nodes_is_refused(tmp_path: Path, text: str
 def test_a_file_is_not_looked_for_where_the_schema_is_none() -> None:
     with pytest.raises(InvalidSchema, match="its whole path unless the schema is a file"):
         loads(edges("members") + members())
+
+
+def test_two_integers_are_no_range_of_nodes(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSchema) as refused:
+        loads(edges("[0, 26196]", "integer"))
+    assert "'bounds: [0, 26196]' for one and other" in refused.value.rule
+    assert "'categories: [0, 26196]'" in refused.value.rule
+    for nodes, kind in (("[0, 1]", "integer"), ("[0, 3, 26196]", "integer"), ("[0, 26196]", "text")):
+        assert loads(edges(nodes, kind)).table("friends").nodes == nodes.count(",") + 1

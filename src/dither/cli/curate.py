@@ -17,6 +17,7 @@ from dither.cli.column_choices import Choices
 from dither.cli.column_outline import Outline
 from dither.cli.column_table import show_columns, show_file
 from dither.cli.console import console, is_screen, print_json, say, tell_owner
+from dither.cli.lost_cells import stop_at_losses
 from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, OwnHome, Rho, Server
 from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, keep_sources, write_whole
 from dither.cli.progress import progress, reading
@@ -123,6 +124,9 @@ def add(
     may_be_empty: Annotated[
         bool, typer.Option("--allow-empty", help="Register a table even if none of its rows can be loaded.")
     ] = False,
+    may_lose: Annotated[
+        bool, typer.Option("--allow-lost", help="Register a table even if over 1 % of a column's cells become NULL.")
+    ] = False,
     is_unopened: Annotated[
         bool, typer.Option("--draft", help="Let it only be priced, until 'dither datasets open' opens it.")
     ] = False,
@@ -162,6 +166,9 @@ def add(
     public. --person, --rows, --groups and --budget, with any options about columns, register a data file without
     questions. Without a terminal and these options it prints a draft and the open questions, and exits with 3.
 
+    If more than 1 % of the cells of a column are not of their declared kind, or most edges name undeclared nodes, it
+    reports them to you and exits with 3. --allow-lost registers the data set nevertheless: such cells are NULL.
+
     The wizard takes one table: of people, of rows, or of edges, which are a graph. Several that belong
     together are one schema: draft each with --suggest, and put their tables into one file.
 
@@ -194,8 +201,8 @@ def add(
         return
     asked = connection()
     if asked is not None:
-        if in_place or may_be_empty:
-            raise InvalidParameter("server", server, "not allowed with --in-place or --allow-empty")
+        if in_place or may_be_empty or may_lose:
+            raise InvalidParameter("server", server, "not allowed with --in-place, --allow-empty or --allow-lost")
         with asked:
             added = asked.add(schema, epsilon=budget, delta=delta, rho=rho, is_draft=is_unopened)
         _say_added(added, as_json=as_json)
@@ -204,6 +211,7 @@ def add(
     with Curator.open(home) as curator:
         declared = located_schema(schema)
         fits = _fits(curator, declared, may_be_empty=may_be_empty)
+        stop_at_losses(fits, may_lose=may_lose or may_be_empty, as_json=as_json)
         references = references_of(curator.folder, declared, fits)
         with reading(schema):
             _register(curator, declared, loss, in_place=in_place, as_json=as_json, is_draft=is_unopened)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import datetime
 import difflib
 import glob
+import warnings
 import weakref
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,10 +39,11 @@ from dither.data.engines.spill import SpillFolder
 from dither.data.expressions import Kind
 from dither.data.files import dump_schema, schema_from
 from dither.data.hints import id_candidates, plain_names
+from dither.data.importing.fit import losses_of, losses_of_frame
 from dither.data.importing.sources import FRAMES, files_of
-from dither.data.schema import DataSet, check_name
+from dither.data.schema import DataSet, Table, check_name
 from dither.data.suggest import described, table_name
-from dither.errors import InvalidParameter
+from dither.errors import InvalidParameter, LostCells
 from dither.exact import Number
 from dither.privacy import Loss, stated_loss
 
@@ -149,7 +151,18 @@ def private(
     if any(limit is not None for limit in limits.values()):
         tree["contribution"] = {key: limit for key, limit in limits.items() if limit is not None}
     dataset = schema_from({**tree, "tables": {table: declared}})
+    _warn_of_lost_cells(dataset.tables[0], None if is_file else data)
     return _opened(dataset, loss, None if is_file else {table: data}, home)
+
+
+def _warn_of_lost_cells(table: Table, frame: Any) -> None:
+    """Warn the owner of columns that lose more than 1 % of their cells; no answer depends on it."""
+    if all(column.kind is Kind.TEXT for column in table.columns):
+        return
+    lost = losses_of(table, files_of(table, None)) if frame is None else losses_of_frame(table, frame)
+    if lost:
+        text = f"NOT PRIVATE, for the owner of the rows: {'; '.join(lost)}"
+        warnings.warn(LostCells(text), stacklevel=3)
 
 
 class _Columns:

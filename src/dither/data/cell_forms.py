@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import datetime
 import re
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -40,6 +42,7 @@ _BLANK: Final = f"[{BLANKS}]*"
 _UNIT: Final = re.compile(rf"[^0-9{BLANKS}\s+\-{MINUS}.,{_APOSTROPHES}()]{{1,16}}")
 #: Units without which a number would be another one.
 _REQUIRED_UNITS: Final = ("%", "\u2030", "\u2031")
+_CURRENCIES: Final = frozenset(("EUR", "USD", "GBP", "CHF", "JPY", "SEK", "NOK", "DKK", "PLN", "CAD", "AUD", "INR"))
 _NUMBERS: Final = (
     "an example of a number that cannot be misread, such as 1234.56, '1.234,56', \"1'234.56 CHF\" or '15 %'"
 )
@@ -169,6 +172,13 @@ class MomentForm:
 
 
 Form = NumberForm | MomentForm
+#: Patterns of days and moments that exports have.
+LIKELY_MOMENTS: Final = (
+    *("YYYY-MM-DD", "ISO", "DD.MM.YYYY", "DD/MM/YYYY", "MM/DD/YYYY", "DD-MM-YYYY", "MM-DD-YYYY", "YYYY/MM/DD"),
+    *("YYYYMMDD", "DD.MM.YY", "DD/MM/YY", "MM/DD/YY", "DD MMM YYYY", "DD-MMM-YYYY", "DD-MMM-YY", "MMM DD, YYYY"),
+    *("DD.MM.YYYY HH:MM", "DD/MM/YYYY HH:MM", "MM/DD/YYYY HH:MM", "DD-MM-YYYY HH:MM", "YYYY/MM/DD HH:MM"),
+    *("DD/MM/YYYY HH:MM AM", "MM/DD/YYYY HH:MM AM", "DD.MM.YY HH:MM", "MM/DD/YY HH:MM", "DD/MM/YY HH:MM"),
+)
 AS_ISO: Final = MomentForm(("YYYY", "MM", "DD"), ("-", "-"), "?", "?")
 
 
@@ -216,6 +226,74 @@ def read_cell(text: str, forms: tuple[Form, ...], kind: Kind) -> Value:
     datetime.datetime(2025, 1, 1, 0, 30, 0, 500000)
     """
     return next((value for form in forms if (value := form.read(text, kind)) is not None), None)
+
+
+def likely_form(example: str, kind: Kind) -> str:
+    """Return the only likely form that reads an example; empty without one.
+
+    >>> likely_form("-1.234,5 €", Kind.REAL), likely_form("31.12.2024", Kind.DATE), likely_form("1/2/2024", Kind.DATE)
+    ('1.234,5 €', 'DD.MM.YYYY', '')
+    """
+    if kind.is_number:
+        shown = example.strip(BLANKS).replace(MINUS, "-").replace("-", "").replace("+", "").strip(BLANKS)
+        try:
+            found = forms_of("form", (shown,), kind)
+        except InvalidParameter:
+            return ""
+        unit = found[0].unit if isinstance(found[0], NumberForm) else ""
+        is_known = not unit or unit in _REQUIRED_UNITS or unit in _CURRENCIES or unicodedata.category(unit[0]) == "Sc"
+        return shown if is_known and read_cell(example, found, kind) is not None else ""
+    if kind not in (Kind.DATE, Kind.TIMESTAMP):
+        return ""
+    fitting = [one for one in LIKELY_MOMENTS if read_cell(example, forms_of("form", (one,), kind), kind) is not None]
+    values = {read_cell(example, forms_of("form", (one,), kind), kind) for one in fitting}
+    return fitting[0] if len(values) == 1 else ""
+
+
+def likely_forms(cells: Sequence[str]) -> list[tuple[Kind, tuple[str, ...]]]:
+    """Return kinds and forms that read all of some cells, for their owner to confirm; the likeliest first.
+
+    Where days and months could be told apart in two ways, none is returned.
+
+    >>> likely_forms(["1.234,50 €", "3,5 €"]), likely_forms(["31.12.2024", "2024-01-01T10:00:00Z"])
+    ([(<Kind.REAL: 'real'>, ('1.234,50 €',))], [(<Kind.TIMESTAMP: 'timestamp'>, ('ISO', 'DD.MM.YYYY'))])
+    >>> likely_forms(["01/02/2024"]), likely_forms(["north", "south"]), likely_forms(["13/02/2024", "01/02/2024"])
+    ([], [], [(<Kind.DATE: 'date'>, ('DD/MM/YYYY',))])
+    """
+    if not cells:
+        return []
+    # The longest ones show most signs.
+    for example in sorted(set(cells), key=lambda cell: (-len(set(cell) - set("0123456789")), -len(cell), cell))[:5]:
+        for kind in (Kind.INTEGER, Kind.REAL):
+            form = likely_form(example, kind)
+            if form and all(read_cell(cell, forms_of("form", (form,), kind), kind) is not None for cell in cells):
+                return [(kind, (form,))]
+    return _likely_moments(cells)
+
+
+def _likely_moments(cells: Sequence[str]) -> list[tuple[Kind, tuple[str, ...]]]:
+    forms = {one: _moment_form("form", one) for one in LIKELY_MOMENTS}
+    read = {
+        one: {cell: value for cell in cells if (value := form.read(cell, Kind.TIMESTAMP)) is not None}
+        for one, form in forms.items()
+    }
+    chosen: list[str] = []
+    left = set(cells)
+    while left:
+        best = max(LIKELY_MOMENTS, key=lambda one: len(left & read[one].keys()))
+        taken = {cell: value for cell, value in read[best].items() if cell in left}
+        others = (read[other] for other in LIKELY_MOMENTS if taken.keys() <= read[other].keys())
+        if not taken or any(other[cell] != value for other in others for cell, value in taken.items()):
+            return []
+        chosen.append(best)
+        left -= taken.keys()
+    has_time = any(forms[one].time for one in chosen) and any(":" in cell for cell in cells)
+    kind = Kind.TIMESTAMP if has_time else Kind.DATE
+    try:
+        forms_of("form", tuple(chosen), kind)
+    except InvalidParameter:
+        return []
+    return [(kind, tuple(chosen))]
 
 
 def typed_cell(text: str, kind: Kind) -> Value:

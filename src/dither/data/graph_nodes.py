@@ -6,6 +6,7 @@ list made of the edges would publish who has one.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,7 @@ from typing import Final
 from dither.data.yaml_tree import LARGEST_TEXT, Node
 from dither.errors import EngineUnavailable
 
+_WHOLE: Final = re.compile("[+-]?[0-9]{1,18}")
 #: What says which values a column has.
 _VALUES: Final = ("bounds", "categories")
 _WRITTEN_OUT: Final = "a CSV file, with its whole path unless the schema is a file, or categories declared for the key"
@@ -37,6 +39,7 @@ def _with_nodes(table: Node, tables: dict[str, Node], folder: Path | None) -> No
     named = [end.value for end in ends.value if isinstance(end.value, str) and _below(columns, end.value) is not None]
     declared = [name for name in named if _declares(_below(columns, name))]
     if isinstance(said.value, list):
+        _refuse_range(said, columns, named)
         if declared:
             rule = f"omitted, or {declared[0]} declared without bounds and categories: the nodes are written once"
             raise said.refuse(f"{len(said.value)} nodes", rule)
@@ -45,6 +48,24 @@ def _with_nodes(table: Node, tables: dict[str, Node], folder: Path | None) -> No
         return table
     found = _of_key(said, table, tables[said.value], folder)
     return table if found is None else _put(table, graph, columns, named, found, keeps=True)
+
+
+def _refuse_range(said: Node, columns: Node, ends: list[str]) -> None:
+    """Refuse two integers in place of all from one to the other, with what declares either."""
+    both = [one.value for one in said.value] if isinstance(said.value, list) else []
+    kinds = [_below(columns, name) for name in ends]
+    kinds = [_below(kind, "kind") or kind for kind in kinds]
+    if len(both) != 2 or not all(kind is not None and kind.value == "integer" for kind in kinds):
+        return
+    if not all(isinstance(one, str) and _WHOLE.fullmatch(one) for one in both):
+        return
+    low, high = (int(str(one)) for one in both)
+    if high - low > 1:
+        rule = (
+            f"a list of all nodes: for the integers from {low} to {high}, omit nodes and declare "
+            f"'bounds: [{low}, {high}]' for {' and '.join(ends)}; for these two alone, 'categories: [{low}, {high}]'"
+        )
+        raise said.refuse(f"[{low}, {high}]", rule)
 
 
 def _of_key(said: Node, edges: Node, nodes: Node, folder: Path | None) -> tuple[str, Node] | None:
@@ -128,7 +149,7 @@ def _declares(column: Node | None) -> bool:
 
 
 def _below(node: Node | None, key: str) -> Node | None:
-    """Return what stands below a key, None where nothing does."""
+    """Return the value below a key, else None."""
     return None if node is None else _parts(node).get(key)
 
 

@@ -87,6 +87,42 @@ def _prepared(table: Table, frame: Any) -> Any:
     raise EngineUnavailable(f"table {table.name}: a {type(frame).__name__} cannot be read; give {wanted}")
 
 
+def lost_cells(table: Table, frame: Any) -> list[tuple[Column, int, int, str]]:
+    """Return the columns of strings of a frame that lose cells: how many, of how many, and one of them. NOT PRIVATE.
+
+    Columns of other types are not read: their cells are of their kind, or missing.
+
+    Args:
+        table: what is declared.
+        frame: the rows.
+
+    """
+    found = []
+    for one in table.columns:
+        cells = [] if one.kind is Kind.TEXT else _strings(table, one, frame)
+        lost = [text for text in cells if _read([text], one.kind, one.forms)[0] is None]
+        if lost:
+            found.append((one, len(lost), len(cells), min(lost)))
+    return found
+
+
+def _strings(table: Table, column: Column, frame: Any) -> list[str]:
+    """Return the cells of a column that are strings."""
+    kind = kind_of_frame(frame)
+    cells: Any = ()
+    if kind == "pandas.DataFrame":
+        series = frame.iloc[:, place_of(table, column, labels(frame))]
+        is_plain = isinstance(series.dtype, np.dtype) and _is_plain(series.dtype)
+        cells = () if is_plain else series.astype(object)
+    elif kind == "polars.DataFrame":
+        series = frame.get_column(frame.columns[place_of(table, column, frame.columns)])
+        cells = () if series.dtype.is_numeric() or series.dtype.is_temporal() else series.to_list()
+    elif kind in ("pyarrow.Table", "pyarrow.RecordBatch"):
+        series = clean(frame.column(place_of(table, column, frame.schema.names)))
+        cells = series.to_pylist() if str(series.type) in ("string", "large_string", "string_view") else ()
+    return [str.__str__(cell) for cell in cells if issubclass(type(cell), str)]
+
+
 def kind_of_frame(frame: Any) -> str:
     """Return the library and the class of a frame; a subclass of a known class counts as another one."""
     return f"{type(frame).__module__.split('.', 1)[0]}.{type(frame).__name__}"

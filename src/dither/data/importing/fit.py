@@ -8,15 +8,18 @@ rows, and are kept nowhere. Nothing that an analyst sees is made of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from dither.data.cell_forms import likely_form
 from dither.data.engines.emit_duckdb import DuckDBEmitter
+from dither.data.engines.frames import lost_cells
 from dither.data.engines.spill import SpillFolder
 from dither.data.expressions import Kind
+from dither.data.files import scalar
 from dither.data.importing.conversion import importing_connection, printed_cells, texts_of
 from dither.data.importing.duckdb_tables import Source, parquet_source
 from dither.data.importing.sources import is_csv
@@ -30,13 +33,15 @@ if TYPE_CHECKING:
 _EUROPEAN: Final = re.compile(r"-?[0-9]{1,3}(\.[0-9]{3})*,[0-9]+|-?[0-9]+,[0-9]+")
 _WORDS: Final = frozenset(["yes", "no", "y", "n", "ja", "nein", "oui", "non", "on", "off"])
 #: Words that files write where a cell stands for nothing.
-_NOTHING: Final = frozenset(
+NOTHING: Final = frozenset(
     ["n/a", "#n/a", "na", "n.a.", "k.a.", "nan", "null", "none", "nil", "missing", "unknown", "-", "--", "?", "."]
 )
 _WITH_ZONE: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9:.,]+ ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)", re.IGNORECASE
 )
 _LONGEST: Final = 60
+#: The share of filled cells that may become NULL before somebody is asked.
+MOST_LOST: Final = 0.01
 _PLACED: Final = ("outside", "swapped", "unknown")
 
 
@@ -69,9 +74,21 @@ class ColumnFit:
         return self.filled - self.kept
 
     @property
+    def is_losing(self) -> bool:
+        """Whether more than 1 % of the filled cells become NULL."""
+        return self.lost > MOST_LOST * self.filled
+
+    @property
     def reason(self) -> str:
         """Why the example becomes NULL, and what would help; shows the example."""
-        return why_lost(self.column.kind, self.example, self.decimal) if self.lost else ""
+        if not self.lost:
+            return ""
+        kind, declared = self.column.kind, self.column.form
+        if declared is None:
+            return why_lost(kind, self.example, self.decimal)
+        said = f"{self.example[:_LONGEST]!r} is not written as {' or '.join(declared)}"
+        other = "" if kind.is_number else likely_form(self.example[:_LONGEST], kind)
+        return f"{said}: declare 'form: [{', '.join(map(scalar, (*declared, other)))}]'" if other else said
 
 
 @dataclass(frozen=True)
@@ -102,6 +119,7 @@ class TableFit:
         without_id: how many have no privacy id, or refer to no owner: they do not exist for any answer.
         columns: cell by cell.
         places: position by position, where some are declared.
+        undeclared: of a table of edges, how many rows name an end that is not a declared node.
 
     """
 
@@ -110,11 +128,22 @@ class TableFit:
     without_id: int
     columns: tuple[ColumnFit, ...]
     places: tuple[PlaceFit, ...] = ()
+    undeclared: int = 0
 
     @property
     def kept_rows(self) -> int:
         """How many rows can count."""
         return self.rows - self.without_id
+
+    @property
+    def losing(self) -> tuple[ColumnFit, ...]:
+        """The columns of which more than 1 % of the filled cells become NULL."""
+        return tuple(one for one in self.columns if one.is_losing)
+
+    @property
+    def is_mostly_undeclared(self) -> bool:
+        """Whether more than half of the edges have an end that is not a declared node."""
+        return 2 * self.undeclared > self.rows
 
     @property
     def is_whole(self) -> bool:
@@ -132,24 +161,27 @@ def why_lost(kind: Kind, example: str, decimal: str | None = None) -> str:
         example: the cell.
         decimal: "," where that is declared to stand before decimals.
 
-    >>> why_lost(Kind.REAL, "1.234,5")
-    "'1.234,5' is not a real: decimals are written with a point, and without marks between thousands"
+    >>> print(why_lost(Kind.REAL, "1.234,5"))
+    '1.234,5' is not a real: if cells are written so, declare 'form: "1.234,5"' for the column
     >>> print(why_lost(Kind.INTEGER, "n/a"))
     'n/a' is not an integer: NULL is right if it means nothing, else declare it as text
     >>> print(why_lost(Kind.REAL, "2,5"))
     '2,5' is not a real: decimals are written with a point, unless 'decimal: ","' is set beside the source
 
     """
+    form = likely_form(example[:_LONGEST], kind)
     said = f"{example[:_LONGEST]!r} is not {'an' if kind is Kind.INTEGER else 'a'} {kind.value}"
     if kind.is_number and decimal is not None and "." in example:
         return f"{said}: with decimal '{decimal}' no number has a point, not even between thousands"
     if kind.is_number and "." not in example and _EUROPEAN.fullmatch(example.strip()):
         return f"{said}: decimals are written with a point, unless 'decimal: \",\"' is set beside the source"
+    if form:
+        return f"{said}: if cells are written so, declare 'form: {scalar(form)}' for the column"
     if kind.is_number and _EUROPEAN.fullmatch(example.strip()):
         return f"{said}: decimals are written with a point, and without marks between thousands"
     if kind is Kind.BOOLEAN and example.strip().lower() in _WORDS:
         return f"{said}: declare it as text with such categories"
-    if kind is not Kind.TEXT and example.strip().lower() in _NOTHING:
+    if kind is not Kind.TEXT and example.strip().lower() in NOTHING:
         return f"{said}: NULL is right if it means nothing, else declare it as text"
     if kind is Kind.INTEGER and re.search("[A-Za-z]", example):
         return f"{said}: declare it as text"
@@ -161,6 +193,42 @@ def why_lost(kind: Kind, example: str, decimal: str | None = None) -> str:
         Kind.BOOLEAN: "write true or false, or declare it as text",
     }
     return f"{said}: {hints[kind]}" if kind in hints else said
+
+
+def losses_of(table: Table, files: Sequence[str]) -> list[str]:
+    """Return a line for each column of which more than 1 % of the filled cells become NULL. NOT PRIVATE.
+
+    Args:
+        table: what is declared.
+        files: resolved.
+
+    """
+    return [loss_words(one.column, one.lost, one.filled, one.reason) for one in fit_of(table, files).losing]
+
+
+def losses_of_frame(table: Table, frame: Any) -> list[str]:
+    """Return the same lines for a frame. NOT PRIVATE.
+
+    Args:
+        table: what is declared.
+        frame: the rows.
+
+    """
+    return [
+        loss_words(one, lost, filled, ColumnFit(one, filled, filled - lost, example).reason)
+        for one, lost, filled, example in lost_cells(table, frame)
+        if lost > MOST_LOST * filled
+    ]
+
+
+def loss_words(column: Column, lost: int, filled: int, reason: str) -> str:
+    """Return one line: how many cells of a column become NULL, and why.
+
+    >>> loss_words(Column("price", Kind.REAL), 2, 8, "'n/a' is not a real")
+    "price: 2 of 8 filled cells (25 %) become NULL: 'n/a' is not a real"
+    """
+    share = 100 * lost / filled
+    return f"{column.name}: {lost:,} of {filled:,} filled cells ({share:.3g} %) become NULL: {reason}"
 
 
 def fit_of(table: Table, files: Sequence[str]) -> TableFit:
@@ -241,14 +309,15 @@ def _fit(connection: DuckDBPyConnection, table: Table, source: Source) -> TableF
     pairs = _pairs(table.places)
     for places, pair in pairs:
         told += [f"count(*) FILTER ({rule})" for rule in _misplaced(emitter, places, [cells[name] for name in pair])]
+    told.append(f"count(*) FILTER ({_undeclared(emitter, table, cells, raw)})")
     rows, with_id, *figures = asked(connection, f"SELECT {', '.join(told)} FROM {source[0]} AS s", table)[0]
     fits = []
     for place, column in enumerate(table.columns):
         filled, kept, example, count, other = figures[5 * place : 5 * place + 5]
         fits.append(ColumnFit(column, filled, kept, example or "", count, other or "", table.decimal))
-    after = figures[5 * len(table.columns) :]
+    *after, undeclared = figures[5 * len(table.columns) :]
     placed = tuple(PlaceFit(pair, *after[3 * place : 3 * place + 3]) for place, (_, pair) in enumerate(pairs))
-    return TableFit(table, rows, rows - with_id, tuple(fits), placed)
+    return TableFit(table, rows, rows - with_id, tuple(fits), placed, undeclared)
 
 
 def _pairs(places: Places | None) -> list[tuple[Places, tuple[str, ...]]]:
@@ -267,6 +336,16 @@ def _misplaced(emitter: DuckDBEmitter, places: Places, pair: Sequence[str]) -> t
     unknown = f"({first} = 0 AND {other} = 0)" if places.coordinates == DEGREES else "false"
     outside = f"{first} IS NOT NULL AND {other} IS NOT NULL AND NOT {unknown} AND NOT ({inside})"
     return outside, f"{outside} AND {turned}", unknown
+
+
+def _undeclared(emitter: DuckDBEmitter, table: Table, cells: Mapping[str, str], raw: Mapping[str, str]) -> str:
+    """Return when a row is an edge of which an end is not a declared node."""
+    if table.graph is None:
+        return "false"
+    ends = [table.column(name) for name in table.graph.ends]
+    filled = " AND ".join(f"{raw[end.name]} IS NOT NULL" for end in ends)
+    unknown = [f"{cells[end.name]} IS NULL OR ({_outside(emitter, end, cells[end.name])})" for end in ends]
+    return f"{filled} AND ({' OR '.join(unknown)})"
 
 
 def _outside(emitter: DuckDBEmitter, column: Column, cell: str) -> str:
@@ -299,8 +378,10 @@ def _together(table: Table, parts: Sequence[TableFit]) -> TableFit:
         PlaceFit(pair, *(sum(getattr(part.places[place], name) for part in parts) for name in _PLACED))
         for place, (_, pair) in enumerate(_pairs(table.places))
     )
-    rows, without = (sum(getattr(part, name) for part in parts) for name in ("rows", "without_id"))
-    return TableFit(table, rows, without, tuple(columns), places)
+    rows, without, others = (
+        sum(getattr(part, name) for part in parts) for name in ("rows", "without_id", "undeclared")
+    )
+    return TableFit(table, rows, without, tuple(columns), places, others)
 
 
 def _no_list(*_: object) -> str:
