@@ -139,7 +139,7 @@ class Rows(Source[NDArray[np.float64]]):
                 continue
             numbers = number_column(cells, length)
             if self.threshold is not None:
-                numbers = np.where(np.isnan(numbers), numbers, numbers > self.threshold)
+                numbers = np.where(np.isnan(numbers), numbers, numbers > float(self.threshold))
             yield numbers[:, None]
         if self.label is not None:
             known, cells = self.classes, columns[-1]
