@@ -112,7 +112,9 @@ class PlannedFit:
         model, method = Model.from_dict(record), self.mechanism.method
         score: Score | None = None
         if isinstance(model, ScoredModel) and isinstance(method, HeldOutScore):
-            score = method.score(model)
+            source: Any = self.mechanism.source
+            is_of_people = source.dataset.protects_persons
+            score = method.score(model, alike=source.contribution.total if is_of_people else 1)
             fitted = self.estimator.adopt(model.inner, method.learner, receipt)
         else:
             fitted = self.estimator.adopt(model, method, receipt)

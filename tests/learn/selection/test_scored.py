@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +20,7 @@ from dither.learn.models import Model
 from dither.learn.selection import DisjointTuning, HeldOutScore, RepeatedTuning, ScoredModel
 from dither.learn.selection import errors_of as errors_module
 from dither.learn.selection.errors_of import scores_rows
+from dither.learn.selection.score_intervals import accuracy_interval
 from dither.learn.selection.scored import STEPS
 from dither.learn.trees import RandomForest
 from dither.mechanisms import Composed, Geometric, Numerics, find, perform, registered
@@ -271,3 +274,58 @@ def test_what_repeated_tuning_is_given_is_checked_before_it_is_reckoned_with() -
 def test_a_session_is_told_that_the_score_is_what_cannot_be_had() -> None:
     with pytest.raises(InvalidParameter, match="score is not allowed: what lloyd-clusters releases scores no rows"):
         _scored(clusters(), ONE, None, ("no", "yes"))
+
+
+def exact_coverage(rows: int, accuracy: float, scale: float) -> float:
+    """How often an interval holds the accuracy, exactly: over all numbers of right rows and noise up to 9 scales."""
+    ratio, most = math.exp(-1 / scale), math.ceil(9 * scale)
+    noise = np.arange(-most, most + 1)
+    odds = (1 - ratio) / (1 + ratio) * ratio ** np.abs(noise)
+    both = odds[:, None] * odds[None, :]
+    right = np.arange(rows + 1)
+    chances = np.array(
+        [math.comb(rows, one) * accuracy**one * (1 - accuracy) ** (rows - one) for one in right.tolist()]
+    )
+    total = 0.0
+    for one in right[chances > 1e-7].tolist():
+        low, high = accuracy_interval(one + noise[:, None], rows - one + noise[None, :], 2 * scale * scale)
+        total += chances[one] * float(both[(low <= accuracy) & (accuracy <= high)].sum())
+    return total
+
+
+@pytest.mark.parametrize(("accuracy", "scale"), [(0.5, 2.0), (0.8, 1.0), (0.95, 2.0), (0.8, 5.0)])
+def test_the_interval_for_noise_and_sampling_covers_what_it_says_within_two_points(
+    accuracy: float, scale: float
+) -> None:
+    assert abs(exact_coverage(100, accuracy, scale) - 0.95) < 0.02
+
+
+def test_without_noise_it_is_wilsons_interval_and_rows_that_are_alike_count_as_people() -> None:
+    low, high = accuracy_interval(80, 20, 0.0)
+    z = NormalDist().inv_cdf(0.975)
+    middle, half = (
+        (0.8 + z * z / 200) / (1 + z * z / 100),
+        z * math.sqrt(0.16 / 100 + z * z / 40_000) / (1 + z * z / 100),
+    )
+    assert (float(low), float(high)) == pytest.approx((middle - half, middle + half))
+    alike = accuracy_interval(80, 20, 0.0, alike=4)
+    assert [float(end) for end in alike] == pytest.approx([float(end) for end in accuracy_interval(20, 5, 0.0)])
+    for few in ((0, 0, 1.0), (-5, 2, 1.0), (3, 1, 900.0)):
+        assert [float(end) for end in accuracy_interval(*few)] == [0.0, 1.0]
+
+
+def test_a_score_shows_both_intervals_and_a_regression_says_what_is_not_covered() -> None:
+    made = classifier()
+    out = perform(made.learner, rows())
+    score = made.score(ScoredModel.of(out, np.array([5226, 1274])))
+    assert score.is_sampled
+    assert score.rows == 6500
+    assert score.low < score.noise_low < score.value < score.noise_high < score.high
+    assert score.high - score.low == pytest.approx(2 * 1.96 * math.sqrt(0.804 * 0.196 / 6500), rel=0.01)
+    assert str(score).endswith("for noise alone, on these rows)")
+    wide = made.score(ScoredModel.of(out, np.array([5226, 1274])), alike=4)
+    assert wide.high - wide.low == pytest.approx(2 * (score.high - score.low), rel=0.02)
+    fit = regression()
+    told = fit.score(ScoredModel.of(perform(fit.learner, rows()), np.array([50, 1, 4, 1]) * STEPS))
+    assert (told.low, told.high, told.is_sampled) == (told.noise_low, told.noise_high, False)
+    assert "sampling is not covered" in str(told)

@@ -23,6 +23,7 @@ from dither.learn.linear.moments import MomentRegression
 from dither.learn.rows import Floats, target_box
 from dither.learn.selection.errors_of import is_judged, scores_of, slots_of, told_wrong
 from dither.learn.selection.model import ScoredModel
+from dither.learn.selection.score_intervals import accuracy_interval
 from dither.learn.sparse.frank_wolfe import FrankWolfe
 from dither.mechanisms.core.mechanism import Composed, Numerics
 from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
@@ -45,14 +46,18 @@ _FAR_L2: Final = Fraction(25, 16) * STEPS
 
 @dataclass(frozen=True)
 class Score:
-    """How good a model is on rows held out, as far as noisy sums tell.
+    """How good a model is on rows held out, by noisy sums.
 
     Args:
         kind: "accuracy", or "R2" for a regression.
         value: the score.
-        low: with ``confidence`` the score without noise, on these rows, lies above this.
-        high: and below this.
-        confidence: how sure that is.
+        low: the lower end of its interval: for noise and sampling, or for noise alone where ``is_sampled`` is false.
+        high: the upper end.
+        confidence: of both intervals.
+        rows: about how many rows were held out, a noisy number.
+        noise_low: the lower end for noise alone: of the score on these very rows.
+        noise_high: the upper end for noise alone.
+        is_sampled: whether ``low`` and ``high`` are about the population of which the rows are a sample.
 
     """
 
@@ -61,9 +66,18 @@ class Score:
     low: float
     high: float
     confidence: float = 0.95
+    rows: int = 0
+    noise_low: float = 0.0
+    noise_high: float = 0.0
+    is_sampled: bool = False
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.value:.3f} on rows held out (95 % interval {self.low:.3f} to {self.high:.3f})"
+        share = f"{100 * self.confidence:g} % interval"
+        said = f"{self.kind} {self.value:.3f} on about {self.rows:,} rows held out"
+        noise = f"{self.noise_low:.3f} to {self.noise_high:.3f} for noise alone, on these rows"
+        if not self.is_sampled:
+            return f"{said} ({share} {noise}; sampling is not covered)"
+        return f"{said} ({share} {self.low:.3f} to {self.high:.3f} for noise and sampling; {noise})"
 
 
 def _examples() -> Iterator[Example]:
@@ -201,11 +215,14 @@ class HeldOutScore(Composed[Any, ScoredModel]):
             whole = np.trunc(parts * STEPS).astype(np.int64)
         return integers(whole.sum(axis=0))
 
-    def score(self, released: ScoredModel) -> Score:
-        """Return the score that released sums tell, with an interval for the noise: post-processing.
+    def score(self, released: ScoredModel, *, alike: int = 1) -> Score:
+        """Return the score of released sums: post-processing.
+
+        An accuracy has an interval for noise and sampling, and one for noise alone; a regression has the latter.
 
         Args:
             released: what this mechanism released.
+            alike: how many rows of one person count, which may be alike: so many are one of a sample.
 
         """
         sums = released.sums.values
@@ -215,7 +232,20 @@ class HeldOutScore(Composed[Any, ScoredModel]):
         # A share of sums is largest and smallest at the corners of their box; a square is smallest at 0, too.
         points = [sorted({*pair, min(max(0.0, pair[0]), pair[1])}) for pair in np.array(sides, dtype=np.float64).T]
         corners = [told(corner) for corner in itertools.product(*points)]
-        return Score("accuracy" if self.classes else "R2", told(sums.astype(np.float64)), min(corners), max(corners))
+        value, ends = told(sums.astype(np.float64)), (min(corners), max(corners))
+        if not self.classes:
+            return Score("R2", value, *ends, 0.95, max(0, round(int(sums[0]) / STEPS)), *ends)
+        right, wrong = (float(one) for one in sums)
+        low, high = (float(end) for end in accuracy_interval(right, wrong, self._variance, alike=alike))
+        low, high = min(low, value), max(high, value)
+        return Score("accuracy", value, low, high, 0.95, max(0, int(right + wrong)), *ends, is_sampled=True)
+
+    @property
+    def _variance(self) -> float:
+        """The variance of the noise of one sum, rounded up: that of the continuous law, which is larger."""
+        if isinstance(self.part, Geometric):
+            return 2 * float(self.part.scale) ** 2
+        return float(self.part.sigma) ** 2
 
 
 def _accuracy(sums: Any) -> float:
