@@ -12,7 +12,7 @@ from tools.browser.everything import KINDS, Maker
 from tools.browser.looking import SOME_LOOKS, WIDE, Browser
 
 #: One of each way to draw or to write; make browser looks at the others, too.
-SOME = ("histogram", "heat map", "flows", "synthetic graph", "stream", "disguise", "home")
+SOME = ("demo", "query", "histogram", "heat map", "flows", "synthetic graph", "stream", "disguise", "home")
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ LOOKED_AT = {
     "publish/graphs/synthesis/pictures.py": ["synthetic graph"],
     "publish/microdata/report.py": ["anonymized table"],
     "publish/places/shown.py": ["heat map", "regions", "flows", "stops", "journeys"],
-    "publish/queries/pictures.py": ["query", "wide query", "single number", "histogram"],
+    "publish/queries/pictures.py": ["query", "wide query", "single number", "histogram", "workload", "limits"],
     "publish/streams/pictures.py": ["stream"],
     "publish/synthetic/report.py": ["synthetic table"],
     "service/front.py": ["home", "api"],

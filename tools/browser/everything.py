@@ -455,7 +455,8 @@ def _notebook(maker: Maker, name: str, *shown: Any) -> Path:
     """Return the views of a notebook within a page."""
     parts = [one._repr_html_() for one in shown if hasattr(one, "_repr_html_")]
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Notebook</title>'
-    style = "<style>:root { color-scheme: light dark } @media screen { main > div { overflow-x: auto } }</style>"
+    # As Jupyter shows outputs.
+    style = "<style>:root { color-scheme: light dark } body { font: 14px sans-serif } table { font-size: 12px }</style>"
     body = "\n".join(f'<div tabindex="0" role="group" aria-label="Output">{part}</div>' for part in parts)
     page = f"<body><main><h1>Notebook</h1>{body}</main></body>"
     return maker.written(f"{name}.html", f'<!doctype html><html lang="en"><head>{head}{style}</head>{page}</html>')

@@ -61,7 +61,8 @@ def html(
         kept = list(islice(rows, MOST_ROWS + 1))
         styles = [_NUMBER if place in numbers else _CELL for place in range(len(head))]
         body = [tag("tr", *map(_styled("td"), row, styles)) for row in kept[:MOST_ROWS]]
-        names = tag("tr", *map(_styled("th"), head, styles))
+        # Numbers stay on one line; headings may take several.
+        names = tag("tr", *map(_styled("th"), head, [style.replace("white-space:nowrap;", "") for style in styles]))
         table = tag("table", tag("thead", names), tag("tbody", *body))
         parts.append(tag("div", table, style="overflow-x:auto", tabindex=0, role="group", aria_label="Table"))
         total = len(kept) if of_rows is None else of_rows

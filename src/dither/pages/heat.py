@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from dither.pages.frame import Axis, Chart, Entry, Frame, described, filled, shortened, width_of, words_at
-from dither.pages.labels import LINE, LONGEST, Labels, same_length, told
+from dither.pages.frame import Axis, Chart, Entry, Frame, described, filled, width_of, words_at
+from dither.pages.labels import LINE, Labels, same_length, told, told_apart
 from dither.pages.markup import tag
 from dither.pages.scales import number
 
@@ -47,7 +47,7 @@ def heat_map(
     full = largest or max((abs(value) for found in cells for value in found if value is not None), default=0.0) or 1.0
     each = side or min(46.0, max(8.0, 360.0 / max(len(columns), len(rows), 1)))
     with_numbers = each >= 30 and max(len(rows), len(columns)) <= _MOST_CELLS_WITH_NUMBERS
-    named = [shortened(name, LONGEST) for name in rows]
+    named = told_apart(rows)
     names = Labels(columns, each * max(len(columns), 1), 34 + max((width_of(name) for name in named), default=0.0))
     # Cells keep their size; what slanted names need is added.
     left, names.slot = names.left - 26, each
