@@ -255,10 +255,10 @@ TYPED = [
     ),
     ("sql shop --quote", "QUERY is required with --quote: these options are about one query"),
     ("sql shop QUERY --epsilon 1 --threshold-share 2", "--threshold-share must be a number between 0 and 1"),
-    ("publish histogram shop city --epsilon 1 --plot", "--plot must be given with --out: the plot is written beside"),
+    ("publish histogram shop city --epsilon 1 --plot", "--plot must be combined with --out: the plot"),
     ("publish histogram shop city --epsilon 1 --questions all", "--questions must be omitted, or one of"),
     ("publish histogram shop price --bins x --epsilon 1", "--bins of price must be a number of bins, or edges"),
-    ("synthesize shop --compare-with-real --epsilon 1", "--compare-with-real must be given with --report, in which"),
+    ("synthesize shop --compare-with-real --epsilon 1", "--compare-with-real must be combined with --report"),
     ("anonymize shop --group nobody --epsilon 1 --quote", "--group must be groups of known attributes"),
     ("datasets raise-budget shop --rho 1 --reason x", "--epsilon must be of the same kind as epsilon = 2"),
     (

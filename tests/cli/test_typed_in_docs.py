@@ -69,12 +69,12 @@ def test_a_synthetic_table_needs_no_list_of_columns(place: Path) -> None:
     assert done["columns"] == ["age", "region", "ward", "day", "waited"]
     words = ("synthesize", "clinic", "--epsilon", "0.5", "-o", "more.json", "--method", "independent")
     said = run(*words, "--key", "more")
-    assert "left out, because neither categories nor bounds are declared: complaint" in said
+    assert "omitted, because neither categories nor bounds are declared: complaint" in said
     assert "a row counts only if it has a declared value in each of age, region, ward, day, waited" in " ".join(
         said.split()
     )
     assert "synthetic rows of visits to more.json: age, region, ward, day, waited" in said
-    assert "by independent; its rows describe nobody" in said
-    assert "further rows of it cost nothing: --rows N --key more" in said
+    assert "by independent; its rows are synthetic" in said
+    assert "draw more rows for free with --rows N --key more" in said
     with pytest.raises(InvalidParameter, match="complaint"):
         run("synthesize", "clinic", "--epsilon", "0.5", "-o", "other.json", "--columns", "age,complaint")

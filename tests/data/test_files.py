@@ -147,7 +147,7 @@ MISTAKES = {
     "source left out": ("    source: visits.csv\n", "", r"tables\.visits\.source .*given"),
     "unknown unit": ("unit: person ", "unit: household ", r"^unit \(line 2\).*person, row"),
     "unit left out": ("unit: person ", "#", r"^unit .*given"),
-    "no limit": ("contribution: {rows: 20, groups: 5, rows per group: 4}\n", "", r"contribution\.rows .*given"),
+    "no limit": ("contribution: {rows: 20, groups: 5, rows per group: 4}\n", "", r"contribution\.rows .*required"),
     "limit zero": ("{rows: 20,", "{rows: 0,", r"contribution\.rows .*at least 1.*got 0"),
     "limit in words": ("{rows: 20,", "{rows: many,", r"contribution\.rows .*an integer"),
     "limit for joins": ("rows per group: 4}", "rows per join: 9999}", r"contribution\.rows per join .*at most 4096"),
@@ -343,7 +343,9 @@ def test_a_decimal_comma_is_declared_for_csv_alone_and_written_back() -> None:
     assert loads(text.format("few.parquet", ".")).tables[0].decimal is None
     assert "decimal" not in dump_schema(loads(text.format("few.csv", ".")))
     for source, decimal in (("few.parquet", ","), ("frames", ","), ("few.csv", ";")):
-        with pytest.raises(InvalidSchema, match=r"tables\.few\.decimal \(line 6\) must be ','.*left out otherwise"):
+        with pytest.raises(
+            InvalidSchema, match=r"tables\.few\.decimal \(line 6\) must be ','.*omitted for other files"
+        ):
             loads(text.format(source, decimal))
 
 

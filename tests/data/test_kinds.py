@@ -204,7 +204,7 @@ def test_a_table_takes_a_kind_by_its_name_and_nothing_else_under_it() -> None:
     for many in ((graph, graph), ("graph",), (None,), graph, [graph], 3, None):
         with pytest.raises(InvalidParameter, match="one declaration of a kind"):
             Table("friends", ends, "friends.csv", declared=many)  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameter, match="left out for a table of edges"):
+    with pytest.raises(InvalidParameter, match="not allowed for a table of edges"):
         Table("friends", ends, "friends.csv", graph=graph, places=Places(zones=("one", "other")))
     assert DataSet("friends", (table,), EDGE).own_kind is Graph
     assert DataSet("rows", (replace(table, declared=()),), ROW).own_kind is None

@@ -221,7 +221,7 @@ def test_what_came_later_is_written_only_where_something_is_said():
     assert loads(dumps(plain)) == plain
     assert loads(dumps(said)) == said
     written = encode(plain)
-    with pytest.raises(InvalidParameter, match="left out where nothing is said"):
+    with pytest.raises(InvalidParameter, match="omitted rather than null"):
         decode({**written, "time_limit": None})
     with pytest.raises(InvalidParameter, match="time_limit"):
         decode({**written, "time_limit": "soon"})

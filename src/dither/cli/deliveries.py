@@ -87,7 +87,7 @@ class Table(Delivery[QueryResult]):
     def several(self, names: Sequence[str]) -> list[Output]:
         """Return a file for each name, and its plot beside it."""
         if self.plot and self.out is None:
-            raise InvalidParameter("plot", True, "given with --out: the plot is written beside the file, as HTML")
+            raise InvalidParameter("plot", True, "combined with --out: the plot is written beside the file, as HTML")
         found = []
         for path in [] if self.out is None else [beside(self.out, name) for name in names]:
             found.append(table_output("out", path, _TABLES))
@@ -264,7 +264,7 @@ class HeatMap(ContourLines):
 
         if self.regions is not None:
             if self.levels is not None:
-                raise InvalidParameter("levels", self.levels, "left out where regions are given")
+                raise InvalidParameter("levels", self.levels, "not allowed with regions")
             about = declared(places_table(typed.dataset, typed.arguments.get("table")))
             self.areas = RegionFile.read(self.regions, about, name=self.named)
         return Map.files(self, typed) if self.levels is None else self.with_heights(self.levels, typed)
@@ -291,7 +291,7 @@ class Rows(Delivery[T]):
         "synthetic.parquet"
     )
     rows: Annotated[
-        int | None, typer.Option(help="How many rows, or parents; by default about as many as there are.", min=0)
+        int | None, typer.Option(help="How many rows, or parents; by default the size of the table, with noise.", min=0)
     ] = None
     model: Model = None
     report: Report = None
@@ -324,7 +324,7 @@ class SyntheticRows(Rows["SyntheticTable"]):
     def files(self, typed: Typed) -> list[Output]:
         """Return the files; of two tables, those of each."""
         if self.compare and self.report is None:
-            raise InvalidParameter("compare_with_real", True, "given with --report, in which the figures are written")
+            raise InvalidParameter("compare_with_real", True, "combined with --report, which holds the figures")
         return super().files(typed)
 
     def check(self, session: Session) -> None:
@@ -357,10 +357,7 @@ class SyntheticRows(Rows["SyntheticTable"]):
             print_json({**record, **self.told(result, released), **measured})
             return
         say(f"wrote {len(drawn):,} synthetic rows of {result.table} to {self.out}: {', '.join(columns)}")
-        say(
-            f"released: a private model of these columns, by {result.method}; its rows describe nobody, and may be "
-            "shared"
-        )
+        say(f"released: a private model of these columns, by {result.method}; its rows are synthetic and can be shared")
         self.say_files(written, ("rows",))
         self.say_cost(result, released)
 
@@ -382,7 +379,7 @@ class SyntheticRows(Rows["SyntheticTable"]):
         # A service knows a request without a key by what it asks.
         name = released.charged.name
         again = f"--rows N --key {name}" if name else "the same command with --rows N"
-        say(f"cost {result.loss}, for {result.unit}; further rows of it cost nothing: {again}")
+        say(f"cost {result.loss}, for {result.unit}; draw more rows for free with {again}")
 
 
 class SyntheticFamilyRows(SyntheticRows):
@@ -416,8 +413,8 @@ class SyntheticFamilyRows(SyntheticRows):
         for name, found in drawn.items():
             say(f"wrote {len(found):,} synthetic rows of {name} to {written[name]}")
         say(
-            f"released: private models of parents and of their children, by {result.method}; their rows describe "
-            "nobody, and may be shared"
+            f"released: private models of parents and of their children, by {result.method}; their rows are "
+            "synthetic and can be shared"
         )
         self.say_files(written, drawn)
         self.say_cost(result, released)

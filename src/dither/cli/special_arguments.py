@@ -53,7 +53,7 @@ def _workload(given: Given, typed: Typed) -> Any:
     shape = cells_of(typed.dataset, known["table"], known["columns"], known.get("bins"), outside=outside).shape
     if ranges:
         if len(shape) != 1:
-            raise InvalidParameter("range", ranges, "given for one column alone")
+            raise InvalidParameter("range", ranges, "combined with a single column")
         return Workload.ranges(shape[0], [_ends(text) for text in ranges])
     if kind not in _QUERIES:
         raise InvalidParameter("queries", kind, f"one of {', '.join(_QUERIES)}")
@@ -134,7 +134,7 @@ def _columns(given: Given, typed: Typed) -> tuple[str, ...]:
         binned = {text.partition("=")[0].strip() for text in given["bins"] or ()}
         found, unused = usable_columns(typed.dataset, table, binned)
         if unused and not given["json"]:
-            complain(f"left out, because neither categories nor bounds are declared: {', '.join(unused)}")
+            complain(f"omitted, because neither categories nor bounds are declared: {', '.join(unused)}")
     if not given["json"]:
         say_what_counts(table, found)
     return found

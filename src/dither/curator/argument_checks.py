@@ -15,7 +15,7 @@ from dither.lift.verb import Verb, arguments_schema
 
 _LONGEST: Final = 80
 _SAID: Final = {
-    "string": "a text",
+    "string": "a string",
     "integer": "an integer",
     "number": "a number",
     "boolean": "true or false",

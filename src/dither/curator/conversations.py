@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from dither.curator.session import Session
 
 KIND: Final = (
-    "Its book and its key, which are kept apart, hold exact counts: whoever has both can take the noise off what was "
-    "released."
+    "Its book and its key, which are stored separately, hold exact counts: anyone who has both can remove the noise "
+    "from what was released."
 )
 _LONGEST: Final = 10_000
 T = TypeVar("T")

@@ -154,7 +154,7 @@ class LongLived(ABC, Generic[H_co]):
         if not self.is_asked(words):
             return self._found(session, name, only_read=only_read)
         if only_read:
-            rule = f"left out with a {self.asked}, which is paid for; or the name alone"
+            rule = f"not allowed with a {self.asked}, which is charged: pass the name alone"
             raise InvalidParameter("only_read", True, rule)
         with saying_what_is_left(session.balance):
             offer = session.offer.named(self.verb, words)

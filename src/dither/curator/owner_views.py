@@ -45,7 +45,7 @@ class ForOwner:
         check_owner(session._account.analyst, "a comparison with real rows")
         if isinstance(synthetic, SyntheticFamilies):
             if where is not None or target is not None:
-                raise InvalidParameter("where", where or target, "left out for families")
+                raise InvalidParameter("where", where or target, "not allowed for families")
             with rows_of_session(session) as engine:
                 return compare_families(engine, session.dataset, synthetic)
         source = rows_of(session.dataset, synthetic.table, where)

@@ -214,7 +214,7 @@ def with_loss(verb: str, written: Mapping[str, Any], loss: Loss) -> Mapping[str,
 
     """
     if verb == "method":
-        rule = "left out: what a mechanism loses follows from its own parameters; ask about each mechanism by itself"
+        rule = "not allowed: the parameters of a mechanism determine its loss; quote each mechanism separately"
         raise InvalidParameter("losses", verb, rule)
     stated = {"loss": {"loss": loss.to_dict()}}
     if verb != "fit":
@@ -339,7 +339,7 @@ def read_arguments(verb: str, written: Any, dataset: DataSet) -> dict[str, Any]:
     if isinstance(written, dict):
         if "key" in written:
             raise InvalidParameter(
-                "words.key", written["key"], "left out: the name of a request is given beside its words"
+                "words.key", written["key"], "not allowed: send the key in the Idempotency-Key header"
             )
         check_arguments(REGISTRY[verb], written)
     return read_words(written, dataset)
@@ -361,7 +361,7 @@ def _naming_words(verb: str) -> Iterator[None]:
         raise
     except (TypeError, AttributeError, ValueError, LookupError, ArithmeticError) as error:
         said = type(error).__name__
-    raise InvalidParameter("words", said, f"words that {verb} has, each of a kind that it takes")
+    raise InvalidParameter("words", said, f"arguments of {verb}, each of a type that it accepts")
 
 
 def _in_turn(session: Session, words: Mapping[str, Any]) -> Callable[[str | None], InTurn] | None:
@@ -371,7 +371,7 @@ def _in_turn(session: Session, words: Mapping[str, Any]) -> Callable[[str | None
         raise InvalidParameter("words.text", text, "one SELECT")
     statement = parse_statement(text)
     if statement.is_explained:
-        raise InvalidParameter("words.text", text, "a SELECT: what it would cost is asked by a quote")
+        raise InvalidParameter("words.text", text, "a SELECT: for its price, send a quote")
     clamps = found_clamps(statement.sql, session.dataset)
     if clamps is None:
         return None

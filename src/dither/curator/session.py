@@ -202,7 +202,7 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
             if not isinstance(problem, ReleaseFailed | RequestSealed):
                 # What it says of a key is about that of a range, which nobody has chosen.
                 stays = f"{turns.asking} stays debited for the answer"
-                problem.__notes__ = [f"{stays}: to go on without a further charge, ask again with key={turns.key!r}"]
+                problem.__notes__ = [f"{stays}: retry with key={turns.key!r} to continue at no additional cost"]
             raise
         finally:
             if not is_found:
@@ -436,7 +436,7 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
             failure = problem.with_traceback(None)
             failure.__context__ = failure.__cause__ = None
             if not isinstance(failure, RequestSealed | ReleaseFailed):
-                failure.add_note(f"whether the answer was stored is told to whoever asks again with key={name!r}")
+                failure.add_note(f"retry with key={name!r} to find out whether the answer was stored")
         finally:
             # Who waits for this request goes on at once.
             ledger.abandon(held)

@@ -239,7 +239,7 @@ def _owner(parts: dict[str, Node]) -> Owner | None:
     """Return the reference through which rows belong to people: columns, each with table.column that it equals."""
     if "owner" not in parts:
         if "rows per owner" in parts:
-            raise parts["rows per owner"].refuse("a limit", "left out for a table without owner")
+            raise parts["rows per owner"].refuse("a limit", "not allowed for a table without owner")
         return None
     given = parts["owner"]
     if isinstance(given.value, list):

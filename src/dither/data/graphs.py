@@ -96,17 +96,19 @@ class Graph(Declaration):
         """Refuse end columns that do not declare one and the same set of nodes."""
         here = f"graph of {table.name}"
         if table.is_public or table.person is not None or table.owner is not None:
-            raise InvalidParameter(here, self.ends, "left out, unless the table is private and its rows are edges")
+            raise InvalidParameter(here, self.ends, "not allowed, unless the table is private and its rows are edges")
         for other in table.declared:
             if other is not self:
-                raise InvalidParameter(f"{other.kind} of {table.name}", other.called, "left out for a table of edges")
+                raise InvalidParameter(
+                    f"{other.kind} of {table.name}", other.called, "not allowed for a table of edges"
+                )
         known = {column.name: column for column in table.columns}
         for name in self.ends:
             if name not in known:
                 raise InvalidParameter(here, name, f"one of its columns {', '.join(known)}")
             column, first = known[name], known[self.ends[0]]
             if column.kind not in (Kind.INTEGER, Kind.TEXT) or _node_count(column) is None:
-                rule = "an integer with bounds, or an integer or a text with categories: they are the public nodes"
+                rule = "an integer with bounds, or an integer or a string with categories: they are the public nodes"
                 raise InvalidParameter(here, name, rule)
             if _node_facts(column) != _node_facts(first):
                 raise InvalidParameter(here, name, f"declared with the same nodes as {first.name}")
@@ -124,7 +126,7 @@ class Graph(Declaration):
         """Refuse a graph without its unit, with a limit of another unit, or beside another private table."""
         here = f"graph of {table.name}"
         if dataset.own_kind is not Graph:
-            raise InvalidParameter(here, self.ends, "left out, unless the unit of the data set is an edge or a node")
+            raise InvalidParameter(here, self.ends, "not allowed, unless the unit of the data set is an edge or a node")
         if (self.degree is None) == (dataset.unit == NODE):
             rule = "declared with a degree exactly when nodes are protected: how many edges of one node count"
             raise InvalidParameter(here, self.degree, rule)

@@ -117,10 +117,10 @@ class Column:
             whole(f"length of {self.name}", self.length, least=1, most=LONGEST_LENGTH)
         for category in self.categories or ():
             if isinstance(category, str) and len(category) > self.longest:
-                rule = f"of at most {self.longest} characters: more are not read, unless length says so"
+                rule = f"of at most {self.longest} characters: longer ones are not read, unless length is larger"
                 raise InvalidParameter(f"categories of {self.name}", category, rule)
         if self.source is not None and not _is_source_name(self.source):
-            rule = f"a text of at most {_LONGEST_SOURCE} characters, without NUL and without halves of signs"
+            rule = f"a string of at most {_LONGEST_SOURCE} characters, without NUL and without lone surrogates"
             raise InvalidParameter(f"source of {self.name}", self.source, rule)
         if self.role is not None and self.role not in ROLES:
             raise InvalidParameter(f"role of {self.name}", self.role, f"one of {', '.join(ROLES)}")
@@ -284,17 +284,17 @@ class Table:
         if any(name not in names for name in self.key) or (self.key and not self.is_public):
             raise InvalidParameter(f"key of {self.name}", self.key, "columns of a public table")
         if self.decimal is not None and (self.decimal != "," or not self.source.lower().endswith(CSV_ENDINGS)):
-            rule = "',' for a CSV file whose numbers are written as 3,14, and left out otherwise"
+            rule = "',' for a CSV file whose numbers are written as 3,14, and omitted for other files"
             raise InvalidParameter(f"decimal of {self.name}", self.decimal, rule)
         if self.rows is not None:
             if not self.is_public:
-                raise InvalidParameter(f"rows of {self.name}", self.rows, "left out, unless the table is public")
+                raise InvalidParameter(f"rows of {self.name}", self.rows, "not allowed, unless the table is public")
             whole(f"rows of {self.name}", self.rows, least=1, most=_MOST_PUBLIC_ROWS)
         if self.owner is not None:
             self._check_owner(self.owner, names)
         if self.rows_per_person is not None:
             if not self.identifying:
-                rule = "left out for a table whose rows belong to nobody"
+                rule = "not allowed for a table whose rows belong to no person"
                 raise InvalidParameter(f"rows per person of {self.name}", self.rows_per_person, rule)
             whole(f"rows per person of {self.name}", self.rows_per_person, least=1, most=2**31)
         for one in self.declared:
@@ -322,11 +322,11 @@ class Table:
 
     def _check_owner(self, owner: Owner, names: Sequence[str]) -> None:
         if self.is_public:
-            raise InvalidParameter(f"owner of {self.name}", str(owner), "left out for a public table")
+            raise InvalidParameter(f"owner of {self.name}", str(owner), "not allowed for a public table")
         if self.person is not None:
             rule = (
-                f"left out, since {self.person} says whose a row is: a row belongs to one person, "
-                "so declare the one who is protected"
+                f"not allowed with {self.person}, which identifies the person of a row: "
+                "declare the one who is protected"
             )
             raise InvalidParameter(f"owner of {self.name}", str(owner), rule)
         for name in owner.columns:
@@ -437,9 +437,9 @@ class DataSet:
             if limit is not None:
                 whole(name, limit, least=1, most=_MOST_ROWS_PER_JOIN if name == "rows_per_join" else 2**31)
                 if not self.protects_persons:
-                    raise InvalidParameter(name, limit, "left out when every row is a unit of its own")
+                    raise InvalidParameter(name, limit, "not allowed when every row is a separate unit")
         if self.protects_persons and self.rows is None and (self.groups is None or self.rows_per_group is None):
-            raise InvalidParameter("rows", None, "given when a person is the unit, or groups and rows_per_group")
+            raise InvalidParameter("rows", None, "required when a person is the unit, or groups and rows_per_group")
         self._check_known()
 
     def _check_known(self) -> None:

@@ -123,7 +123,7 @@ class Ticks(Declaration):
             rule = "a date or a timestamp of a private table"
             raise InvalidParameter(f"stream of {table.name}", self.time, rule)
         if table.rows_per_person is not None:
-            rule = "left out for a stream: rows per tick and ticks per person say it there"
+            rule = "not allowed for a stream: set rows per tick and ticks per person instead"
             raise InvalidParameter(f"rows per person of {table.name}", table.rows_per_person, rule)
 
     def check_in(self, table: Table, dataset: DataSet) -> None:

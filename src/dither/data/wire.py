@@ -125,7 +125,7 @@ def loads(text: str | bytes) -> Any:
     except DitherError:
         raise
     except (ValueError, RecursionError):
-        raise InvalidParameter("request", "a text that is none", "JSON") from None
+        raise InvalidParameter("request", "another text", "JSON") from None
     if not isinstance(whole, dict) or set(whole) != {"dither", "record"}:
         raise InvalidParameter("request", type(whole).__name__, '{"dither": version, "record": ...}')
     if type(whole["dither"]) is not int or whole["dither"] != VERSION:
@@ -196,7 +196,7 @@ def _decode(value: Any, place: str, depth: int) -> Any:
         return value
     if type(value) in (int, str):
         if not _allowed(value):
-            raise InvalidParameter(place, value, "of 64 bits, or a text without halves of signs")
+            raise InvalidParameter(place, value, "of 64 bits, or a string without lone surrogates")
         return value
     if type(value) is list:
         return tuple([_decode(part, f"{place}[{index}]", depth + 1) for index, part in enumerate(value)])
@@ -219,7 +219,7 @@ def _decode(value: Any, place: str, depth: int) -> Any:
         )
     for name in set(later) & given:
         if value[name] is None:
-            raise InvalidParameter(f"{place}.{name}", None, "left out where nothing is said")
+            raise InvalidParameter(f"{place}.{name}", None, "omitted rather than null")
     parts = {name: _decode(value[name], f"{place}.{name}", depth + 1) for name in wanted if name in given}
     parts |= dict.fromkeys(unsaid)
     return _made(record, parts, place)

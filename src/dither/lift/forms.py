@@ -245,4 +245,4 @@ def _content(name: str, value: Any) -> Any:
 def _check_texts(name: str, values: Sequence[Any]) -> None:
     for value in values:
         if not isinstance(value, str):
-            raise InvalidParameter(name, type(value).__name__, "a text, as it was typed")
+            raise InvalidParameter(name, type(value).__name__, "a string, as it was typed")

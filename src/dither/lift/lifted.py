@@ -50,7 +50,7 @@ def example_of(source: AnySource, method: AnyMethod) -> Example:
 @register(
     examples=_examples,
     source="Differentially Private SQL with Bounded User Contribution (Wilson et al. 2020), section 3, for the limits",
-    made_for="Made for a method that is built within: each is tested by itself.",
+    made_for="Made for a method that is built within: each is tested alone.",
 )
 @dataclass(frozen=True, kw_only=True)
 class Lifted(OverData[Any]):

@@ -47,7 +47,7 @@ Questions = Annotated[
     ),
 ]
 DataDependent = Annotated[
-    bool, Arg('allow "auto" to choose methods that adapt to the counts; their intervals are wide, or there are none')
+    bool, Arg('allow "auto" to choose methods that adapt to the counts; their intervals are wide or missing')
 ]
 AboutRows = Annotated[
     int | None, Arg("about how many rows there are, from public knowledge; where methods may adapt to the counts")

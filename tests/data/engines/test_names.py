@@ -240,7 +240,7 @@ def test_what_no_source_can_be_asked_for_is_refused_with_its_place():
             loads(f"{text}      {line}\n")
         assert rule in str(refused.value)
     for name in ("\ud800", "\x00"):
-        with pytest.raises(InvalidParameter, match="halves of signs"):
+        with pytest.raises(InvalidParameter, match="lone surrogates"):
             Column("a", Kind.TEXT, source=name)
 
 

@@ -100,7 +100,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Privacy Integrated Queries (McSherry 2009), section 4.2, for counts after a released model; what is done "
     "with them is our own",
-    made_for="Made for a learner that is built within: tests of its own have one.",
+    made_for="Made for a learner that is built within: its own tests have one.",
 )
 @dataclass(frozen=True, kw_only=True)
 class GuardedClassifier(Composed[Any, Any]):

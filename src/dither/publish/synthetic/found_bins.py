@@ -115,7 +115,7 @@ def _examples() -> Iterator[Example]:
 @register(
     examples=_examples,
     source="Winning the NIST Contest (McKenna, Miklau, Sheldon 2021), for domains that are compressed by noisy counts",
-    made_for="Made for a method that is built within: tests of its own have one.",
+    made_for="Made for a method that is built within: its own tests have one.",
 )
 @dataclass(frozen=True, kw_only=True)
 class FoundBins(Composed[Any, FoundModel]):
