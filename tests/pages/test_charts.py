@@ -164,6 +164,16 @@ def test_a_histogram_adjoins_and_needs_its_edges() -> None:
             histogram("Ages", edges, [1, 2, 3], across=Axis("age"), up=Axis("people"))
 
 
+def test_a_histogram_has_a_band_and_no_whiskers() -> None:
+    ends = {"low": [0, 0, 0], "high": [9, None, 5], "band": "95 % interval"}
+    root = read(histogram("Ages", [0, 10, 20, 40], [5, 7, 1], across=Axis("age"), up=Axis("people"), **ends))
+    (band,) = [found.get("d", "") for found in root.iter(f"{SVG}path")]
+    # The bin without an upper end is left out of the band, and the others have a piece each.
+    assert band.count("z") == 2
+    assert "95 % interval" in texts(root)
+    assert "0 to 10: 5 (0 to 9)" in (root[1].text or "")
+
+
 def test_a_heat_map_has_a_cell_for_every_number() -> None:
     values = [[1, -0.5], [0, None]]
     across, up, shown = Axis("column"), Axis("row"), Axis("correlation")

@@ -247,10 +247,11 @@ def histogram(
     up: Axis,
     low: Sequence[Any] = (),
     high: Sequence[Any] = (),
+    band: str = "interval",
     width: float = 480,
     area: float = 190,
 ) -> Chart:
-    """Return adjoining bars over ranges of numbers.
+    """Return adjoining bars over ranges of numbers, with a band where their heights may be.
 
     Args:
         title: what is shown.
@@ -260,6 +261,7 @@ def histogram(
         up: what the heights count.
         low: where intervals of the heights begin, if there are any.
         high: where they end.
+        band: what the legend calls the intervals.
         width: of the picture.
         area: height of the area.
 
@@ -273,12 +275,15 @@ def histogram(
     horizontal = scale_of(finite, is_log=across.is_log, is_share=across.is_share, marks=max(2, int(width // 90)))
     vertical = scale_of([*counts, *low, *high, 0], is_share=up.is_share, with_zero=True)
     right = max(14.0, 8 + width_of(horizontal.labels[-1]) / 2)
-    frame = Frame(title, entries=(), up=up, up_scale=vertical, width=width, area=area, below=42, right=right)
+    entries = [Entry(band, "line", is_needed=True)] if low and high else []
+    frame = Frame(title, entries=entries, up=up, up_scale=vertical, width=width, area=area, below=42, right=right)
     one = Bars("", counts, low, high)
     labels = [f"{told(first, across)} to {told(last, across)}" for first, last in pairwise(finite)]
     for place, label in enumerate(labels[: len(counts)]):
         begin, end = (frame.x(horizontal.place(edge)) for edge in finite[place : place + 2])
-        _bar(frame, vertical, label, one, place, begin, end - begin, "s1", gap=0.5)
+        _bar(frame, vertical, label, one, place, begin, end - begin, "s1", gap=0.5, has_whisker=False)
+    if low and high:
+        _band(frame, vertical, [frame.x(horizontal.place(edge)) for edge in finite], one)
     _zero(frame, vertical)
     frame.across(horizontal, across)
     said = [f"{label}: {_height(one, place, up, False)}" for place, label in enumerate(labels[: len(counts)])]
@@ -332,6 +337,7 @@ def _bar(
     wide: float,
     colour: str,
     gap: float = 0.0,
+    has_whisker: bool = True,
 ) -> None:
     """Draw one bar from zero, with its whisker."""
     value, low, high = (number(of[place]) if of else None for of in (one.values, one.low, one.high))
@@ -343,7 +349,7 @@ def _bar(
         spot = {"x": left + gap, "y": first, "width": max(wide - gap, 0.5), "height": last - first}
         frame.parts.append(filled(colour, "rect", said, opacity=0.9, **spot))
     ends = [of[place] if of else None for of in (one.low, one.high)]
-    if value is None or ends[0] is None or ends[1] is None:
+    if not has_whisker or value is None or ends[0] is None or ends[1] is None:
         return
     middle, cap = left + wide / 2, min(5.0, wide / 3)
     # An interval without an end reaches the edge of the area, and has no cap there.
@@ -356,6 +362,20 @@ def _bar(
         f"M{middle - cap:.1f} {y:.1f}h{2 * cap:.1f}" for y, end in ((bottom, low), (top, high)) if end is not None
     )
     frame.parts.append(lined("ink", "path", d=path, fill="none", stroke_width=1.4))
+
+
+def _band(frame: Frame, scale: Scale, edges: Sequence[float], one: Bars) -> None:
+    """Shade where the heights of adjoining bars may be; whiskers on all of them would hide the bars."""
+    drawn = []
+    for (left, right), least, largest in zip(pairwise(edges), one.low, one.high, strict=False):
+        if least is None or largest is None:
+            continue
+        low, high = number(least), number(largest)
+        bottom = frame.bottom if low is None else frame.y(scale.place(low))
+        top = frame.top if high is None else frame.y(scale.place(high))
+        drawn.append(f"M{left:.1f} {bottom:.1f}V{top:.1f}H{right:.1f}V{bottom:.1f}z")
+    if drawn:
+        frame.parts.append(filled("ink", "path", d="".join(drawn), opacity=0.2))
 
 
 def _line(frame: Frame, horizontal: Scale, vertical: Scale, one: Line, place: int, axes: tuple[Axis, Axis]) -> None:

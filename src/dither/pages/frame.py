@@ -53,7 +53,7 @@ class Entry:
 
     name: str
     colour: str
-    drawn: Literal["box", "line", "dot", "dashes"] = "box"
+    drawn: Literal["box", "line", "dot", "dashes", "words"] = "box"
     dashes: str | None = None
     is_needed: bool = False
 
@@ -276,11 +276,13 @@ class Frame:
         x, first = 8.0, y
         for entry in entries:
             name = shortened(entry.name, 40)
-            wide = 34 + width_of(name)
+            beside = 0 if entry.drawn == "words" else 22
+            wide = 12 + beside + width_of(name)
             if x > 8 and x + wide > self.width:
                 x, y = 8.0, y + _ROW
-            self.parts.append(_sample(entry, x, y + 8))
-            self.parts.append(words_at(name, x + 22, y + 12, colour="ink"))
+            if beside:
+                self.parts.append(_sample(entry, x, y + 8))
+            self.parts.append(words_at(name, x + beside, y + 12, colour="ink"))
             x += wide
         return y - first + _ROW + 4
 

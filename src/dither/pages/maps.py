@@ -61,12 +61,14 @@ class Lines:
         name: in the legend.
         paths: the lines.
         width: how broad they are drawn.
+        is_dashed: whether they are drawn with gaps, because they are less certain.
 
     """
 
     name: str
     paths: Sequence[Sequence[tuple[float, float]]]
     width: float = 1.3
+    is_dashed: bool = False
 
 
 def ground_map(
@@ -76,6 +78,7 @@ def ground_map(
     cells: NDArray[Any] | None = None,
     shown: Axis | None = None,
     lines: Sequence[Lines] = (),
+    error: str = "",
 ) -> Chart:
     """Return a map of cells in steps of one colour, with lines over them.
 
@@ -85,6 +88,7 @@ def ground_map(
         cells: a number for each, the southernmost row first; at least 0.
         shown: what the numbers are.
         lines: over the cells.
+        error: how far the numbers may be off, for the key; "" where that is not known.
 
     """
     steps = [] if cells is None else steps_of(cells)
@@ -93,7 +97,11 @@ def ground_map(
     if steps:
         colours = f"{axis.heading} from {told(steps[0], axis)} (pale) to {told(steps[-1], axis)} and more"
         entries = [Entry(colours, "warm", is_needed=True)]
-    entries += [Entry(layer.name, colour_of(place + 1), "line") for place, layer in enumerate(lines)]
+    entries += [Entry(error, "ink", "words", is_needed=True)] if error else []
+    entries += [
+        Entry(layer.name, colour_of(place + 1), "dashes" if layer.is_dashed else "line")
+        for place, layer in enumerate(lines)
+    ]
     # The ends of the vertical axis stand beside the ground: upon it, cells would hide them.
     ends = (f"{ground.north:g}", f"{ground.south:g}")
     left = 6 + max(width_of(word) for word in ends)
@@ -118,9 +126,9 @@ def ground_map(
     for place, layer in enumerate(lines):
         drawn = "".join(_line_path(path, ground, (frame.left, frame.top), width) for path in layer.paths[:_MOST_LINES])
         if drawn:
-            frame.parts.append(
-                lined(colour_of(place + 1), "path", d=drawn, fill="none", stroke_width=float(layer.width))
-            )
+            dashes = "5 3" if layer.is_dashed else None
+            look = {"fill": "none", "stroke_width": float(layer.width), "stroke_dasharray": dashes}
+            frame.parts.append(lined(colour_of(place + 1), "path", d=drawn, **look))
     for word, x, anchor in ((f"{ground.west:g}", frame.left, "start"), (f"{ground.east:g}", frame.left + width, "end")):
         frame.parts.append(words_at(word, x, frame.top + ground.height + 14, text_anchor=anchor))
     for word, y in zip(ends, (frame.top + 10, frame.top + ground.height), strict=True):
@@ -130,6 +138,7 @@ def ground_map(
     if cells is not None:
         found = np.asarray(cells)
         said.insert(0, f"{found.size:,} cells, the largest {told(float(found.max()), axis)}")
+    said += [error] if error else []
     return frame.chart(f"Map. {described(said)}")
 
 

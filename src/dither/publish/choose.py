@@ -27,6 +27,7 @@ from dither.exact import Number, positive, whole
 from dither.lift.axes import MOST_CELLS
 from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.core.release import perform
+from dither.pages.digits import two_digits
 from dither.privacy import Loss, PureDP, stated_loss
 from dither.publish.histograms import HierarchicalHistogram, PrunedHistogram
 from dither.publish.histograms.common import mean_prefix_variance, variance_of
@@ -165,8 +166,8 @@ def _candidates(
     # Synthetic shapes promise nothing: only a clear gain counts.
     best = min(known, key=lambda one: (one.error or 0.0) * (1 if one.basis == EXACT else _CARE))
     second = next((one for one in known if one is not best), None)
-    beside = "" if second is None else f"; beside it {second.method} with {second.error:.4g}"
-    because = f"the least predicted error, {best.error:.4g} a query ({best.basis}){beside}"
+    beside = "" if second is None else f"; beside it {second.method} with {two_digits(second.error)}"
+    because = f"the least predicted error, {two_digits(best.error)} a query ({best.basis}){beside}"
     return Choice(best.method, tuple(found), loss, shape, because)
 
 
@@ -178,9 +179,9 @@ def _pruned_if_worth_it(best: Choice, asked: Workload) -> Choice:
     if asked.cells < _LEAST_PRUNED or plain.error > _WORTH * best.error:
         return best
     because = (
-        f"few rows or many, its error is small: at most {plain.error:.4g} a query by its noise, and several times "
-        f"less where rows are few or evenly spread; {best.method} has {best.error:.4g} always, and is better with "
-        "many rows"
+        f"few rows or many, its error is small: at most {two_digits(plain.error)} a query by its noise, and several "
+        f"times less where rows are few or evenly spread; {best.method} has {two_digits(best.error)} always, and is "
+        "better with many rows"
     )
     return replace(best, method=PRUNED, because=because)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -41,6 +42,26 @@ def heat_map(counts: np.ndarray, places: Places = BERLIN) -> PlaceMap:
     told = (*keys, ResultColumn("count", "real", is_key=False))
     result = QueryResult(told, tuple(table), nothing, nothing, Fraction(19, 20), True, PureDP(1), "people")
     return PlaceMap(result, HEATMAP, places)
+
+
+def test_a_level_below_the_error_of_a_cell_is_dashed_and_the_key_has_the_error() -> None:
+    counts = np.zeros((4, 4))
+    counts[1, 1], counts[2, 2] = 9.0, 60.0
+    bare = heat_map(counts)
+    ends = [tuple((*(None,) * 4, max(row[4] + side, 0.0)) for row in bare.result.rows) for side in (-12.4, 12.4)]
+    sure = PlaceMap(replace(bare.result, low=ends[0], high=ends[1]), HEATMAP, BERLIN)
+    drawn = sure.chart(levels=[5, 50])
+    assert "a cell is within ± 13 (95 %)" in drawn.body
+    assert "Dashed lines are below the error of a cell" in drawn.description
+    # One line in the key and one on the map.
+    assert drawn.body.count('stroke-dasharray="5 3"') == 2
+    assert [line["properties"] for line in sure.geojson(levels=[5, 50])["features"]] == [
+        {"count": 5.0, "below_error": True},
+        {"count": 50.0, "below_error": False},
+    ]
+    unknown = bare.chart(levels=[5, 50])
+    assert "within" not in unknown.body
+    assert "dasharray" not in unknown.body
 
 
 def test_every_crossing_of_a_level_is_on_one_closed_line() -> None:

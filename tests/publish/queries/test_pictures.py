@@ -50,6 +50,12 @@ def test_adjoining_ranges_are_a_histogram_and_others_are_not() -> None:
     assert picture(answer(ranges, [3, 4, 5])).description.startswith("Histogram of age.")
     for changed in ({"age_from": [0, 20, 10]}, {"age_to": [10, 20, None]}, {"age_to": [10, 15, 40]}):
         assert picture(answer(ranges | changed, [3, 4, 5])).description.startswith("Bar chart")
+    titled = picture(answer(ranges | {"age_to": [10, 20, None]}, [3, 4, 5]))
+    assert "by age. " in titled.description
+    assert "age_from" not in titled.description
+    assert "<title>count by age</title>" in answer_page(answer(ranges, [3, 4, 5], name="count2")).replace(
+        "count2", "count"
+    )
     other = {"age_from": [0, 10], "height_to": [10, 20]}
     assert picture(answer(other, [3, 4])).description.startswith("Bar chart")
 

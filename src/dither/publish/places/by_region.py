@@ -24,7 +24,7 @@ from dither.pages.clipping import clipped
 from dither.pages.frame import Axis, Chart
 from dither.pages.maps import Ground, Lines, ground_map
 from dither.publish.places.region_planning import extent_of
-from dither.publish.places.shown import PlaceMap, map_page, save_map
+from dither.publish.places.shown import PlaceMap, error_words, map_page, save_map
 from dither.publish.queries import QueryResult, ResultColumn
 
 #: Cells in which a map of regions is drawn, and parts of its width below which corners are not told apart.
@@ -134,6 +134,7 @@ class RegionCounts:
             cells=dense[drawn.cells].reshape(_SHOWN),
             shown=Axis("density"),
             lines=[Lines("borders", self._borders(ground), width=0.8)],
+            error=error_words(self.result, "the count of a region"),
         )
         told = "Density: the count on one per cent of the map."
         return chart.captioned(f"{told} Released with {self.result.loss}, for {self.result.unit}.")

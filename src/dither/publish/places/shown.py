@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dither.data.place_tables import DEGREES, Places
 from dither.errors import InvalidParameter
+from dither.pages.digits import two_digits
 from dither.pages.frame import Axis, Chart
 from dither.pages.maps import Ground, Lines, ground_map
 from dither.pages.page import figure, note, page, page_target
@@ -73,6 +74,11 @@ class PlaceMap:
             raise InvalidParameter("map", self.kind, "a heat map, which has a count for every cell")
         return np.array(self.result.column("count"), dtype=np.float64).reshape(self.grid)
 
+    @cached_property
+    def error(self) -> float | None:
+        """The largest error of a count by its interval; None without intervals."""
+        return count_error(self.result)
+
     def position(self, row: float, column: float) -> tuple[float, float]:
         """Return the coordinates of a place on the grid; whole numbers and a half are middles of cells."""
         rows, columns = self.grid
@@ -116,7 +122,10 @@ class PlaceMap:
         cells = None
         if self.kind == HEATMAP:
             cells = np.maximum(self.density, 0.0)
-            drawn = [Lines(f"{level:g} in a cell", lines) for level, lines in self._lines(levels).items()]
+            drawn = [
+                Lines(f"{level:g} in a cell", lines, is_dashed=self._is_uncertain(level))
+                for level, lines in self._lines(levels).items()
+            ]
         elif self.kind == FLOWS:
             drawn = self._flow_lines()
         elif self.kind == STOPS:
@@ -132,8 +141,16 @@ class PlaceMap:
                 STOPS: "Where people stop",
             }[self.kind]
         )
-        chart = ground_map(words, self.ground, cells=cells, shown=Axis("count"), lines=drawn)
-        return chart.captioned(f"Released with {self.result.loss}, for {self.result.unit}.")
+        named = {HEATMAP: "a cell", FLOWS: "a flow", STOPS: "a stop"}.get(self.kind, "")
+        error = error_words(self.result, named) if named else ""
+        chart = ground_map(words, self.ground, cells=cells, shown=Axis("count"), lines=drawn, error=error)
+        dashed = "Dashed lines are below the error of a cell: noise alone may draw them. "
+        told = dashed if any(layer.is_dashed for layer in drawn) else ""
+        return chart.captioned(f"{told}Released with {self.result.loss}, for {self.result.unit}.")
+
+    def _is_uncertain(self, level: float) -> bool:
+        """Whether a count is smaller than what it may be off by."""
+        return self.error is not None and level < self.error
 
     def _lines(self, levels: Sequence[Any]) -> dict[float, list[Line]]:
         return self.contours(levels) if levels else {}
@@ -205,7 +222,12 @@ class PlaceMap:
         """
         if self.kind == HEATMAP and levels:
             found = [
-                _feature("MultiLineString", [[_point(*spot) for spot in line] for line in lines], count=level)
+                _feature(
+                    "MultiLineString",
+                    [[_point(*spot) for spot in line] for line in lines],
+                    count=level,
+                    **({} if self.error is None else {"below_error": self._is_uncertain(level)}),
+                )
                 for level, lines in self.contours(levels).items()
             ]
         elif self.kind == HEATMAP:
@@ -258,6 +280,26 @@ class PlaceMap:
 
     def __str__(self) -> str:
         return str(self.result)
+
+
+def count_error(result: QueryResult) -> float | None:
+    """Return the largest error of a released count by its interval; None without intervals."""
+    counts = zip(result.column("count"), result.interval("count"), strict=True)
+    off = [float(high) - float(value) for value, (_, high) in counts if high is not None]  # type: ignore[arg-type]
+    return max(off, default=None)
+
+
+def error_words(result: QueryResult, named: str) -> str:
+    """Return the error of counts for the key of a map.
+
+    Args:
+        result: what was released.
+        named: what a count is of.
+
+    """
+    error = count_error(result)
+    share = f"{float(result.confidence) * 100:g} %"
+    return "" if not error else f"{named} is within ± {two_digits(error)} ({share})"
 
 
 def map_page(chart: Chart, result: QueryResult) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -37,13 +37,15 @@ def picture(
     intervals = result.interval(chosen)
     low, high = [ends[0] for ends in intervals], [ends[1] for ends in intervals]
     values, names = result.column(chosen), result.groups(chosen)
-    keys = ", ".join(found.name for found in result.columns if found.is_key) or "all rows"
+    keys = ", ".join(_key_names(result)) or "all rows"
     said = title or f"{chosen}, with {float(result.confidence):.0%} intervals"
     up = Axis(chosen, unit)
     ranges = _ranges(result)
     if ranges is not None and not truth and len(names) <= _MOST_RANGES:
         column_name, edges = ranges
-        return histogram(said, edges, values, low=low, high=high, across=Axis(column_name), up=up, width=640)
+        band = f"{float(result.confidence) * 100:g} % interval"
+        ends = {"low": low, "high": high, "band": band}
+        return histogram(said, edges, values, **ends, across=Axis(column_name), up=up, width=640)
     if len(names) > _MOST_BARS:
         places = range(1, len(names) + 1)
         lines = [Line(chosen, places, values, low, high), *([Line("truth", places, truth)] if truth else [])]
@@ -85,8 +87,10 @@ def answer_table(result: QueryResult, truths: Mapping[str, Sequence[Mapping[str,
     titles = {column.of: column.title for column in reversed(printed) if column.heading == column.of}
     groups = [(titles[name], len(list(among))) for name, among in groupby(column.of for column in printed)]
     spans = [("" if many == 1 else name, many) for name, many in groups]
+    many = dict(groups)
     headings = [
-        "released" if column.heading == column.of and column.is_number else column.heading for column in printed
+        "released" if column.heading == column.of and many[titles[column.of]] > 1 else column.heading
+        for column in printed
     ]
     return table(headings, rows, numbers=numbers, groups=spans)
 
@@ -105,5 +109,18 @@ def _ranges(result: QueryResult) -> tuple[str, list[float]] | None:
 
 
 def _by(result: QueryResult) -> str:
-    keys = [found.name for found in result.columns if found.is_key]
+    keys = _key_names(result)
     return f" by {', '.join(keys)}" if keys else ""
+
+
+def _key_names(result: QueryResult) -> list[str]:
+    """Return what groups are made of: the two ends of a range are one column."""
+    keys = [found.name for found in result.columns if found.is_key]
+    starts = {name.removesuffix("_from") for name in keys if name.endswith("_from")}
+    both = {name for name in starts if f"{name}_to" in keys}
+    return list(dict.fromkeys(_column_of(name, both) for name in keys))
+
+
+def _column_of(name: str, ranges: Collection[str]) -> str:
+    start = name.removesuffix("_from").removesuffix("_to")
+    return start if start in ranges and name in (f"{start}_from", f"{start}_to") else name

@@ -69,7 +69,8 @@ def printed_columns(
             for *ends, has in zip(values, first, last, have_ends, strict=True)
         ]
         values_shown = tuple(triple[0] for triple in triples)
-        printed.append(PrintedColumn(column.name, values_shown, is_number, column.name, column.limit))
+        is_right = is_number or column.kind in ("integer", "real")
+        printed.append(PrintedColumn(column.name, values_shown, is_right, column.name, column.limit))
         if any(have_ends):
             cells = tuple(f"[{least}, {largest}]" if least else "" for _, least, largest in triples)
             printed.append(PrintedColumn(f"{float(result.confidence) * 100:g} % interval", cells, True, column.name))
