@@ -166,8 +166,8 @@ def _candidates(
     # Synthetic shapes promise nothing: only a clear gain counts.
     best = min(known, key=lambda one: (one.error or 0.0) * (1 if one.basis == EXACT else _CARE))
     second = next((one for one in known if one is not best), None)
-    beside = "" if second is None else f"; beside it {second.method} with {two_digits(second.error)}"
-    because = f"the least predicted error, {two_digits(best.error)} a query ({best.basis}){beside}"
+    beside = "" if second is None else f"; beside it {second.method} with {two_digits(second.error or 0.0)}"
+    because = f"the least predicted error, {two_digits(best.error or 0.0)} a query ({best.basis}){beside}"
     return Choice(best.method, tuple(found), loss, shape, because)
 
 

@@ -44,8 +44,8 @@ def picture(
     if ranges is not None and not truth and len(names) <= _MOST_RANGES:
         column_name, edges = ranges
         band = f"{float(result.confidence) * 100:g} % interval"
-        ends = {"low": low, "high": high, "band": band}
-        return histogram(said, edges, values, **ends, across=Axis(column_name), up=up, width=640)
+        across = Axis(column_name)
+        return histogram(said, edges, values, low=low, high=high, band=band, across=across, up=up, width=640)
     if len(names) > _MOST_BARS:
         places = range(1, len(names) + 1)
         lines = [Line(chosen, places, values, low, high), *([Line("truth", places, truth)] if truth else [])]
