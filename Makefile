@@ -11,7 +11,7 @@ CONSTRAINTS ?= --constraint constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test dist quick lowest coverage check lint tables types units audit faults security browser bench docs freeze clean
+.PHONY: help demo test dist quick lowest coverage check lint tables types units audit faults security trial browser bench docs freeze clean
 
 help:  ## list the verbs
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -96,6 +96,9 @@ faults: $(VENV)/.installed  ## kill what holds a ledger, streams, conversations 
 
 security: $(VENV)/.installed  ## attack a service: tokens, bodies, neighbours, slow clients, receipts, time; within 45 minutes
 	$(BIN)/python -m tools.security
+
+trial: $(VENV)/.installed  ## register a messy export in at most eight answers, and make all natural mistakes: refused, free, with a next step
+	$(BIN)/python -m tools.trial
 
 browser: docs  ## look at every page in Chromium: wide and narrow, light and dark, on paper; and at the built site
 	$(BIN)/python -m tools.browser

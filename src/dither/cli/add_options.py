@@ -16,13 +16,16 @@ from dither.cli.column_choices import Choice, Choices, kind_of_range
 from dither.cli.column_commands import (
     NotUnderstoodError,
     join_values,
+    kind_of_form,
     problem_of,
     split_range,
     with_categories,
+    with_form,
     with_kind,
     with_missing,
     with_range,
 )
+from dither.cli.column_outline import Outline
 from dither.cli.prompts import ROW, meant
 from dither.cli.questions import Answers
 from dither.data.expressions import Kind
@@ -42,6 +45,7 @@ class Said:
         groups: in which one person counts.
         out: columns that are not declared.
         kind: as ``column=kind``.
+        form: as ``column=form``.
         range: as ``column=a..b``.
         categories: as ``column=a,b``.
         missing: columns whose rows without a value form a group.
@@ -53,6 +57,7 @@ class Said:
     groups: int | None = None
     out: tuple[str, ...] = ()
     kind: tuple[str, ...] = ()
+    form: tuple[str, ...] = ()
     range: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
@@ -74,6 +79,21 @@ class Said:
         return "groups" if self.rows > 1 and self.groups is None else ""
 
 
+def said_answers(path: Path, dataset: str, said: Said) -> Answers:
+    """Return what options decide about a file of which no row is read.
+
+    Args:
+        path: the file.
+        dataset: what the data set will be called.
+        said: the options.
+
+    """
+    outline = Outline(path)
+    answers = Answers(outline, dataset, Choices(outline, is_bare=True))
+    apply_options(said, answers)
+    return answers
+
+
 def apply_options(said: Said, answers: Answers) -> None:
     """Decide what options say; refuse what they cannot mean, by the option's name.
 
@@ -86,6 +106,12 @@ def apply_options(said: Said, answers: Answers) -> None:
     for typed in said.kind:
         name, value = _assigned("kind", typed, choices)
         _decide(choices, name, "kind", typed, with_kind(choices[name], value) if _is_kind(value) else None)
+    for typed in said.form:
+        name, value = _assigned("form", typed, choices)
+        try:
+            _decide(choices, name, "form", typed, with_form(choices[name], value))
+        except NotUnderstoodError as problem:
+            raise InvalidParameter("form", typed, f"column=form: {problem}") from None
     for typed in said.range:
         name, value = _assigned("range", typed, choices)
         try:
@@ -145,7 +171,7 @@ def _decide(choices: Choices, name: str, option: str, typed: str, choice: Choice
         raise InvalidParameter(option, typed, f"column=kind, with one of the kinds {kinds}")
     before = choices[name]
     if problem := problem_of(replace(before, choice=choice), choices):
-        raise InvalidParameter(option, typed, f"valid for its column: {problem}")
+        raise InvalidParameter(option, typed, f"right for its column: {problem}")
     choices.change({name: choice})
 
 
@@ -210,6 +236,9 @@ def _words_of(answers: Answers, name: str) -> list[str]:
     elif limits is not None and limits.values:
         words = ["--categories", f"{name}={join_values(limits.values)}"]
         implied = Kind.TEXT
+    if one.form and name != answers.person:
+        words = [word for form in one.form for word in ("--form", f"{name}={form}")] + words
+        implied = kind_of_form(name, one.form[0])
     if one.kind is not implied or (one.choice.is_bare and one.choice.kind is not None):
         words = ["--kind", f"{name}={one.kind.value}", *words]
     return [*words, "--missing", name] if one.choice.nullable else words

@@ -64,6 +64,7 @@ class Choice:
         is_out: whether it is not declared at all.
         kind: that was typed or taken; None where nothing was.
         limits: that were typed or taken; None where nothing was.
+        form: how cells write numbers or days, where that was typed or taken.
         nullable: whether rows without a value are a group.
         is_bare: whether the kind alone is declared, whatever is proposed.
         is_named: whether its number was typed.
@@ -73,6 +74,7 @@ class Choice:
     is_out: bool = False
     kind: Kind | None = None
     limits: Limits | None = None
+    form: tuple[str, ...] = ()
     nullable: bool = False
     is_bare: bool = False
     is_named: bool = False
@@ -143,6 +145,17 @@ class Standing:
         return self.choice.kind is None and self.shown_kind is not self.default_kind
 
     @property
+    def shown_form(self) -> tuple[str, ...]:
+        """How the cells write their values, as it is proposed or decided."""
+        is_proposed = not self.choice.form and self.shown_kind is self.facts.kind and not self.is_person
+        return self.facts.form if is_proposed else self.choice.form
+
+    @property
+    def form(self) -> tuple[str, ...]:
+        """The form that is in force: one that was read from the rows goes with its kind."""
+        return self.shown_form if self.choice.kind is not None else ()
+
+    @property
     def shown_limits(self) -> Limits | None:
         """The range or categories on the screen, proposed or decided."""
         if self.choice.limits is not None or self.choice.is_bare or self.is_person:
@@ -181,6 +194,7 @@ class Standing:
             is_out=False,
             kind=self.shown_kind,
             limits=None if limits is None else replace(limits, origin=""),
+            form=self.shown_form,
             nullable=self.choice.nullable or self.is_missing_open,
             is_named=True,
         )
@@ -190,6 +204,8 @@ class Standing:
         one, limits = self.facts, self.limits
         found: dict[str, Any] = {"from": one.stored_name} if one.stored_name != one.name else {}
         found["kind"] = self.kind.value
+        if self.form:
+            found["form"] = list(self.form) if len(self.form) > 1 else self.form[0]
         if limits is not None and limits.ends is not None:
             found["bounds"] = [_plain(end, self.kind) for end in limits.ends]
         elif limits is not None and limits.values:

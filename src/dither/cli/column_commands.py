@@ -13,14 +13,18 @@ from typing import Final
 
 from dither.cli.column_choices import Choice, Choices, Limits, Standing, kind_of_range, range_problem
 from dither.cli.prompts import DECIMAL_COMMA, DECIMAL_POINT, HELP, KINDS, meant
+from dither.data.cell_forms import ISO
 from dither.data.expressions import Kind
 from dither.data.files import schema_from
+from dither.data.hints import hint
 from dither.errors import DitherError
 
-OUT, IN, RANGE, CATEGORIES, KIND, MISSING = "out", "in", "range", "categories", "kind", "missing"
+OUT, IN, RANGE, CATEGORIES, KIND, FORM, MISSING = "out", "in", "range", "categories", "kind", "form", "missing"
 #: What may stand behind numbers.
-ACTIONS: Final = (RANGE, CATEGORIES, KIND, MISSING, OUT, IN)
-_AFTER_NUMBERS: Final = "type range, categories, kind, missing, out or in after the numbers; 'help' shows examples"
+ACTIONS: Final = (RANGE, CATEGORIES, KIND, FORM, MISSING, OUT, IN)
+_AFTER_NUMBERS: Final = (
+    "type range, categories, kind, form, missing, out or in after the numbers; 'help' shows examples"
+)
 _NUMBERS: Final = re.compile(r"\s*([0-9]{1,6}(?:\s*-\s*[0-9]{1,6})?)(?=[\s,]|$)[\s,]*")
 #: A value in quotes, which are doubled within it, or one without.
 _VALUE: Final = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*(?=,|$)|([^,]*))(?:,|$)')
@@ -30,6 +34,7 @@ EXAMPLES: Final = (
     ("3 range 0..500", "declare its range; also 2020-01-01..2024-12-31, or -5.5..10"),
     ('3 categories north, south, "a, b"', "declare the values to group by"),
     ("3 kind integer", f"declare its kind alone: {KINDS}"),
+    ("3 form DD.MM.YYYY", "declare how its cells write numbers or days; also 'form 15 %' or 'form 1.234,56 €'"),
     ("3 missing", "rows without a value form a group"),
     ("public 3 5", "take what was read from your rows for columns 3 and 5: you state that it is public"),
     ("4-9 out", "do not declare columns 4 to 9; '4 in' puts one back"),
@@ -237,7 +242,7 @@ def _others_out(choices: Choices) -> Done:
     others = [one.facts.name for one in choices if not (one.choice.is_named or one.choice.is_out or one.is_person)]
     if not others:
         raise NotUnderstoodError("there are no others: every column was named by its number")
-    if len(others) == len(choices.declared):
+    if not any(one.choice.is_named and not one.choice.is_out for one in choices):
         raise NotUnderstoodError("name the columns that stay first, as in '2 4 in'; then 'all others out'")
     choices.change({name: replace(choices[name].choice, is_out=True) for name in others})
     return Done(tuple(others))
@@ -254,6 +259,7 @@ def _change(names: Sequence[str], action: str, said: str, choices: Choices) -> D
         RANGE: with_range,
         CATEGORIES: with_categories,
         KIND: with_kind,
+        FORM: with_form,
     }
     if said and action in (OUT, IN, MISSING):
         raise NotUnderstoodError(f"nothing may follow {action}, got {said!r}")
@@ -279,8 +285,9 @@ def with_range(one: Standing, said: str) -> Choice:
         ends = (_moment(ends[0], "00:00:00"), _moment(ends[1], "23:59:59"))
     if problem := range_problem(kind, ends):
         raise NotUnderstoodError(problem)
+    form = one.shown_form if kind is one.shown_kind else ()
     nullable = one.choice.nullable and one.kind is kind
-    return Choice(kind=kind, limits=Limits(ends), nullable=nullable, is_named=True)
+    return Choice(kind=kind, limits=Limits(ends), form=form, nullable=nullable, is_named=True)
 
 
 def _moment(end: str, hour: str) -> str:
@@ -311,6 +318,29 @@ def with_kind(_: Standing, said: str) -> Choice:
     return Choice(kind=kind, is_bare=True, is_named=True)
 
 
+def with_form(one: Standing, said: str) -> Choice:
+    """Return the decision for a form that was typed; a second one of days is added to the first."""
+    if not said:
+        raise NotUnderstoodError("a form is an example of a number, as '15 %', or a pattern of days, as DD.MM.YYYY")
+    kind = kind_of_form(one.facts.name, said)
+    if one.shown_kind not in (Kind.TEXT, Kind.BOOLEAN) and one.shown_kind.is_number is kind.is_number:
+        kind = one.shown_kind
+    before = one.choice.form if one.kind is kind and not kind.is_number else ()
+    limits = one.choice.limits if one.kind is kind else None
+    return Choice(kind=kind, limits=limits, form=(*before, said), is_bare=limits is None, is_named=True)
+
+
+def kind_of_form(name: str, form: str) -> Kind:
+    """Return the kind of a column that only a form of its cells is known of.
+
+    >>> kind_of_form("x", "15 %"), kind_of_form("x", "DD.MM.YYYY"), kind_of_form("x", "YYYY-MM-DD HH:MM")
+    (<Kind.REAL: 'real'>, <Kind.DATE: 'date'>, <Kind.TIMESTAMP: 'timestamp'>)
+    """
+    if not any(sign.isdecimal() for sign in form):
+        return Kind.TIMESTAMP if form == ISO or "HH" in form else Kind.DATE
+    return Kind.INTEGER if hint(name).kind is Kind.INTEGER else Kind.REAL
+
+
 def _checked(changes: Mapping[str, Choice], choices: Choices) -> Done:
     """Decide about columns if a schema can have them so; say what a kind loses."""
     notes = []
@@ -321,7 +351,7 @@ def _checked(changes: Mapping[str, Choice], choices: Choices) -> Done:
             continue
         if problem := problem_of(then, choices):
             raise NotUnderstoodError(f"column {choices.number(name)} ({name}): {problem}")
-        if then.kind not in (one.facts.kind, Kind.TEXT):
+        if then.kind not in (one.facts.kind, Kind.TEXT) and not then.form:
             notes += _lost(then, choices)
     choices.change(changes)
     return Done(tuple(changes), tuple(notes))
@@ -333,7 +363,7 @@ def problem_of(one: Standing, choices: Choices) -> str:
     try:
         schema_from({"dataset": "d", "unit": "row", "tables": {"t": table}})
     except DitherError as problem:
-        return str(problem)
+        return str(problem).replace("tables.t.columns.", "")
     return ""
 
 

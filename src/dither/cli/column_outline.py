@@ -8,6 +8,7 @@ from dither.data.expressions import Kind
 from dither.data.facts import FROM_DATA, FROM_TYPE, ColumnFacts
 from dither.data.hints import plain_names
 from dither.data.suggest import described, unfit
+from dither.errors import InvalidParameter
 
 
 class Outline:
@@ -24,6 +25,8 @@ class Outline:
         self.path = str(Path(path).resolve())
         found = described(path)
         listed = [name for name, *_ in found]
+        if not any(name.strip() for name in listed):
+            raise InvalidParameter("schema", str(path), "a file whose first line names its columns: this one is empty")
         #: The columns that a schema can name.
         self.columns: tuple[ColumnFacts, ...] = tuple(
             ColumnFacts(plain, name, kind or Kind.TEXT, FROM_TYPE if kind else FROM_DATA, 0, 0)

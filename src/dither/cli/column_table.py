@@ -93,7 +93,7 @@ def _show_grid(listed: Sequence[Standing], choices: Choices) -> None:
     grid = Grid()
     grid.add_column("#", justify="right", no_wrap=True)
     grid.add_column("column", overflow="fold")
-    grid.add_column("kind", no_wrap=True)
+    grid.add_column("kind", overflow="fold")
     grid.add_column("range or categories", overflow="fold")
     grid.add_column("seen by", no_wrap=True)
     grid.add_column("error or cost", overflow="fold")
@@ -122,7 +122,10 @@ def _show_lines(one: Standing, number: int) -> None:
 
 
 def _kind(one: Standing) -> str:
-    return "-" if one.choice.is_out else one.shown_kind.value + "*" * one.is_kind_open
+    if one.choice.is_out:
+        return "-"
+    form = f" as {' or '.join(one.shown_form)}" if one.shown_form else ""
+    return shown(one.shown_kind.value + form) + "*" * one.is_kind_open
 
 
 def _limits(one: Standing) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +12,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 from rich.markup import escape
 
-from dither.cli.add_options import Said, apply_options
+from dither.cli.add_options import Said, said_answers
 from dither.cli.check import kept_words, misplaced, problems, referring
 from dither.cli.column_choices import Choices
-from dither.cli.column_outline import Outline
 from dither.cli.column_table import show_columns, show_file
 from dither.cli.console import console, is_screen, print_json, say, tell_owner
 from dither.cli.lost_cells import stop_at_losses
@@ -142,6 +142,10 @@ def add(
     kind: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=KIND", help="Kind of a column, such as price=real.")
     ] = None,
+    form: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=FORM", help="How cells write numbers or days, such as day=DD.MM.YYYY."),
+    ] = None,
     ranges: Annotated[
         list[str] | None, typer.Option("--range", metavar="COLUMN=A..B", help="Range to add up, such as price=0..500.")
     ] = None,
@@ -175,8 +179,9 @@ def add(
     With --server a schema alone is sent, never a row: its sources are paths below the roots of the service, or tables
     of a database that its settings name.
     """
-    lists = (out, kind, ranges, categories, missing)
+    lists = (out, kind, form, ranges, categories, missing)
     said = Said(person, rows, groups, *(tuple(listed or ()) for listed in lists))
+    _check_exists(schema)
     is_file = is_csv(schema) or is_parquet(schema)
     if said.first and (is_draft or not is_file):
         rule = "omitted with --suggest" if is_draft else "omitted with a schema, which states it: change the schema"
@@ -189,8 +194,9 @@ def add(
             rule = "a schema, .yaml: rows are never sent to a service; draft one with --suggest"
             raise InvalidParameter("schema", str(schema), rule)
         adding = _Adding(schema, (budget, delta, rho), name, schema_file, home, in_place, is_unopened, as_json)
-        if said.first and not said.lacks and adding.has_budget:
-            _add_said(adding, said, may_be_empty=may_be_empty)
+        answers = said_answers(schema, adding.called, said) if said.first else None
+        if answers is not None and not said.lacks and adding.has_budget:
+            _add_said(adding, answers, may_be_empty=may_be_empty)
         elif as_json or not is_screen():
             if said.first:
                 lacking = said.lacks or "budget"
@@ -285,16 +291,26 @@ class _Adding:
         return goal
 
 
-def _add_said(adding: _Adding, said: Said, *, may_be_empty: bool) -> None:
+def _check_exists(path: Path) -> None:
+    """Refuse a file that does not exist before anything else, with those beside it that could be meant."""
+    if path.is_file() or "://" in str(path) or is_elsewhere():
+        return
+    if path.is_dir():
+        raise InvalidParameter("schema", str(path), "a file, and not a folder")
+    folder = path.parent
+    beside = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
+    near = difflib.get_close_matches(path.name, beside, 1, 0.7)
+    meant = f": did you mean {str(folder / near[0])!r}?" if near else ""
+    raise InvalidParameter("schema", str(path), f"a file that exists{meant}")
+
+
+def _add_said(adding: _Adding, answers: Answers, *, may_be_empty: bool) -> None:
     """Register a data file as options say, without a question and without a proposal from its rows."""
     loss = adding.loss()
     if loss is None:
         return
     with Curator.open(adding.home) as curator:
         goal = adding.goal(curator)
-        outline = Outline(adding.path)
-        answers = Answers(outline, adding.called, Choices(outline, is_bare=True))
-        apply_options(said, answers)
         dataset = schema_from(answers.tree())
         fits = _fits(curator, dataset, may_be_empty=may_be_empty)
         with reading(adding.path):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import stat
 import sys
 import uuid
@@ -189,7 +190,7 @@ def _broken_rule(path: Path) -> str | None:
         if target.is_dir():
             return "a file, and not a folder"
         if not target.parent.is_dir():
-            return "in a folder that exists"
+            return f"in a folder that exists: 'mkdir -p {shlex.quote(str(path.parent))}' makes it"
         if target.exists():
             if not target.is_file():
                 return "a plain file"

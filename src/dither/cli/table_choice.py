@@ -5,6 +5,7 @@ A word that a table is called by is the table. It may be left out where the data
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 
 from dither.cli.console import complain
@@ -52,7 +53,12 @@ def table_and_words(dataset: DataSet, words: Sequence[str]) -> tuple[str, tuple[
     if words and (len(private) != 1 or words[0].split(",")[0].strip() not in private[0].kinds):
         alone = len(private) == 1
         left_out = f", or omitted before one of its columns: {', '.join(private[0].kinds)}" if alone else ""
-        raise InvalidParameter("table", words[0], f"one of {', '.join(table.name for table in private)}{left_out}")
+        typed = words[0].split(",")[0].strip().lower()
+        near = difflib.get_close_matches(typed, [*private[0].kinds, *names.values()] if alone else names.values(), 1)
+        meant = f"; did you mean '{near[0]}'?" if near and near[0].lower() != typed else ""
+        raise InvalidParameter(
+            "table", words[0], f"one of {', '.join(table.name for table in private)}{left_out}{meant}"
+        )
     return only_table(dataset), tuple(words)
 
 

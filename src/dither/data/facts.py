@@ -60,6 +60,7 @@ class ColumnFacts:
         largest: the largest.
         values: all of them, of texts that have few.
         note: what the owner should know: cells that another kind would lose.
+        form: how cells write numbers or days, where that is not the one grammar of all tables.
 
     """
 
@@ -75,6 +76,7 @@ class ColumnFacts:
     largest: Any = None
     values: tuple[str, ...] = ()
     note: str = ""
+    form: tuple[str, ...] = ()
 
     @property
     def missing(self) -> float:
