@@ -101,6 +101,7 @@ def test_the_card_says_what_the_ledger_says(curator: Curator) -> None:
         "dp_variant",
         "privacy_loss",
         "deployment_model",
+        "claims",
         "accounting",
         "implementation",
     ]

@@ -2,7 +2,7 @@
 
 A card is made from public facts alone: the schema, the budget, what the ledger says was released. The sections are
 those of the Differential Privacy Deployments Registry (basic, dp_variant, privacy_loss, deployment_model, accounting,
-implementation); what only the curator can say is left as a question.
+implementation), and what a released number claims; what only the curator can say is left as a question.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import dither
 from dither.curator.history import raises
 from dither.curator.ledger import Ledger
 from dither.data.schema import DataSet
+from dither.mechanisms.claims import claims
 from dither.mechanisms.notebook import MOST_ROWS, decimals, html
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 
@@ -130,6 +131,7 @@ def release_card(dataset: DataSet, ledger: Ledger) -> dict[str, Any]:
             if standing.is_closed
             else "any analyst, inside one budget",
         },
+        "claims": claims()._asdict(),
         "accounting": {
             "composition": "a valid filter over adaptively chosen releases: sums of epsilon or of rho, deltas added",
             "post_processing": "outputs, ordering, HAVING and LIMIT act on released numbers only",

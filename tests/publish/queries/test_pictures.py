@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from dither.errors import InvalidParameter
+from dither.mechanisms.claims import claims
 from dither.privacy import PureDP
 from dither.publish.queries.pictures import answer_page, picture
 from dither.publish.queries.result import QueryResult, ResultColumn
@@ -64,7 +65,7 @@ def test_a_page_says_all_that_must_be_known_and_escapes_it() -> None:
     made = answer({HOSTILE: [HOSTILE, "b"]}, [5, 7], name=f"{HOSTILE}2")
     text = answer_page(made)
     assert HOSTILE not in text
-    for words in ("number of rows", "limited to 3 a person", "a note", "confidence 95%, each separately", "unledgered"):
+    for words in ("number of rows", "limited to 3 a person", "a note", *claims(), "unledgered"):
         assert words in text
     assert text.count("<svg") == 1
     # A single row is a table and no picture.

@@ -6,10 +6,11 @@ import math
 from pathlib import Path
 
 from dither.cli.demo.tour import Step, Tour
+from dither.mechanisms.claims import claims
 from dither.pages.charts import Bars, Limit, bar_chart
 from dither.pages.frame import Axis, Chart
 from dither.pages.markup import Markup, tag
-from dither.pages.page import figure, figures, listing, note, page, paragraph, section
+from dither.pages.page import bullets, figure, figures, listing, note, page, paragraph, section
 from dither.publish.queries.pictures import answer_table, picture
 
 
@@ -26,13 +27,13 @@ def _page(tour: Tour) -> str:
         f"Private answers from {tour.visits:,} generated visits",
         paragraph(
             "Each query was priced before the table was opened, debited to a durable ledger, and only then drawn. "
-            "Every number has a 95% interval. The truth is shown beside it because the table is generated; a real "
+            "Every number has a 95 % interval. The truth is shown beside it because the table is generated; a real "
             "report has no such figures."
         ),
         figures([_figure(first, "visits", "Visits"), _figure(first, "waited", "Mean wait", "minutes")]),
         section(
             "How accurate is that?",
-            paragraph(f"{tour.held}. 95% of them are meant to hold the first. {tour.bias}"),
+            paragraph(f"{tour.held}. {tour.bias}"),
         ),
         section("The price of one query, before it runs", listing(tour.quote)),
         *(_section(step) for step in tour.steps),
@@ -54,6 +55,7 @@ def _page(tour: Tour) -> str:
                 f" = {math.exp(spent):.2f}, but for a chance of {float(balance.spent.delta):.1e}. The noise is exact: "
                 "no rounding of floats widens this bound.",
             ),
+            bullets(claims()),
             note("Nothing here concerns a real person."),
         ),
     )
@@ -73,8 +75,8 @@ def _section(step: Step) -> Markup:
     return section(
         step.question.words,
         listing(step.question.command),
-        answer_table(result, {"within limits": step.within_limits, "of all rows": step.of_all_rows}),
-        note(f"cost {result.loss}; {said}; {step.held}"),
+        answer_table(result, {"truth, within limits": step.within_limits, "truth, all rows": step.of_all_rows}),
+        note(f"Cost {result.loss}; {said}. {step.held}."),
     )
 
 

@@ -18,6 +18,7 @@ from dither.cli.demo.tour import BUDGET, Tour, take
 from dither.cli.options import Json
 from dither.cli.outputs import Output, check_outputs, keep_known
 from dither.errors import InvalidParameter
+from dither.mechanisms.claims import claims
 
 
 def run(
@@ -147,8 +148,10 @@ def _print(tour: Tour, out: Path) -> None:
     print_balances([tour.balance])
     say(f"\n$ dither ledger verify --home {home}", "bold")
     print_verdict(tour.verification)
-    say(f"\nIn all answers {tour.held}; 95 % are meant to hold the first.")
-    say("The truth is known because the table is generated.")
+    say("\nWhat these numbers claim:", "bold")
+    for sentence in claims():
+        say(f"  {sentence}")
+    say(f"Here the table is generated, so that the truth is known: {tour.held}.")
     say(tour.bias)
     say(f"\nReport with a picture: {out}")
     say("Continue yourself:", "bold")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dither.data.place_tables import DEGREES, Places
 from dither.errors import InvalidParameter
+from dither.mechanisms.claims import claims
 from dither.pages.digits import two_digits
 from dither.pages.frame import Axis, Chart
 from dither.pages.maps import Ground, Lines, ground_map
@@ -310,7 +311,9 @@ def map_page(chart: Chart, result: QueryResult) -> str:
         result: what was released.
 
     """
-    notes = [note(words) for words in (*result.notes, f"Receipt: {result.receipt}")]
+    has_intervals = any(end is not None for row in result.high for end in row)
+    said = [" ".join(claims(result.confidence, is_simultaneous=result.is_simultaneous))] if has_intervals else []
+    notes = [note(words) for words in (*result.notes, *said, f"Receipt: {result.receipt}")]
     return page(chart.title, figure(chart.markup()), *notes)
 
 

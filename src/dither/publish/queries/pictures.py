@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
+from dither.mechanisms.claims import claims
 from dither.pages.charts import Bars, Line, bar_chart, histogram, line_chart
 from dither.pages.frame import Axis, Chart
 from dither.pages.markup import Markup
@@ -58,13 +59,12 @@ def answer_page(result: QueryResult) -> str:
     numbers = [found.name for found in result.columns if result.has_interval(found)]
     drawn = [figure(picture(result, name).markup()) for name in numbers if len(result.rows) > 1]
     said = [f"{found.name}: {found.estimand}" for found in result.columns if found.estimand]
-    at_once = ", all simultaneously" if result.is_simultaneous else ", each separately"
     return page(
         f"{', '.join(numbers) or 'Answer'}{_by(result)}",
         *drawn,
         answer_table(result),
-        note(f"Intervals hold with confidence {float(result.confidence):.0%}{at_once}."),
         bullets([*said, *result.notes]),
+        note(" ".join(claims(result.confidence, is_simultaneous=result.is_simultaneous))),
         note(f"Cost {result.loss}, for {result.unit}; {result.receipt}."),
         *([note(f"No interval covers this: {result.uncovered}.")] if result.uncovered else []),
     )

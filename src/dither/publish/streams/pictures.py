@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from dither.mechanisms.claims import claims
 from dither.pages.charts import Line, line_chart
 from dither.pages.frame import Axis, Chart
 from dither.pages.page import bullets, figure, note, page
@@ -62,7 +63,7 @@ def stream_page(result: QueryResult) -> str:
         *drawn,
         note(f"The last {len(last.rows):,} of {len(result.rows):,} rows:" if len(last.rows) < len(result.rows) else ""),
         answer_table(last),
-        note(f"Intervals hold with confidence {float(result.confidence):.0%}, each separately."),
         bullets([*said, *result.notes]),
+        note(" ".join(claims(result.confidence))),
         note(f"Cost {result.loss} for all ticks together, for {result.unit}; {result.receipt}."),
     )
