@@ -11,7 +11,7 @@ CONSTRAINTS ?= --constraint constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test dist quick lowest coverage check lint tables types units audit faults security trial browser bench docs freeze clean
+.PHONY: help demo test dist quick lowest coverage check lint tables types units audit faults security trial browser screenshots bench docs freeze clean
 
 help:  ## list the verbs
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -102,6 +102,9 @@ trial: $(VENV)/.installed  ## register a messy export in at most eight answers, 
 
 browser: docs  ## look at every page in Chromium: wide and narrow, light and dark, on paper; and at the built site
 	$(BIN)/python -m tools.browser
+
+screenshots: $(VENV)/.installed  ## write the pictures of the documentation that show pages and terminals, in Chromium
+	$(BIN)/python -m tools.browser.screenshots
 
 bench: $(VENV)/.installed  ## speed of noise, queries and the ledger, beside others in environments of their own
 	$(BIN)/python -m tools.bench --rivals .venv-rivals

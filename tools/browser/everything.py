@@ -19,7 +19,7 @@ from typing import Any, Final
 Page = Callable[["Maker"], Path]
 KINDS: Final[dict[str, Page]] = {}
 
-_WARDS: Final = ("cardiology", "dermatology", "neurology", "oncology", "orthopaedics", "paediatrics")
+WARDS: Final = ("cardiology", "dermatology", "neurology", "oncology", "orthopaedics", "paediatrics")
 _QUERY: Final = (
     "SELECT ward, COUNT(*) AS visits, AVG(waited) AS waited, STDDEV(waited) AS spread FROM visits GROUP BY ward"
 )
@@ -84,15 +84,15 @@ class Maker:
     @property
     def visits(self) -> str:
         """A table of visits."""
-        dice = _dice(1)
+        dice = dice_of(1)
         rows = (
-            f"{dice.randrange(3000)},{dice.choice(_WARDS)},{min(int(dice.expovariate(1 / 30)), 240)},"
-            f"{dice.randrange(18, 95)},{dice.choice(_BOROUGHS)},{dice.choice(('0', '1'))}"
-            for _ in range(6000)
+            f"{dice.randrange(3000)},{ward},{min(int(dice.expovariate(1 / (12 + 6 * WARDS.index(ward)))), 240)},"
+            f"{min(max(int(dice.gauss(56, 19)), 18), 94)},{dice.choice(_BOROUGHS)},{dice.choice(('0', '1'))}"
+            for ward in dice.choices(WARDS, (5, 4, 2, 2, 4, 3), k=6000)
         )
         columns = {
             "patient": "integer",
-            "ward": {"kind": "text", "categories": list(_WARDS)},
+            "ward": {"kind": "text", "categories": list(WARDS)},
             "waited": {"kind": "integer", "bounds": [0, 240]},
             "age": {"kind": "integer", "bounds": [18, 95]},
             "borough": {"kind": "text", "categories": list(_BOROUGHS)},
@@ -107,7 +107,7 @@ class Maker:
     @property
     def friends(self) -> str:
         """A graph in which each new node joins some of the older ones."""
-        dice, nodes = _dice(2), 200
+        dice, nodes = dice_of(2), 200
         rows = (f"{node},{other}" for node in range(1, nodes) for other in sorted({dice.randrange(node) for _ in "ab"}))
         columns = {name: {"kind": "integer", "bounds": [0, nodes]} for name in ("one", "other")}
         table = {"graph": {"ends": ["one", "other"]}, "columns": columns}
@@ -116,9 +116,9 @@ class Maker:
     @property
     def town(self) -> str:
         """Points of journeys through a town with two crowds."""
-        dice = _dice(3)
+        dice = dice_of(3)
         rows = (
-            f"{who},{when},{52 + 0.1 * _crowded(dice, middle):.5f},{13 + 0.1 * _crowded(dice, 0.5):.5f}"
+            f"{who},{when},{52 + 0.1 * _crowded(dice, middle):.5f},{12.9 + 0.3 * _crowded(dice, middle):.5f}"
             for who in range(1500)
             for middle in (0.3 if who % 3 else 0.7,)
             for when in range(3)
@@ -126,7 +126,7 @@ class Maker:
         columns = {"who": "integer", "when": "integer", "lat": "real", "lon": "real"}
         places = {
             "at": ["lat", "lon"],
-            "box": [52.0, 13.0, 52.1, 13.1],
+            "box": [52.0, 12.9, 52.1, 13.2],
             "trip": "who",
             "time": "when",
             "trips per person": 1,
@@ -139,7 +139,7 @@ class Maker:
     @property
     def rides(self) -> str:
         """Trips through the town, each with where it began and ended."""
-        dice, ends = _dice(6), ("south", "west", "north", "east")
+        dice, ends = dice_of(6), ("south", "west", "north", "east")
         rows = (
             ",".join([str(who), *(f"{at + 0.1 * _crowded(dice, 0.5):.5f}" for at in (52, 13, 52, 13))])
             for who in range(2000)
@@ -156,8 +156,8 @@ class Maker:
         file = self.folder / "areas.geojson"
         areas = []
         for place, name in enumerate(_BOROUGHS):
-            west, south = 13 + 0.1 * (place % 2) / 2, 52 + 0.1 * (place // 2) / 3
-            east, north = west + 0.05, south + 0.0333
+            west, south = 12.9 + 0.15 * (place % 2), 52 + 0.0333 * (place // 2)
+            east, north = west + 0.15, south + 0.0333
             ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
             kind = {"type": "Polygon", "coordinates": [ring]}
             areas.append({"type": "Feature", "properties": {"name": name}, "geometry": kind})
@@ -167,9 +167,9 @@ class Maker:
     @functools.cached_property
     def people(self) -> Path:
         """A table to be disguised."""
-        dice, file = _dice(4), self.folder / "people.csv"
+        dice, file = dice_of(4), self.folder / "people.csv"
         rows = (
-            f"{dice.randrange(18, 90)},{dice.choice(_BOROUGHS)},{dice.choice(_WARDS)},{dice.randrange(900, 6000, 50)}"
+            f"{dice.randrange(18, 90)},{dice.choice(_BOROUGHS)},{dice.choice(WARDS)},{dice.randrange(900, 6000, 50)}"
             for _ in range(400)
         )
         file.write_text("\n".join(["age,borough,ward,paid", *rows]), encoding="utf-8")
@@ -194,6 +194,14 @@ def query(maker: Maker) -> Path:
     """Return the answer to a query, with its pictures."""
     maker.ask("sql", maker.visits, _QUERY, "--epsilon", "2", "-o", "query.html")
     return Path("query.html")
+
+
+@page
+def one_measure(maker: Maker) -> Path:
+    """Return the answer to a query of one number a group."""
+    counted = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
+    maker.ask("sql", maker.visits, counted, "--epsilon", "0.5", "-o", "counted.html")
+    return Path("counted.html")
 
 
 @page
@@ -258,7 +266,7 @@ def limits(maker: Maker) -> Path:
 @page
 def heat_map(maker: Maker) -> Path:
     """Return a map with contour lines."""
-    how = ("--epsilon", "2", "--grid", "24", "--levels", "5,20,60", "-o", "map.html")
+    how = ("--epsilon", "2", "--grid", "32", "--levels", "5,15,30", "-o", "map.html")
     maker.ask("places", maker.town, "heatmap", *how)
     return Path("map.html")
 
@@ -405,7 +413,7 @@ def saved_picture(maker: Maker) -> Path:
     years = list(range(2015, 2026))
     lines = [
         Line(name, years, [100 * (1 + place) + 30 * math.sin(year) for year in years])
-        for place, name in enumerate(_WARDS)
+        for place, name in enumerate(WARDS)
     ]
     return line_chart("Visits by year", lines, across=Axis("year"), up=Axis("visits")).save(Path("saved.html"))
 
@@ -437,12 +445,12 @@ def signed_in(maker: Maker) -> Path:
 
 
 def _stream(maker: Maker) -> Path:
-    dice = _dice(5)
+    dice = dice_of(5)
     moments = (f"2025-01-01 {dice.randrange(24):02}:{dice.randrange(60):02}:00" for _ in range(3000))
-    rows = (f"{moment},{dice.choice(_WARDS[:3])}" for moment in moments)
+    rows = (f"{moment},{dice.choice(WARDS[:3])}" for moment in moments)
     table = {
         "stream": {"time": "at", "tick": "1 hour", "start": "2025-01-01", "horizon": 24},
-        "columns": {"at": "timestamp", "ward": {"kind": "text", "categories": list(_WARDS[:3])}},
+        "columns": {"at": "timestamp", "ward": {"kind": "text", "categories": list(WARDS[:3])}},
     }
     name = maker.add("arrivals", {"unit": "row", "table": table}, _both(iter(["at,ward"]), rows))
     maker.ask("stream", "open", name, "hourly", _HOURLY, "--epsilon", "1")
@@ -462,8 +470,9 @@ def _notebook(maker: Maker, name: str, *shown: Any) -> Path:
     return maker.written(f"{name}.html", f'<!doctype html><html lang="en"><head>{head}{style}</head>{page}</html>')
 
 
-def _dice(number: int) -> random.Random:
-    return random.Random(number)  # noqa: S311 - generated tables, the same in every run
+def dice_of(number: int) -> random.Random:
+    """Return what a generated table is drawn with, the same in every run."""
+    return random.Random(number)  # noqa: S311 - nothing private
 
 
 def _crowded(dice: random.Random, middle: float) -> float:

@@ -151,6 +151,8 @@ class Browser:
         """Open a page from its text."""
         self._errors.clear()
         self._has_axe = False
+        # What was open may have had a policy, which its successor would inherit.
+        self._page.goto("about:blank")
         self._page.set_content(text, wait_until="load")
 
     def look(self, look: Look, *, height: int = 900) -> None:
@@ -208,6 +210,11 @@ class Browser:
             if with_axe is None or look in with_axe:
                 found += self.axe(look)
         return found
+
+    def height(self, width: int) -> int:
+        """Return how high what is open is in a window of a width."""
+        self.look(Look(width), height=200)
+        return int(self._page.evaluate("() => Math.ceil(document.body.getBoundingClientRect().bottom)"))
 
     def picture(self, path: Path, *, width: int, height: int, is_dark: bool = False) -> Path:
         """Write what the window shows as PNG."""

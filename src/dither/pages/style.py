@@ -64,7 +64,8 @@ p, ul { max-width: 46rem; }
 table { border-collapse: collapse; font-size: .92rem; }
 td, th { border-bottom: 1px solid var(--dither-line); padding: .32rem .8rem; text-align: left; vertical-align: top; }
 td:first-child, th:first-child { padding-left: .3rem; }
-th { font-weight: 600; border-bottom-color: var(--dither-axis); vertical-align: bottom; }
+th { font-weight: 600; vertical-align: bottom; }
+th, thead tr:last-child td { border-bottom-color: var(--dither-axis); }
 tbody tr:hover td { background: var(--dither-panel); }
 .number { text-align: right; font-variant-numeric: tabular-nums; }
 td.number { white-space: nowrap; }
