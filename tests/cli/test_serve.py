@@ -306,7 +306,7 @@ def test_a_served_folder_is_asked_from_elsewhere_and_stops_when_told(
         assert "would cost" in run("publish", "histogram", "clinic", "ward", "--epsilon", "1", "--quote", *server)
         # A service has a key of its own for what is asked: the same command gives further rows of one model, free.
         made = ("synthesize", "clinic", "--columns", "ward", "--method", "independent", "--epsilon", "1", *server)
-        assert "cost nothing: the same command with --rows N" in run(*made, "-o", "made.csv")
+        assert "draw more rows for free with the same command with --rows N" in run(*made, "-o", "made.csv")
         run(*made, "-o", "more.csv", "--rows", "7")
         assert len(Path("more.csv").read_text().splitlines()) == 8
         asked = json.loads(run("datasets", "history", "clinic", *server, "--json"))

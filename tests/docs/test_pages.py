@@ -67,6 +67,21 @@ def test_how_tos_are_in_groups() -> None:
     assert len(groups) + 1 == len(how_to), "one page stands before the groups"
 
 
+def test_every_guide_begins_with_whom_it_is_for() -> None:
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    found = [
+        page
+        for part in nav[1:3]
+        for one in next(iter(part.values()))
+        for value in one.values()
+        for page in ([value] if isinstance(value, str) else [name for inner in value for name in inner.values()])
+    ]
+    assert len(found) > 25
+    for page in found:
+        first = (DOCS / page).read_text(encoding="utf-8").split("\n\n")[1]
+        assert first.startswith("For "), page
+
+
 @pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
 def test_a_picture_has_a_title_axes_and_a_caption_and_is_shown(path: Path) -> None:
     read = ElementTree.parse(path).getroot()  # noqa: S314 - our own

@@ -417,7 +417,7 @@ def _table(heading: str) -> list[list[str]]:
     return [[cell.strip().replace("\\|", "|") for cell in row] for row in rows[2:]]
 
 
-@pytest.mark.parametrize("heading", ["Numbers", "Choices", "Texts", "Dates"])
+@pytest.mark.parametrize("heading", ["Numbers", "Choices", "Strings", "Dates"])
 def test_every_example_of_the_reference_runs(heading: str) -> None:
     """As a value that is counted where it is not NULL."""
     examples = [example for row in _table(heading) for example in _CODE.findall(row[0])]
@@ -428,7 +428,7 @@ def test_every_example_of_the_reference_runs(heading: str) -> None:
 
 def test_every_function_that_is_known_is_in_the_reference() -> None:
     """And what the reference names is known."""
-    page = " ".join(row[0] for heading in ("Numbers", "Choices", "Texts", "Dates") for row in _table(heading))
+    page = " ".join(row[0] for heading in ("Numbers", "Choices", "Strings", "Dates") for row in _table(heading))
     named = set(re.findall(r"\b([A-Z][A-Z0-9_]+)\(", page))
     assert named - {"IN", "INTERVAL"} == set(FUNCTIONS)
 
