@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dither.cli.console import console, note, print_json, say
+from dither.cli.console import complain, console, is_screen, note, print_json, say
 from dither.cli.interrupted import tell, what_became
 from dither.cli.options import (
     Analyst,
@@ -43,7 +43,7 @@ from dither.cli.outputs import (
     table_output,
     write_whole,
 )
-from dither.cli.progress import progress
+from dither.cli.progress import paused, progress
 from dither.cli.remote import connection
 from dither.curator.folder import Curator
 from dither.curator.ledger import Receipt
@@ -67,6 +67,7 @@ def session(
     force: bool = False,
     key: str | None = None,
     how_on: str = "",
+    tells_stored: bool = False,
 ) -> Iterator[Session]:
     """Open a session, and close what it holds; files that could not be written are refused before.
 
@@ -80,6 +81,7 @@ def session(
         force: whether files that are there may be written over.
         key: of the request that is made; empty where none is, and None where it is not known.
         how_on: what who interrupts it is told further, about how to go on.
+        tells_stored: whether people read that the same request is stored, before it is charged again.
 
     """
     check_outputs(outputs)
@@ -91,6 +93,8 @@ def session(
             keep_files(outputs, force=force)
             opened = held.enter_context(here.session(dataset, analyst=analyst))
             opened._on_repeat = lambda stored: _say_free(stored, key)
+            if tells_stored:
+                opened._on_same = lambda stored: _say_stored(stored, dataset)
         else:
             # The token says who asks.
             held.callback(asked.close)
@@ -107,6 +111,16 @@ def _say_free(stored: Receipt, key: str | None) -> None:
         note(
             f"this is the answer that key {key} was charged for before (entry {stored.entry}): nothing more is charged"
         )
+
+
+def _say_stored(stored: str, dataset: str) -> None:
+    """Say that the same request is stored, before it is charged again; ask whether it shall be, on a screen."""
+    with paused():
+        known = f"'dither answer {stored} --dataset {dataset}' shows it again for free"
+        complain(f"the same request was answered before: {known}")
+        if is_screen() and not typer.confirm("Charge it again, for fresh noise?", default=False, err=True):
+            note("nothing was charged")
+            raise typer.Exit
 
 
 @contextmanager
@@ -139,7 +153,9 @@ def charged_session(charged: Charged, dataset: str, outputs: Sequence[Output] = 
     if key:
         # Said before anything is paid for: who loses the window can ask for the answer all the same.
         note(f"key {key}")
-    return session(charged.home, dataset, charged.analyst, written, force=charged.force, key=key)
+    # Programs read what is printed with --json, and have keys.
+    told = not charged.json
+    return session(charged.home, dataset, charged.analyst, written, force=charged.force, key=key, tells_stored=told)
 
 
 def say_price(price: Price, *, as_json: bool) -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _TABLES: Final = (".csv", ".parquet", ".json")
+_PAGE: Final = ".html"
 _MAPS: Final = (".geojson", ".html", ".svg")
 
 
@@ -90,8 +91,8 @@ class Table(Delivery[QueryResult]):
             raise InvalidParameter("plot", True, "combined with --out: the plot is written beside the file, as HTML")
         found = []
         for path in [] if self.out is None else [beside(self.out, name) for name in names]:
-            found.append(table_output("out", path, _TABLES))
-            if self.plot:
+            found.append(table_output("out", path, (*_TABLES, _PAGE)))
+            if self.plot and path.suffix.lower() != _PAGE:
                 found.append(table_output("plot", path.with_suffix(".html"), (".html",)))
         return found
 
@@ -105,6 +106,9 @@ class Table(Delivery[QueryResult]):
         if self.out is None:
             return
         path = beside(self.out, name)
+        if path.suffix.lower() == _PAGE:
+            self.draw(result, path)  # the table and the plot in one page
+            return
         ask.save(result, path)
         if self.plot:
             self.draw(result, path.with_suffix(".html"))

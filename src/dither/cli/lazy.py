@@ -24,6 +24,9 @@ from dither.errors import InvalidParameter
 #: Both words for help, everywhere.
 HELP = {"help_option_names": ["-h", "--help"]}
 
+#: A group of no more verbs lists them where another word was typed.
+_FEW_VERBS: Final = 8
+
 
 class Verb(NamedTuple):
     """Where a verb is, as ``module:function`` of this room, and what it does, in a line."""
@@ -53,15 +56,20 @@ def group(
         """Puts the verb itself in the place of what stands for it in the list."""
 
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            """Return what is left of the words; the usual verb may be left out."""
+            """Return the remaining arguments; the usual verb is optional, and ``help`` shows a verb's help."""
+            if args and args[0].lower() == "help" and "help" not in verbs:
+                args = [*args[1:], HELP["help_option_names"][-1]]
             if usual_verb is not None and args and args[0] not in HELP["help_option_names"]:
                 # An option, or a file with an ending: a verb has neither a hyphen before it nor a point.
                 args = [usual_verb, *args] if args[0].startswith("-") or "." in args[0] else args
-            found: list[str] = super().parse_args(ctx, args)
+            with _with_hint(ctx, self.params, list(verbs)):
+                found: list[str] = super().parse_args(ctx, args)
             return found
 
         def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
             """Return the verb that was typed, and what is left for it."""
+            if args and args[0] not in verbs and len(verbs) <= _FEW_VERBS and not args[0].startswith("-"):
+                ctx.fail(f"No such command {args[0]!r}. Write one of {', '.join(verbs)} first.")
             name, found, rest = super().resolve_command(ctx, args)
             verb = verbs.get(name or "")
             return name, found if verb is None else _loaded(name or "", verb.place), rest
@@ -119,6 +127,12 @@ class _Command(TyperCommand):
             is_told = one.param_type_name == "argument" and (one.hidden or " " in said or said.endswith("..."))
             pieces += [said] if is_told else one.get_usage_pieces(ctx)
         return pieces
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return the remaining arguments; an unknown option is refused with the one that is meant."""
+        with _with_hint(ctx, self.params):
+            found: list[str] = super().parse_args(ctx, args)
+        return found
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb; a failure that it raises remembers how its parameter is typed."""
@@ -183,6 +197,20 @@ class _Group(TyperGroup):
         """Write the help, and examples below it."""
         super().format_help(ctx, formatter)
         _write_examples(ctx, formatter)
+
+
+@contextlib.contextmanager
+def _with_hint(ctx: Any, params: Sequence[Any], verbs: Sequence[str] = ()) -> Iterator[None]:
+    """Put into the refusal of an unknown option what to type in its place."""
+    try:
+        yield
+    except Exception as failure:
+        # The parser's classes are Typer's own, and in no public module.
+        if hasattr(failure, "option_name") and hasattr(failure, "possibilities"):
+            from dither.cli.guessed_options import correct
+
+            correct(failure, str(ctx.info_name), [name for one in params for name in one.opts], verbs)
+        raise
 
 
 @contextlib.contextmanager

@@ -143,7 +143,9 @@ AutoShare = Annotated[
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 Key = Annotated[str | None, typer.Option(help="Your name for this request: a retry with it returns the stored answer.")]
-TableOut = Annotated[Path | None, typer.Option("--out", "-o", help="Also write .csv, .parquet or .json.")]
+TableOut = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Also write .csv, .parquet, .json or .html (with a plot).")
+]
 Plot = Annotated[bool, typer.Option("--plot", help="With --out, also write a plot beside it, as HTML.")]
 OnlyTable = Annotated[
     str | None, typer.Argument(metavar="TABLE", help="A private table; optional if it is the only one.")

@@ -28,6 +28,9 @@ from rich.progress import (
 from dither.cli.console import errors
 from dither.errors import DitherError
 
+#: What shows the release that is being made.
+_latest: list[Progress] = []
+
 
 def progress(text: str) -> AbstractContextManager[Any]:
     """Return what shows that a release is being made, and for how long.
@@ -42,7 +45,21 @@ def progress(text: str) -> AbstractContextManager[Any]:
         SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=errors, transient=True
     )
     shown.add_task(text, total=None)
+    _latest[:] = [shown]
     return shown
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Show nothing inside the block, so that a question can be read."""
+    running = [one for one in _latest if one.live.is_started]
+    for one in running:
+        one.stop()
+    try:
+        yield
+    finally:
+        for one in running:
+            one.start()
 
 
 def share(*, is_shown: bool = True) -> Progress:

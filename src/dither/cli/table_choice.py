@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Sequence
 
 from dither.cli.console import complain
-from dither.data.schema import DataSet, Table
+from dither.data.schema import ONLY_TABLE, DataSet, Table
 from dither.errors import InvalidParameter
 from dither.lift.verb import Argument
 
@@ -50,6 +50,8 @@ def table_and_words(dataset: DataSet, words: Sequence[str]) -> tuple[str, tuple[
     if words and words[0].lower() in names:
         return names[words[0].lower()], tuple(words[1:])
     private = [table for table in dataset.tables if not table.is_public]
+    if words and len(private) == 1 and words[0].lower() == ONLY_TABLE and words[0] not in private[0].kinds:
+        return private[0].name, tuple(words[1:])
     if words and (len(private) != 1 or words[0].split(",")[0].strip() not in private[0].kinds):
         alone = len(private) == 1
         left_out = f", or omitted before one of its columns: {', '.join(private[0].kinds)}" if alone else ""

@@ -16,7 +16,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack, overload
 
 from dither.curator.access import Run, place_in_books
 from dither.curator.auto_clamp import InTurn
@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from dither.mechanisms.core.mechanism import Mechanism
 
 T = TypeVar("T")
+#: How keys of ranges begin, which no person has chosen.
+_OF_RANGES: Final = "auto-"
 
 
 class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
@@ -114,6 +116,8 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
         self._tables: list[Engine] = []
         #: Told of each answer that was stored before, and costs nothing further.
         self._on_repeat: Callable[[Receipt], None] | None = None
+        #: Told, before a charge, of the key under which the same request is stored; it may raise to stop the charge.
+        self._on_same: Callable[[str], None] | None = None
         # An engine answers one statement after another: of two threads at once, one would get the other's rows. A
         # signal handler does not wait for what it interrupted, and is refused.
         self._alone = Guard("a statement of this session")
@@ -396,12 +400,24 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
         name = uuid.uuid4().hex if key is None else key
         resumes = can_resume(self._curator, self.dataset, self._frames, run)
         words, digest = run.request.summary, run.request.digest
+        self._tell_of_same(name, digest)
         held = self._curator.ledger.reserve(self._account, name, digest, run.loss, description=words, resumes=resumes)
         if isinstance(held, Stored):
             self._warn_of_edition(held.receipt)
             if self._on_repeat is not None:
                 self._on_repeat(held.receipt)
         return held, engine
+
+    def _tell_of_same(self, name: str, digest: str) -> None:
+        """Say, before anything is charged, that the same request about the same rows is stored under another key."""
+        ledger = self._curator.ledger
+        if self._on_same is None or ledger.known_digest(self._account, name) is not None:
+            return
+        since = self._curator.standing(self.dataset.name).since
+        for key, known, _ in ledger.latest_answered(self._account, but=_OF_RANGES, after=since):
+            if known == digest:
+                self._on_same(key)
+                return
 
     def _carried_out(self, held: Reservation, engine: Engine, run: Run) -> Receipt:
         """Run what was debited, and store its answer: the only way from private rows to one."""

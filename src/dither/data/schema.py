@@ -35,6 +35,8 @@ _MOST_ROWS_PER_JOIN: Final = 4096
 _MOST_PUBLIC_ROWS: Final = 100_000
 #: After how many seconds a query is given up where the data set does not say, and how many it may ask for.
 USUAL_TIME_LIMIT: Final = 3600
+#: What the only private table of a data set is called, beside its own name.
+ONLY_TABLE: Final = "data"
 #: More people than that are of no data set.
 _MOST_PEOPLE: Final = 10**11
 _LONGEST_TIME_LIMIT: Final = 7 * 86_400
@@ -545,10 +547,16 @@ class DataSet:
         return self.unit.relation is Relation.REPLACE
 
     def table(self, name: str) -> Table:
-        """Return the table of that name; upper and lower case do not matter."""
+        """Return the table of that name; upper and lower case do not matter.
+
+        The only private table is ``data``, too, unless another one has that name.
+        """
         for table in self.tables:
             if table.name.lower() == name.lower():
                 return table
+        private = [table for table in self.tables if not table.is_public]
+        if name.lower() == ONLY_TABLE and len(private) == 1:
+            return private[0]
         raise InvalidParameter("table", name, f"one of {', '.join(table.name for table in self.tables)}")
 
 

@@ -215,6 +215,6 @@ def absent_column(table: Table, column: Column, present: Sequence[str], where: s
         return f"{called} occurs twice in {place}; give its columns different names"
     if not any(present):
         return f"{called} is declared, but the first line of {place} has no column names"
-    near = difflib.get_close_matches(name, [one for one in present if one], 1)
+    near = difflib.get_close_matches(name, [one for one in present if one and one != name], 1)
     hint = f"; did you mean {near[0]!r}?" if near else "; remove it from the schema, or correct its name"
     return f"{called} is declared, but {place} has no such column{hint}"

@@ -129,7 +129,7 @@ class Scope:
 
     def _unknown(self, column: exp.Column, known: list[str], stored: list[str]) -> NoReturn:
         near = difflib.get_close_matches(column.name.lower(), [name.lower() for name in (*known, *stored)], n=1)
-        hint = [name for name in known if near and name.lower() == near[0]]
+        hint = [name for name in known if near and name.lower() == near[0] and name != column.name]
         hint += [f'"{name}"' for name in stored if near and name.lower() == near[0]]
         rule = f"{hint[0]}, or " if hint else ""
         raise InvalidParameter(

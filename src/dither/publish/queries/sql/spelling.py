@@ -164,10 +164,11 @@ def word_of(text: str, node: exp.Expression) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that is most like another, if one is.
+    """Return the known word that is most like another, if one is; never the same one again.
 
     >>> nearest("LOWERR", ["LOWER", "UPPER", "FLOOR"]), nearest("FROBNICATE", ["LOWER"])
     ('LOWER', None)
     """
-    found = difflib.get_close_matches(word.upper(), list(known), n=1, cutoff=0.76)
+    others = [other for other in known if other.upper() != word.upper()]
+    found = difflib.get_close_matches(word.upper(), others, n=1, cutoff=0.76)
     return found[0] if found else None
