@@ -102,7 +102,8 @@ def disguise(
 ) -> None:
     """Make rows look alike (k-anonymity and its kin), and measure what is left to find. NO formal guarantee."""
     from dither.disguise import Rules, read_hierarchies
-    from dither.disguise.report import NOTHING, guess_words, map_told, write_disguised
+    from dither.disguise.plain_risk import plain_risk
+    from dither.disguise.report import NOTHING, map_told, write_disguised
     from dither.disguise.tradeoff import tradeoff
 
     _check_earlier(earlier, report)
@@ -143,9 +144,9 @@ def disguise(
         say(sentence)
     ncp = "" if made.blur.ncp is None else f"; penalty {made.blur.ncp:.4f} of 1"
     say(f"{made.risk.classes:,} classes, the smallest of {made.risk.smallest}{ncp}")
-    say(f"{made.before.uniques:,} rows were like no other, {made.risk.uniques:,} are")
-    for one in made.risk.guesses:
-        say(guess_words(one))
+    say(f"{made.before.uniques:,} rows were unique before, {made.risk.uniques:,} are now")
+    for sentence in plain_risk(made.risk, roles.quasi):
+        say(sentence)
     for name, path in written.items():
         say(f"wrote the {name} to {path}")
 
@@ -176,12 +177,16 @@ def risk(
     ] = "own",
     earlier: _Earlier = None,
     report: Report = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Also show the figures by their names in the literature.")
+    ] = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Say what any table gives away: who can be found again, and what is learned of them. NO formal guarantee."""
     from dither.disguise import WARNING, k_anonymity, presence, read_hierarchies, risk_of
     from dither.disguise.odd import odd_columns
+    from dither.disguise.plain_risk import listed, plain_risk
     from dither.disguise.report import (
         Further,
         guess_words,
@@ -230,33 +235,38 @@ def risk(
 
         before = None if earlier is None else read_table(earlier, null, dates)[0]
         further += of_table(table, roles, before, trees).further() + odd_told(odd)
-        write_whole(report, lambda path: write_risk(path, found, further))
+        write_whole(report, lambda path: write_risk(path, found, further, known=roles.quasi))
     if as_json:
         print_json({"warning": WARNING, "read": odd, "risk": found.to_dict(), **further.figures})
         return
     say(WARNING, style="bold red")
     for sentence in odd:
         say(sentence)
-    for name, figure in risk_rows(found):
-        say(f"{name}: {figure}")
+    for sentence in plain_risk(found, roles.quasi):
+        say(sentence)
     if there is not None:
-        say(f"a person is known to be in the table with probability {there.least:.1%} to {there.most:.1%}, by class")
+        likely = f"{there.least:.1%} to {there.most:.1%}"
+        say(f"The attacker can tell with probability {likely} that a person is in the table.")
     if fits is not None:
-        say(f"rows that fit a row, with missing cells as wildcards: {fits:,} at least")
-    say(f"rows alone by at most {len(alone.rows)} of the columns: {alone.any_row:,}")
+        say(f"With missing cells as wildcards, at least {fits:,} rows fit each row.")
+    if len(roles.quasi) > len(alone.rows):
+        say(f"{alone.any_row:,} rows are unique by {len(alone.rows)} or fewer of {listed(roles.quasi)}.")
     if of_all is not None:
-        say(
-            f"of {of_all.population:,} people, alone in the population: {of_all.zayatz:,.0f} (Zayatz), "
-            f"{of_all.pitman:,.0f} (Pitman)"
-        )
+        low, high = sorted((of_all.zayatz, of_all.pitman))
+        say(f"Of {of_all.population:,} people in the population, an estimated {low:,.0f} to {high:,.0f} are unique.")
         if of_all.dis is not None:
-            say(f"who fits a row that is alone in the table is its person in {of_all.dis:.2%} of all cases (DIS)")
+            say(f"A match with a unique row is the right person in an estimated {of_all.dis:.1%} of cases.")
     if heavy is not None:
-        say(f"by weights, rows alone in the population: {heavy.alone:,.1f}, found again: {heavy.found:,.1f} (expected)")
+        say(f"By the weights, {heavy.found:,.1f} rows are found, and {heavy.alone:,.1f} are unique in the population.")
     if "household" in further.figures:
-        say(f"household risk, highest: {further.figures['household']:.2%}")
-    for one in found.guesses:
-        say(guess_words(one))
+        say(f"Someone of a household is found with probability {further.figures['household']:.1%} at most.")
+    if verbose:
+        for name, figure in risk_rows(found):
+            say(f"{name}: {figure}")
+        if of_all is not None:
+            say(f"unique in the population: {of_all.zayatz:,.0f} (Zayatz), {of_all.pitman:,.0f} (Pitman)")
+        for one in found.guesses:
+            say(guess_words(one))
     if report is not None:
         say(f"wrote the report to {report}")
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from dither.disguise.checkers import Presence
 from dither.disguise.contract import WARNING, Disguised, find_disguise
 from dither.disguise.measures import Guess, Risk
+from dither.disguise.plain_risk import plain_risk
 from dither.disguise.tradeoff import Point
 from dither.disguise.uniques import PopulationUniques, Special
 from dither.disguise.weighted import WeightedRisk
@@ -52,13 +53,22 @@ def write_disguised(path: Path | str, made: Disguised, further: Further = NOTHIN
     return target
 
 
-def write_risk(path: Path | str, risk: Risk, further: Further = NOTHING) -> Path:
-    """Write what a table gives away to a .html or .json file, and return its path."""
+def write_risk(path: Path | str, risk: Risk, further: Further = NOTHING, *, known: Sequence[str] = ()) -> Path:
+    """Write what a table gives away to a .html or .json file, and return its path.
+
+    Args:
+        path: of the file.
+        risk: as it was measured.
+        further: what else the report has.
+        known: the columns that an attacker knows of people.
+
+    """
     target = page_target(path)
     if target.suffix.lower() == ".json":
         text = json.dumps({"warning": WARNING, "risk": risk.to_dict(), **further.figures}, indent=2)
     else:
-        text = page("Disclosure risk", alarm(WARNING), *_risk("What the table gives away", risk), *further.parts)
+        plain = section("In plain words", bullets(plain_risk(risk, known)))
+        text = page("Disclosure risk", alarm(WARNING), plain, *_risk("What the table gives away", risk), *further.parts)
     target.write_text(text, encoding="utf-8")
     return target
 
@@ -85,6 +95,7 @@ def disguised_page(made: Disguised, further: Further = NOTHING) -> str:
     return page(
         f"Disguise: {made.disguise}",
         alarm(made.warning),
+        section("In plain words", bullets(plain_risk(made.risk))),
         section("What was done", bullets(made.done), note(f"Source: {kind.source}.")),
         *_risk("What the disguised table still gives away", made.risk, made.before),
         section("What was lost", table((), lost)),
