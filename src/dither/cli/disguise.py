@@ -246,7 +246,7 @@ def risk(
         say(sentence)
     if there is not None:
         likely = f"{there.least:.1%} to {there.most:.1%}"
-        say(f"The attacker can tell with probability {likely} that a person is in the table.")
+        say(f"A person is known to be in the table with probability {likely}.")
     if fits is not None:
         say(f"With missing cells as wildcards, at least {fits:,} rows fit each row.")
     if len(roles.quasi) > len(alone.rows):

@@ -67,7 +67,7 @@ def write_risk(path: Path | str, risk: Risk, further: Further = NOTHING, *, know
     if target.suffix.lower() == ".json":
         text = json.dumps({"warning": WARNING, "risk": risk.to_dict(), **further.figures}, indent=2)
     else:
-        plain = section("In plain words", bullets(plain_risk(risk, known)))
+        plain = section("In short", bullets(plain_risk(risk, known)))
         text = page("Disclosure risk", alarm(WARNING), plain, *_risk("What the table gives away", risk), *further.parts)
     target.write_text(text, encoding="utf-8")
     return target
@@ -95,7 +95,7 @@ def disguised_page(made: Disguised, further: Further = NOTHING) -> str:
     return page(
         f"Disguise: {made.disguise}",
         alarm(made.warning),
-        section("In plain words", bullets(plain_risk(made.risk))),
+        section("In short", bullets(plain_risk(made.risk))),
         section("What was done", bullets(made.done), note(f"Source: {kind.source}.")),
         *_risk("What the disguised table still gives away", made.risk, made.before),
         section("What was lost", table((), lost)),
