@@ -61,8 +61,8 @@ hide:
 
 # Algorithms by name
 
-The mechanisms of this package, by name; which to take for what is said [by task](algorithms/index.md). Below them are
-those that are there [as literature](#reference).
+The mechanisms of this package, by name; to choose one, see the table [by task](algorithms/index.md). Below them are
+those retained [as literature](#reference).
 
 """
 _SOURCES = """---
@@ -74,8 +74,8 @@ hide:
 
 Five works describe the field from end to end. Here is everything in them, one row each: whether it is here, where, and
 what differs from what they print. *There* may still be otherwise than printed: where print was not private, the sound
-version is what is offered. *Partly* names what is missing. Mechanisms that come from elsewhere are at
-[the end](#from-elsewhere).
+version is what is offered. *Partly* names what is missing. Mechanisms from other works are at
+[the end](#from-other-works).
 
 {works}
 
@@ -88,7 +88,7 @@ _SOURCE_TITLES = """| id | what | printed in | state | where | what differs from
 | --- | --- | --- | --- | --- | --- |
 """
 _FROM_ELSEWHERE = """
-## From elsewhere
+## From other works
 
 Later works, baselines and parts, which none of the five describes by name.
 

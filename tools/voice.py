@@ -5,8 +5,9 @@ where one has risen. ``--update`` writes lower counts into that file, and never 
 every hit in a file or folder, with the plain words.
 
 Kinds of text: *messages* are string literals and f-strings with a space in ``src/dither``, docstrings left aside;
-*leads* are the first paragraphs of docstrings; *docs* are the pages, without the generated reference; then the
-*readme*.
+*leads* are the first paragraphs of docstrings; *public* are those that the reference shows of public names; *screens*
+are the first screens of pages in ``docs``, up to a heading, a table or code, in which no hit is allowed; *docs* are the
+rest of the pages, without the generated reference; then the *readme*.
 
 A hit is a question and not always a mistake. ``tools/voice_allowed.toml`` names phrases that are meant, each with a
 reason.
@@ -29,7 +30,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 COUNTS = "tools/voice_counts.json"
 ALLOWED = "tools/voice_allowed.toml"
-KINDS = ("messages", "leads", "docs", "readme")
+KINDS = ("messages", "leads", "public", "screens", "docs", "readme")
 #: What stands in a message for a value.
 _VALUE = "{}"
 _GENERATED = "reference"
@@ -215,7 +216,12 @@ def _texts(root: Path) -> Iterator[tuple[str, str, str, int, str]]:
     docs = root / "docs"
     for path in sorted(docs.rglob("*.md")):
         if (room := _room(path, docs)) != _GENERATED:
-            yield from (("docs", room, *one) for one in _lines(path, root))
+            first = _first_screen(path) if path.parent == docs else 0
+            for place, line, text in _lines(path, root):
+                yield "screens" if line <= first else "docs", room, place, line, text
+    for path in sorted((docs / _GENERATED).glob("*.md")):
+        rows = (one for one in _lines(path, root) if one[2].startswith("| [`"))
+        yield from (("public", path.stem, *one) for one in rows)
     if (readme := root / "README.md").is_file():
         yield from (("readme", "README", *one) for one in _lines(readme, root))
 
@@ -224,6 +230,12 @@ def _lines(path: Path, root: Path) -> Iterator[tuple[str, int, str]]:
     place = path.relative_to(root).as_posix()
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         yield place, number, line
+
+
+def _first_screen(path: Path) -> int:
+    """Return the last line before a page's first heading of the second level, table or code."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return next((place for place, line in enumerate(lines) if re.match(r"## |\||```", line)), len(lines))
 
 
 def _room(path: Path, base: Path) -> str:

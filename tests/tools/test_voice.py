@@ -92,10 +92,22 @@ def f(x):
     assert voice.counted(found) == {
         "messages": {"cli": 3},
         "leads": {"cli": 4},
+        "public": {},
+        "screens": {},
         "docs": {"adr": 3},
         "readme": {"README": 1},
     }
     assert ("src/dither/cli/a.py", 11, "kept") in {(hit.place, hit.line, hit.word.name) for hit in found}
+
+
+def test_first_screens_and_public_names_are_counted_apart(voice: Any, tmp_path: Path) -> None:
+    root = project(tmp_path, "")
+    (root / "docs/page.md").write_text("# Told\n\nAll is told.\n\n## More\n\nAs told.\n", encoding="utf-8")
+    (root / "docs/reference/a.md").write_text("| [`A`](#A) | What is told. |\n\nAll is told.\n", encoding="utf-8")
+    counts = voice.counted(voice.hits(root))
+    assert counts["screens"] == {".": 2}
+    assert counts["docs"] == {".": 1}
+    assert counts["public"] == {"a": 1}
 
 
 def test_a_count_that_rises_fails_and_is_never_written(
@@ -107,7 +119,7 @@ def test_a_count_that_rises_fails_and_is_never_written(
     assert voice.main([], root) == 0
     assert counts_of(root) == before
     assert voice.main(["--update"], root) == 0
-    lower = {"messages": {"cli": 1}, "leads": {}, "docs": {}, "readme": {"README": 1}}
+    lower = {"messages": {"cli": 1}, "leads": {}, "public": {}, "screens": {}, "docs": {}, "readme": {"README": 1}}
     assert counts_of(root) == lower
     assert capsys.readouterr().out == ""
     for module, page in (('A = "it is kept, and kept"\n', ""), ("", "As told.\n")):

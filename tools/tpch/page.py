@@ -24,26 +24,26 @@ def page(scale: float, epsilon: str, delta: str) -> str:
         "---\nhide:\n  - toc\n---\n",  # its tables are wide
         "# TPC-H, asked privately",
         "",
-        "The 22 queries of the TPC-H benchmark, in the standard's words and with its validation parameters, over",
+        "The 22 queries of the TPC-H benchmark, as the standard prints them and with its validation parameters, over",
         f"tables that our own generator makes in the shape of the standard (scale {scale:g}: {customers:,} customers).",
-        "The privacy id stands in one table; the others belong to people",
+        "The privacy id is in one table; the others belong to people",
         "[through their foreign keys](schema.md#owners), as they are. Each query is answered beside the exact answer,",
         "with its price, or refused with the reason and, below it, the nearest query that can be answered.",
         "`python -m tools.tpch` writes this page; the noise is fresh each time.",
         "",
-        f"Each query has epsilon {epsilon} of its own, and delta {delta} only where it cannot be answered without:",
+        f"Each query has epsilon {epsilon}, and delta {delta} only where it cannot be answered without:",
         "where groups are found in the data. Queries of public tables alone (parts, suppliers, nations) cost nothing.",
         "A person is a customer with all orders and lines; of one customer at most 30 orders of 7 lines, and 100 rows",
         "in all, count. Sums are clamped to the bounds that the columns declare, or that follow from them",
-        "([the declaration](#the-declaration)); no query needs a clamp of its own. Suppliers are public, so that their",
+        "([the declaration](#the-declaration)); no query needs its own clamp. Suppliers are public, so that their",
         "numbers and names are declared and make public groups; and `AIR REG` is declared as a mode of shipping, which",
-        "query 19 asks for though no line has it: a text that is not declared would be refused as a slip.",
+        "query 19 asks for though no line has it: a string that is not declared would be refused as a slip.",
         "",
         "In the tables *private* is the answer with its 95 % interval, *limits* the same at an epsilon so large that",
         "noise is next to nothing, which shows what the limits alone drop, and *exact* what a plain database says.",
         "Groups without an exact line have no row: their names are declared, so they are answered too. *error* is the",
         "relative error of the private answer. The noise covers all that a customer may contribute: with",
-        f"{customers:,} customers a query about a few lines is drowned in it, and with a hundred times as many the",
+        f"{customers:,} customers a query about a few lines is drowned in it, and with a hundred times this number the",
         "same noise is a hundred times less of the answer.",
         "",
         *_summary(by_person),
@@ -78,7 +78,7 @@ def page(scale: float, epsilon: str, delta: str) -> str:
 def _summary(by_person: dict[str, list[Asked]]) -> Iterator[str]:
     people = list(by_person)
     counts = [f"{sum(not one.refusal for one in by_person[person])} with the {person}" for person in people]
-    yield f"Answered as they stand: {' and '.join(counts)} as the person, of {len(by_person[people[0]])} each."
+    yield f"Answered unchanged: {' and '.join(counts)} as the person, of {len(by_person[people[0]])} each."
     yield ""
     yield "| query | " + " | ".join(f"{person} protected" for person in people) + " |"
     yield "| --- | " + " | ".join("---" for _ in people) + " |"
