@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from dither.errors import InvalidParameter
+from dither.pages.digits import in_digits
 from dither.pages.frame import (
     Axis,
     Chart,
@@ -297,11 +298,18 @@ def _known(one: Line) -> list[float]:
 def _height(one: Bars, place: int, up: Axis, is_named: bool) -> str:
     value = number(one.values[place])
     said = f"{one.name} " if is_named else ""
-    said += "not known" if value is None else told(value, up)
-    ends = [number(end[place]) if end else None for end in (one.low, one.high)]
-    if None not in ends:
-        said += f" ({told(ends[0] or 0.0, up)} to {told(ends[1] or 0.0, up)})"
-    return said
+    low, high = (number(end[place]) if end else None for end in (one.low, one.high))
+    if value is None:
+        return f"{said}not known"
+    if low is None or high is None:
+        return said + told(value, up)
+    if up.is_share:
+        return f"{said}{told(value, up)} ({told(low, up)} to {told(high, up)})"
+    # A count has no decimals, also where it is handed over as a float.
+    is_whole = all(part.is_integer() for part in (value, low, high))
+    digits = in_digits(*(int(part) if is_whole else part for part in (value, low, high)))
+    shown, least, most = (part.replace("-", "\N{MINUS SIGN}") for part in digits)
+    return f"{said}{shown} ({least} to {most})"
 
 
 def _course(one: Line, up: Axis) -> str:

@@ -29,6 +29,8 @@ _SQUARE_BITS: Final = 26
 #: Cells of a search by default for reals, and at most.
 _CELL_BITS: Final = 20
 MOST_CELL_BITS: Final = 32
+#: Steps that are a smaller part of the range are finer than the digits that people are shown.
+_FINE: Final = 10**5
 _LARGEST_EXPONENT: Final = 1000
 #: Squares of what lies within bounds are floats.
 _LARGEST_BOUND: Final = 1e150
@@ -80,8 +82,9 @@ class Scaled:
 
     @property
     def rounding(self) -> str:
-        """How values are rounded, for people; empty if they are not."""
-        return "" if self.is_exact else f", in steps of {float(self.step):.3g}"
+        """How values are rounded, for people; empty where the steps are finer than any number is shown."""
+        is_fine = self.is_exact or self.step * _FINE <= self.range
+        return "" if is_fine else f", in steps of {float(self.step):.3g}"
 
     def clamped(self, name: str) -> str:
         """Return what is measured of a value, for people."""
