@@ -31,6 +31,8 @@ STEPS: Final = 2**12
 MOST_COLUMNS: Final = 2**16
 #: Rows that are multiplied at once: products of factors up to 2^15 and 2^20 then add up to less than 2^53.
 _ROWS_AT_ONCE: Final = 2**17
+#: Rows of which a few copies fit into a processor's cache.
+CACHED_ROWS: Final = 2**13
 #: Sums of this number of blocks stay below 2^62.
 _BLOCKS_OF_INT64: Final = 2**9
 #: Bounds of targets; their sums and differences are floats.
@@ -137,12 +139,19 @@ def into_ball(whole: Floats, radius: int, target: int) -> Floats:
     longer by a factor of less than 1 + 2^-50, and its squared length, an integer, is then still below target^2 + 1.
     """
     factors = target / np.maximum(np.sqrt(squared_lengths(whole)), radius)
-    return np.trunc(whole * factors[:, None])
+    scaled = whole * factors[:, None]
+    return np.trunc(scaled, out=scaled)
 
 
-def blocks(rows: int) -> Iterator[slice]:
-    """Return slices of few enough rows that a product of integers stays exact."""
-    return (slice(start, start + _ROWS_AT_ONCE) for start in range(0, rows, _ROWS_AT_ONCE))
+def blocks(rows: int, size: int = _ROWS_AT_ONCE) -> Iterator[slice]:
+    """Return slices of few enough rows that a product of integers stays exact.
+
+    Args:
+        rows: how many there are in all.
+        size: how many are in a slice, at most 2^17.
+
+    """
+    return (slice(start, start + size) for start in range(0, rows, size))
 
 
 def exact_products(left: Floats, right: Floats) -> NDArray[np.int64]:

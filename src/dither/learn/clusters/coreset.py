@@ -35,7 +35,7 @@ from dither.learn.clusters.points import (
     points_of,
 )
 from dither.learn.clusters.settled import OBJECTIVES, settle
-from dither.learn.rows import STEPS, BoundField, Floats, blocks
+from dither.learn.rows import CACHED_ROWS, STEPS, BoundField, Floats, blocks
 from dither.mechanisms.core.mechanism import Composed, Numerics
 from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.core.registry import Example, register
@@ -214,7 +214,7 @@ def step_moves(columns: int) -> Moves:
 def step_sums(steps: Floats, centres: Floats, radii: Floats) -> NDArray[np.int64]:
     """Return, for each centre, the exact sum of its points relative to it, within its radius, and their count."""
     total = np.zeros((len(centres), steps.shape[1] + 1), dtype=np.int64)
-    for block in blocks(len(steps)):
+    for block in blocks(len(steps), CACHED_ROWS):
         inside = steps[block]
         owner = nearest(inside, centres)
         short = into_balls(inside - centres[owner], radii[owner])

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dither.learn.cell_noise import Moves, deviation, noisy_cells, of_shape
 from dither.learn.clusters.points import LENGTH
 from dither.learn.clusters.where import ball_radius
-from dither.learn.rows import STEPS, Floats, blocks, squared_lengths
+from dither.learn.rows import CACHED_ROWS, STEPS, Floats, blocks, squared_lengths
 from dither.mechanisms.core.purse import CountNoise, Purse
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -149,7 +149,8 @@ def into_balls(whole: Floats, radii: Floats) -> Floats:
     factor of less than 1 + 2^-50, and its squared length, an integer, is then still below LENGTH^2 + 1.
     """
     factors = LENGTH / np.maximum(np.sqrt(squared_lengths(whole)), radii)
-    return np.trunc(whole * factors[:, None])
+    scaled = whole * factors[:, None]
+    return np.trunc(scaled, out=scaled)
 
 
 def sums_by(owner: NDArray[np.int64], count: int, values: Floats) -> Floats:
@@ -170,19 +171,22 @@ def _measured(steps: Floats, owner: NDArray[np.int64], nodes: _Nodes, *, paired:
     shape = level_shape(columns, 0, paired=paired)
     total = np.zeros((count, shape[1]), dtype=np.int64)
     upper = np.triu_indices(columns)
-    for block in blocks(len(steps)):
+    for block in blocks(len(steps), CACHED_ROWS):
         inside = owner[block]
         order = np.argsort(inside, kind="stable")
         inside = inside[order]
         short = into_balls(steps[block][order] - nodes.centres[inside], nodes.radii[inside])
         coarse = np.trunc(short * (COARSE / LENGTH))
-        total[:, 0] += COUNTED * np.bincount(inside, minlength=count)
-        total[:, 1 : 1 + columns] += sums_by(inside, count, short).astype(np.int64)
-        if not paired:
-            total[:, 1 + columns :] += sums_by(inside, count, coarse * coarse).astype(np.int64)
-            continue
         edges = np.searchsorted(inside, np.arange(count + 1))
-        for node in np.flatnonzero(np.diff(edges)):
+        sizes = np.diff(edges)
+        held = np.flatnonzero(sizes)
+        total[:, 0] += COUNTED * sizes
+        # Sums of integers below 2^53 are exact in any order.
+        total[held, 1 : 1 + columns] += np.add.reduceat(short, edges[held], axis=0).astype(np.int64)
+        if not paired:
+            total[held, 1 + columns :] += np.add.reduceat(coarse * coarse, edges[held], axis=0).astype(np.int64)
+            continue
+        for node in held:
             rows = coarse[edges[node] : edges[node + 1]]
             total[node, 1 + columns :] += (rows.T @ rows)[upper].astype(np.int64)
     return total
@@ -261,7 +265,7 @@ def _divided(nodes: _Nodes, steps: Floats, owner: NDArray[np.int64]) -> tuple[_N
     beyond = np.arange(count)
     beyond[chosen] = count + np.arange(len(chosen))
     after = owner.copy()
-    for block in blocks(len(steps)):
+    for block in blocks(len(steps), CACHED_ROWS):
         inside = owner[block]
         right = np.add.reduce(steps[block] * normals[inside], axis=1) > offsets[inside]
         after[block] = np.where(right, beyond[inside], inside)
