@@ -61,6 +61,11 @@ PLANTED = {
         WIDE,
         drawn('<rect width="99" height="30" fill="#999"/><text x="50" y="20" fill="#ccc">no</text>'),
     ),
+    "a picture made too small": (
+        "tiny",
+        NARROW,
+        '<svg role="img" aria-label="a" width="300" viewBox="0 0 900 90"><text x="9" y="50" font-size="11">visits</text></svg>',
+    ),
     "an error of a script": ("console", WIDE, "<script>undefined_name()</script>"),
 }
 AXE = {

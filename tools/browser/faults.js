@@ -146,6 +146,15 @@
     }
   }
 
+  // tiny: letters of less than six pixels.
+  if (wants("tiny")) {
+    for (const { node, element, isDrawn } of texts) {
+      const matrix = isDrawn ? element.getScreenCTM() : null;
+      const size = parseFloat(getComputedStyle(element).fontSize) * (matrix ? Math.hypot(matrix.a, matrix.b) : 1);
+      if (size < 6) add("tiny", name(element), `"${said(node.nodeValue)}" is ${size.toFixed(1)} px high`);
+    }
+  }
+
   // overlap: two texts of which the boxes have a part in common that is more than a hair.
   if (wants("overlap")) {
     const pieces = [];

@@ -5,6 +5,7 @@ A way to look is a width, light or dark, screen or paper. What is found:
 - ``wide``: the page, or an element, reaches beyond the window.
 - ``cut``: text that only appears after scrolling sideways, or does not appear at all.
 - ``word``: a word of ordinary length that is broken over two lines, or reaches beyond its cell.
+- ``tiny``: letters of less than six pixels.
 - ``overlap``: two texts, one upon the other.
 - ``contrast``: a text of a picture that its ground hides (axe looks at the other texts).
 - ``console``: the page reported an error.

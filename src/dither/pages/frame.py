@@ -21,6 +21,9 @@ LARGE: Final = 13
 _ROW: Final = 18
 _DASHES: Final = (None, "6 3", "2 3", "8 3 2 3")
 _LONGEST_DESCRIPTION: Final = 12
+#: How far a picture is made smaller to fit a narrow window, of which this is the room: below that no text can be read.
+_LEAST_SCALE: Final = 0.55
+_NARROW: Final = 350
 
 
 @dataclass(frozen=True)
@@ -78,8 +81,12 @@ class Chart:
     body: Markup = field(repr=False)
 
     def markup(self) -> Markup:
-        """Return the picture for a page, which brings the colours."""
-        return self._svg(Markup())
+        """Return the picture for a page, which brings the colours; a wide one scrolls in narrow windows."""
+        least = round(_LEAST_SCALE * self.width)
+        if least <= _NARROW:
+            return self._svg(Markup())
+        drawn = self._svg(Markup(), style=f"min-width: {least}px")
+        return tag("div", drawn, class_="scroll", tabindex=0, role="group", aria_label="Picture")
 
     def svg(self) -> str:
         """Return the picture with its colours: a file of its own."""
@@ -118,7 +125,7 @@ class Chart:
         """Show the picture in a notebook."""
         return self.svg()
 
-    def _svg(self, before: Markup) -> Markup:
+    def _svg(self, before: Markup, style: str | None = None) -> Markup:
         mark = f"chart-{zlib.crc32(f'{self.title}{self.description}{self.body}'.encode('utf-8', 'replace')):08x}"
         words = (tag("title", self.title, id=f"{mark}-title"), tag("desc", self.description, id=f"{mark}-words"))
         return tag(
@@ -133,6 +140,7 @@ class Chart:
             width=self.width,
             height=self.height,
             viewBox=f"0 0 {self.width:g} {self.height:g}",
+            style=style,
         )
 
 
