@@ -34,7 +34,11 @@ def test_errors_over_epsilon_are_what_the_page_says() -> None:
 
 def test_every_picture_of_the_pages_has_one_that_draws_it() -> None:
     names = {path.stem for path in pictures.PICTURES.glob("*.svg")}
-    files = Path(pictures.__file__).parent.glob("*pictures.py")
-    texts = "".join(file.read_text(encoding="utf-8") for file in files)
-    drawn = set(re.findall(r'yield \(?\s*"([\w-]+)"', texts))
+    tools = Path(pictures.__file__).parent
+    files = {file: "" for file in tools.glob("*pictures.py")} | {tools / "gallery.py": "gallery-"}
+    drawn = {
+        before + name
+        for file, before in files.items()
+        for name in re.findall(r'yield \(?\s*"([\w-]+)"', file.read_text(encoding="utf-8"))
+    }
     assert names == drawn
