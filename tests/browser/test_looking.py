@@ -64,7 +64,7 @@ PLANTED = {
     "a picture made too small": (
         "tiny",
         NARROW,
-        '<svg role="img" aria-label="a" width="300" viewBox="0 0 900 90"><text x="9" y="50" font-size="11">visits</text></svg>',
+        '<svg role="img" aria-label="a" width="90" viewBox="0 0 900 90"><text x="9" y="50">visits</text></svg>',
     ),
     "an error of a script": ("console", WIDE, "<script>undefined_name()</script>"),
 }

@@ -35,7 +35,7 @@ def test_errors_over_epsilon_are_what_the_page_says() -> None:
 def test_every_picture_of_the_pages_has_one_that_draws_it() -> None:
     names = {path.stem for path in pictures.PICTURES.glob("*.svg")}
     tools = Path(pictures.__file__).parent
-    files = {file: "" for file in tools.glob("*pictures.py")} | {tools / "gallery.py": "gallery-"}
+    files = dict.fromkeys(tools.glob("*pictures.py"), "") | {tools / "gallery.py": "gallery-"}
     drawn = {
         before + name
         for file, before in files.items()
