@@ -35,7 +35,7 @@ def answer(keys: dict[str, list[object]], counts: list[int], name: str = "n") ->
 
 def test_groups_are_bars_with_intervals_and_truth() -> None:
     chart = picture(answer({"ward": ["heart", "skin"]}, [5, 7]), truth=[5, 6])
-    assert chart.title == "n, with 95% intervals"
+    assert chart.title == "n, with 95 % intervals"
     assert "heart: 5 (4 to 6); skin: 7 (6 to 8)" in chart.description
     assert chart.body.count("truth") == 3
 

@@ -11,7 +11,7 @@ from dither.pages.charts import Bars, Limit, bar_chart
 from dither.pages.frame import Axis, Chart
 from dither.pages.markup import Markup, tag
 from dither.pages.page import bullets, figure, figures, listing, note, page, paragraph, section
-from dither.publish.queries.pictures import answer_table, picture
+from dither.publish.queries.pictures import answer_table, picture, quote_markup
 
 
 def write(out: Path, tour: Tour) -> None:
@@ -35,7 +35,7 @@ def _page(tour: Tour) -> str:
             "How accurate is that?",
             paragraph(f"{tour.held}. {tour.bias}"),
         ),
-        section("The price of one query, before it runs", listing(tour.quote)),
+        section("The price of one query, before it runs", quote_markup(tour.quote)),
         *(_section(step) for step in tour.steps),
         section(
             "What was spent",
@@ -65,7 +65,7 @@ def _figure(step: Step, name: str, words: str, unit: str = "") -> Markup:
     """Return a column with its intervals and the truth of all rows as dots."""
     truth = [row.get(name) for row in step.of_all_rows]
     column = next(column for column in step.result.columns if column.name == name)
-    drawn = picture(step.result, name, title=f"{words} by ward, with 95% intervals", truth=truth, unit=unit)
+    drawn = picture(step.result, name, title=f"{words} by ward, with 95 % intervals", truth=truth, unit=unit)
     return figure(drawn.markup(), f"Bars: {column.estimand}. Dots: the truth of all rows. Cost {step.result.loss}.")
 
 

@@ -9,10 +9,11 @@ from typing import Any, Final
 from dither.mechanisms.claims import claims
 from dither.pages.charts import Bars, Line, bar_chart, histogram, line_chart
 from dither.pages.frame import Axis, Chart
-from dither.pages.markup import Markup
-from dither.pages.page import bullets, figure, note, page, table
+from dither.pages.markup import Markup, joined
+from dither.pages.page import bullets, code, figure, note, page, paragraph, table
 from dither.pages.scales import number
 from dither.publish.queries.printed_columns import printed_columns
+from dither.publish.queries.quote import MOST_ADVICE, Quote
 from dither.publish.queries.result import QueryResult
 
 #: More groups than this are drawn as a line with a band.
@@ -39,7 +40,7 @@ def picture(
     low, high = [ends[0] for ends in intervals], [ends[1] for ends in intervals]
     values, names = result.column(chosen), result.groups(chosen)
     keys = ", ".join(_key_names(result)) or "all rows"
-    said = title or f"{chosen}, with {float(result.confidence):.0%} intervals"
+    said = title or f"{chosen}, with {float(result.confidence) * 100:g} % intervals"
     up = Axis(chosen, unit)
     ranges = _ranges(result)
     if ranges is not None and not truth and len(names) <= _MOST_RANGES:
@@ -67,6 +68,21 @@ def answer_page(result: QueryResult) -> str:
         note(" ".join(claims(result.confidence, is_simultaneous=result.is_simultaneous))),
         note(f"Cost {result.loss}, for {result.unit}; {result.receipt}."),
         *([note(f"No interval covers this: {result.uncovered}.")] if result.uncovered else []),
+    )
+
+
+def quote_markup(quote: Quote) -> Markup:
+    """Return a quote for a page: its facts, the error of each column, and advice."""
+    rows = [(column.name, column.error_words, column.estimand) for column in quote.columns]
+    return joined(
+        (
+            table((), quote.facts()),
+            table(quote.error_heads(), rows) if rows else "",
+            paragraph("To sharpen it, the best first:") if quote.advice else "",
+            bullets(
+                joined((code(one.change), str(one).removeprefix(one.change))) for one in quote.advice[:MOST_ADVICE]
+            ),
+        )
     )
 
 

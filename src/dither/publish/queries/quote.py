@@ -40,7 +40,7 @@ _DIGITS: Final = 48
 #: A query that took more steps to price is not priced again for advice.
 _MOST_STEPS_ADVISED: Final = 20_000
 #: Of the advice, what people are shown.
-_MOST_ADVICE: Final = 3
+MOST_ADVICE: Final = 3
 #: Of affordable queries more are not counted.
 _MOST_COUNTED: Final = 1024
 
@@ -184,18 +184,25 @@ class Quote:
         return f"<Quote: {self.loss} of {self.dataset} for {', '.join(column.name for column in self.columns)}>"
 
     def _repr_html_(self) -> str:
-        facts = [("cost", f"{self.loss}, from the budget of {self.dataset}"), ("protects", self.unit)]
-        facts += [("limits", self.limits), ("groups", self.keys), ("risk", self._risk())]
-        rows = ((column.name, column.error_words, column.estimand) for column in self.columns)
         return html(
             "Price of a query",
-            facts=facts,
-            head=("column", f"error, {self._error_heading()}", "what it is about"),
-            rows=rows,
+            facts=self.facts(),
+            head=self.error_heads(),
+            rows=((column.name, column.error_words, column.estimand) for column in self.columns),
             of_rows=len(self.columns),
-            notes=[f"advice: {one}" for one in self.advice[:_MOST_ADVICE]],
+            notes=[f"advice: {one}" for one in self.advice[:MOST_ADVICE]],
             picture=self.picture() if self.columns else None,
         )
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return the facts about the whole query, each with its name."""
+        found = [("cost", f"{self.loss}, from the budget of {self.dataset}"), ("protects", self.unit)]
+        found += [("limits", self.limits), ("groups", self.keys), ("risk", self._risk())]
+        return [found[3], *found[:3], found[4]] if self.threshold is not None else found
+
+    def error_heads(self) -> tuple[str, str, str]:
+        """Return the headings of a table of its columns: name, error, and what it is about."""
+        return "column", f"error, {self._error_heading()}", "what it is about"
 
     def __str__(self) -> str:
         return self.text()
@@ -234,7 +241,7 @@ class Quote:
             many = f"more than {self.affordable - 1:,}" if is_many else f"about {self.affordable:,}"
             enough = f"{many} such {'query' if self.affordable == 1 else 'queries'}"
             lines.append(f"left       {self.left}: {enough if self.affordable else 'not enough for this query'}")
-        shown = self.advice if verbose else self.advice[:_MOST_ADVICE]
+        shown = self.advice if verbose else self.advice[:MOST_ADVICE]
         lines += [f"{'advice' if number == 0 else '':<11}{one}" for number, one in enumerate(shown)]
         return "\n".join(lines)
 

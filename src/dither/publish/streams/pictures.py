@@ -47,7 +47,7 @@ def stream_picture(result: QueryResult, column: str | None = None, *, title: str
         for name, points in list(groups.items())[:_MOST_LINES]
     ]
     first = moments[0] if moments else "the start"
-    said = title or f"{chosen}, with {float(result.confidence):.0%} intervals"
+    said = title or f"{chosen}, with {float(result.confidence) * 100:g} % intervals"
     return line_chart(said, lines, across=Axis(f"ticks since {first}"), up=Axis(chosen), width=720)
 
 
