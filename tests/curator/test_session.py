@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import dither
 from dither import Geometric, learn
 from dither.curator.access import curator_of
 from dither.curator.folder import Curator
@@ -81,6 +83,19 @@ def test_bounds_and_limits_are_found_and_charged_once(noiseless: Session) -> Non
     assert noiseless.bounds("visits", "waited", epsilon=100_000, key="range").receipt == found.receipt
     assert noiseless.limits("visits", epsilon=100_000).column("rows") == (1,)
     assert noiseless.balance().releases == 2
+
+
+def test_the_share_of_rows_that_a_limit_drops_is_released_under_a_public_cap() -> None:
+    # Ten people with 1, 2, ... 10 rows: a limit of 4 drops 6 + 5 + 4 + 3 + 2 + 1 of 55, and 6 * 2 of 46 up to 6 rows.
+    frame = pd.DataFrame({"id": [person for person in range(1, 11) for _ in range(person)]})
+    with dither.private(frame, budget=10**6, person="id", rows=4, groups=1) as session:
+        for most, dropped in ((64, Fraction(21, 55)), (6, Fraction(11, 45))):
+            found = session.limits("data", drops=4, most=most, epsilon=10**5)
+            assert found.column("dropped")[0] == pytest.approx(float(dropped))
+            assert f"rows: 4, dropped: {float(dropped):.2g}, dropped up to: {most}" in str(found)
+        for wrong in ({"drops": 0}, {"drops": 64, "most": 64}, {"drops": 4, "share": "0.5"}):
+            with pytest.raises(InvalidParameter, match=r"drops|share"):
+                session.limits("data", epsilon=1, **wrong)
 
 
 def test_a_quote_says_how_many_such_queries_are_left(session: Session) -> None:

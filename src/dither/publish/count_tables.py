@@ -36,6 +36,7 @@ from dither.publish.lifting import lifted_marginals, lifted_sparse
 from dither.publish.methods import build_method, without_negatives
 from dither.publish.queries import QueryResult, ResultColumn
 from dither.publish.queries.display_values import believable, nearest
+from dither.publish.queries.limited_rows import Limited, limited_cells
 from dither.publish.queries.stored_columns import to_plain
 from dither.publish.workloads import Hdmm, Identity, Kron, MatrixMechanism, Strategy, Workload
 from dither.publish.workloads.marginals import Marginals
@@ -399,7 +400,11 @@ def _table(
     raw: NDArray[np.float64] | None = None,
 ) -> QueryResult:
     what = "the number of rows that the limits on one person leave" if release.source.dataset.protects_persons else ""
-    columns = (*keys, ResultColumn("count", "real", is_key=False, estimand=what or "the number of rows"))
+    counted = _limited(release.source)
+    said = ResultColumn(
+        "count", "real", is_key=False, estimand=what or "the number of rows", bias=counted.bias, limit=counted.head
+    )
+    columns = (*keys, said)
 
     def rows(of: NDArray[np.float64]) -> ColumnRows:
         return ColumnRows([*labels.columns, of], len(labels))
@@ -420,6 +425,12 @@ def _table(
         tuple(notes),
         raw=() if raw is None else rows(raw),
     )
+
+
+def _limited(source: object) -> Limited:
+    """Return what the limits of a person do to counts; regions of places name no limit."""
+    cells = source.cells if isinstance(source, SparseCells) else source
+    return limited_cells(cells.dataset, cells.limits, cells.relation) if isinstance(cells, Cells) else Limited()
 
 
 def _labels(axes: Sequence[Axis]) -> tuple[list[ResultColumn], ColumnRows]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dither.data import DataSet, Limits, Relation
 from dither.data.joins import join_limit
 from dither.data.owners import declared_rows
 from dither.data.relations import rows_per_person
@@ -35,27 +36,38 @@ def limited(design: Design, aggregate: Aggregate) -> Limited:
     """Return what the limits of a person do to an aggregate."""
     if not design.has_persons:
         return Limited()
-    is_of_people = aggregate.function == "persons"
-    texts = _of_people(design) if is_of_people else _of_rows(design)
-    what = "groups" if is_of_people and texts else "rows"
-    limits, relation = design.limits, design.query.relation
+    query = design.query
+    if aggregate.function == "persons":
+        texts = _of_people(design)
+        return _said(query.dataset, design.limits, query.relation, texts, "groups" if texts else "rows")
+    texts = _of_rows(design.limits, query.relation, has_groups=bool(query.keys))
+    return _said(query.dataset, design.limits, query.relation, texts, "rows")
+
+
+def limited_cells(dataset: DataSet, limits: Limits, relation: Relation) -> Limited:
+    """Return what the limits of a person do to counts of cells."""
+    if not dataset.protects_persons:
+        return Limited()
+    return _said(dataset, limits, relation, _of_rows(limits, relation, has_groups=True), "rows")
+
+
+def _said(dataset: DataSet, limits: Limits, relation: Relation, texts: list[str], what: str) -> Limited:
     declared = declared_rows(relation).items()
-    texts += [f"{_several(most, 'row')} of {name} a person" for name, most in declared if most != limits.rows]
+    texts = [*texts, *(f"{_several(most, 'row')} of {name} a person" for name, most in declared if most != limits.rows)]
     entering = join_limit(relation)
     if entering is not None:
         texts.append(f"{_several(entering, 'row')} a person on each side of a join")
     if not texts:
         return Limited()
     head = "at most " + ", ".join(texts)
-    bias = f"other {what} of a person do not count"
-    return Limited(head, f", {head}", bias + (_dropped(design) if what == "rows" else ""))
+    share = _dropped(dataset, limits) if what == "rows" else ""
+    return Limited(head, f", {head}", f"other {what} of a person do not count{share}")
 
 
-def _of_rows(design: Design) -> list[str]:
-    limits, texts = design.limits, []
-    if limits.rows is not None and not _is_structural(design):
+def _of_rows(limits: Limits, relation: Relation, *, has_groups: bool) -> list[str]:
+    texts = []
+    if limits.rows is not None and not _is_structural(limits, relation):
         texts.append(f"{_several(limits.rows, 'row')} a person")
-    has_groups = limits.groups is not None and bool(design.query.keys)
     if has_groups and limits.groups is not None and (limits.rows is None or limits.groups < limits.rows):
         texts.append(f"{_several(limits.groups, 'group')} a person")
     if limits.rows_per_group is not None and (limits.rows is None or limits.rows_per_group < limits.rows):
@@ -65,24 +77,22 @@ def _of_rows(design: Design) -> list[str]:
 
 def _of_people(design: Design) -> list[str]:
     """Return in how many groups a person counts, where that is not all of them."""
-    groups = design.contribution.groups
+    groups, query = design.contribution.groups, design.query
     is_every = design.groups is not None and groups >= len(design.groups)
-    return (
-        [] if is_every or not design.query.keys or _is_structural(design) else [f"{_several(groups, 'group')} a person"]
-    )
+    if is_every or not query.keys or _is_structural(design.limits, query.relation):
+        return []
+    return [f"{_several(groups, 'group')} a person"]
 
 
-def _is_structural(design: Design) -> bool:
+def _is_structural(limits: Limits, relation: Relation) -> bool:
     """Whether no person has more rows than the limit, by the form of the query: what a table declares drops rows."""
-    most = rows_per_person(design.query.relation)
-    own = design.limits.rows
-    return most is not None and own is not None and most <= own and not declared_rows(design.query.relation)
+    most = rows_per_person(relation)
+    return most is not None and limits.rows is not None and most <= limits.rows and not declared_rows(relation)
 
 
-def _dropped(design: Design) -> str:
+def _dropped(dataset: DataSet, limits: Limits) -> str:
     """Return what the owner states about the rows that the declared limit drops, where that is the limit in force."""
-    dataset = design.query.dataset
-    if dataset.dropped is None or design.limits.rows != dataset.rows:
+    if dataset.dropped is None or limits.rows != dataset.rows:
         return ""
     most = "" if dataset.dropped_up_to is None else f", up to {dataset.dropped_up_to:,} a person"
     return f" (about {100 * dataset.dropped:.2g} % of all rows{most})"

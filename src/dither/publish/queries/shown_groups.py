@@ -68,7 +68,7 @@ def check_shown(answer: Answer) -> None:
     threshold = answer.design.discovery.threshold
     raise Unanswerable(
         f"a group is shown only if about {about(threshold)} people share it, and {_with_all(answer, chance)}",
-        f"{_instead(answer)}set likely_empty to ask all the same",
+        f"{_instead(answer)}likely_empty=True, or --likely-empty in the command, asks all the same",
     )
 
 
