@@ -239,6 +239,7 @@ def _words_of(answers: Answers, name: str) -> list[str]:
     if one.form and name != answers.person:
         words = [word for form in one.form for word in ("--form", f"{name}={form}")] + words
         implied = kind_of_form(name, one.form[0])
-    if one.kind is not implied or (one.choice.is_bare and one.choice.kind is not None):
+    is_told = bool(one.form) or limits is not None
+    if one.kind is not implied or (one.choice.is_bare and one.choice.kind is not None and not is_told):
         words = ["--kind", f"{name}={one.kind.value}", *words]
     return [*words, "--missing", name] if one.choice.nullable else words

@@ -340,7 +340,10 @@ def _add_asking(adding: _Adding, said: Said) -> None:
         say(text)
         fits = _fits(curator, dataset, may_be_empty=False)
         _say_kept(fits)
-        if not is_agreed(f"Register {called} with {loss} in total, and write {goal}?"):
+        agreed = is_agreed(f"Register {called} with {loss} in total, and write {goal}?")
+        if agreed is None:
+            _say_how_to_go_on(adding, wizard, loss)
+        if not agreed:
             _offer_draft(goal, text, options_of(loss))
         _register(curator, dataset, loss, in_place=adding.in_place, as_json=False, is_draft=adding.is_draft)
         goal.write_text(text, encoding="utf-8")

@@ -319,12 +319,12 @@ def options_of(loss: Loss) -> str:
     return " ".join(f"--{option} {figure}" for option, figure in stated.items() if figure not in (None, "0"))
 
 
-def is_agreed(text: str) -> bool:
-    """Ask for a yes or a no."""
-    line = _line(f"{text} [y/n]\n> ")
+def is_agreed(text: str) -> bool | None:
+    """Ask for a yes or a no; None where the owner has gone."""
+    line = _line(f"{text} [y/n]\n>")
     while line is not None and line.strip() and line.strip().lower() not in (*YES, *NO):
-        line = _line("type y or n\n> ")
-    return line is not None and line.strip().lower() in YES
+        line = _line("type y or n\n>")
+    return None if line is None else line.strip().lower() in YES
 
 
 def named(path: Path, name: str | None) -> str:
@@ -347,6 +347,7 @@ def _line(prompt: str) -> str | None:
         except UnicodeDecodeError:
             say("this terminal sends characters that are not in its encoding: use the numbers of columns")
         except (EOFError, KeyboardInterrupt, typer.Abort):
+            say("")  # what is printed next begins its own line
             return None
 
 
