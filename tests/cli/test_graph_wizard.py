@@ -38,7 +38,7 @@ def test_a_graph_is_asked_for_and_registered(home: Path) -> None:
     shown = run("add", "friends.csv", text=typed(*answers))
     for words in (
         "Person_A, Person_B (from the name)", "not 'edge' or 'node'", "nothing is proposed: type a value",
-        "made of these edges it would publish who has one", "dither graph friends edges --epsilon E",
+        "made of these edges it would publish who has one", "dither graph friends edges --epsilon 0.1",
     ):  # fmt: skip
         assert words in shown
     schema = load_schema(home / "friends.yaml")

@@ -37,7 +37,7 @@ def test_a_check_in_file_becomes_places(home: Path) -> None:
     for words in (
         "lat, lng (from the name)", "not two columns", "not 'degrees' or 'metres'", "nothing is proposed: type a value",
         "would publish where the outermost people are", "not four numbers", "date line", "swapped?",
-        "dither places visits heatmap --epsilon E",
+        "dither places visits heatmap --epsilon 0.1",
     ):  # fmt: skip
         assert words in shown, words
     schema = load_schema(home / "visits.yaml")

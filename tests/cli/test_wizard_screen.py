@@ -189,6 +189,7 @@ def test_the_command_at_the_end_does_the_same(home: Path, monkeypatch: pytest.Mo
     write_export(home / "visits.csv", 60)
     shown = run("add", "visits.csv", text=typed(*COLUMNS, "", "", "3", "2", "1, 1e-6", "y"))
     same = shlex.split(shown.partition("the same without questions: ")[2])
+    assert "next: dither sql visits 'SELECT region, COUNT(*) AS n FROM visits GROUP BY region' --epsilon 0.1" in shown
     schema = (home / "visits.yaml").read_text()
     assert "contribution: {rows: 3, groups: 2}" in schema
     (home / "visits.yaml").unlink()

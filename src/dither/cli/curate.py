@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -45,7 +47,7 @@ from dither.data.importing.sources import is_csv, is_parquet
 from dither.data.kinds import KINDS
 from dither.data.schema import DataSet
 from dither.data.suggest import suggest
-from dither.errors import InvalidParameter
+from dither.errors import DitherError, InvalidParameter
 from dither.privacy import Loss, stated_loss
 
 
@@ -424,7 +426,7 @@ def _register(
     if curator.standing(dataset.name).stage == "draft":
         say(f"next: 'dither quote' prices requests; 'dither datasets open {called}' accepts them")
         return
-    say(f"next: '{_next_verb(dataset, called)} --epsilon E' asks and pays")
+    say(f"next: {_next_command(dataset, called)} --epsilon {_usual_epsilon(balance.budget)}")
 
 
 def _say_added(record: dict[str, Any], *, as_json: bool) -> None:
@@ -438,10 +440,38 @@ def _say_added(record: dict[str, Any], *, as_json: bool) -> None:
         say(f"next: 'dither datasets open {record['dataset']}' accepts requests")
 
 
-def _next_verb(dataset: DataSet, called: str) -> str:
-    """Return the command that asks of such a data set: a graph is not asked with SQL, and places are mapped first."""
+def _next_command(dataset: DataSet, called: str) -> str:
+    """Return the command to type next: a graph is not queried with SQL, and places are mapped first."""
     declared = [one for kind in KINDS.parts.values() for table in dataset.tables if (one := kind.of(table)) is not None]
-    return f"dither sql {called} QUERY" if not declared else declared[0].first_command(dataset, called)
+    if declared:
+        return declared[0].first_command(dataset, called)
+    return f"dither sql {called} {shlex.quote(query) if (query := _first_query(dataset)) else 'QUERY'}"
+
+
+def _first_query(dataset: DataSet) -> str:
+    """Return a query to begin with: counts by the first column with categories; empty where names need quotes."""
+    from dither.publish.queries.sql import parse_sql
+
+    table = next(one for one in dataset.tables if not one.is_public)
+    keys = [one.name for one in table.columns if one.categories]
+    counted = f"COUNT(*) AS n FROM {table.name}"
+    for query in [*(f"SELECT {key}, {counted} GROUP BY {key}" for key in keys[:3]), f"SELECT {counted}"]:
+        with contextlib.suppress(DitherError):
+            parse_sql(query, dataset)
+            return query
+    return ""
+
+
+def _usual_epsilon(budget: Loss) -> str:
+    """Return a loss for a first query: a tenth of the budget, where it is an epsilon.
+
+    >>> _usual_epsilon(stated_loss(epsilon=2)), _usual_epsilon(stated_loss(epsilon="1/3", delta="1e-6"))
+    ('0.2', '0.033')
+    >>> _usual_epsilon(stated_loss(rho=1))
+    'E'
+    """
+    stated = budget.to_dict().get("epsilon")
+    return "E" if stated is None else f"{float(Fraction(str(stated))) / 10:.2g}"
 
 
 def datasets(home: Path | None, as_json: bool) -> None:

@@ -200,6 +200,10 @@ class Wizard:
                 show_limits(self.facts.rows_a_person(self.answers.person))
             if self._asked(question, self.answers) is None:
                 return None
+            if question.place == ROWS and (self.answers.rows or 1) > 1:
+                say(
+                    f"with {(many := self.answers.rows):,} rows a person, errors are {many:,} times those on the screen"
+                )
         if self.answers.whole is not None:
             return self._ask_whole(self.answers.whole)
         return schema_from(self.answers.tree())
