@@ -32,7 +32,7 @@ def page(title: str, *parts: object) -> str:
         tag("title", title),
         tag("style", Markup(PAGE_STYLE)),
     )
-    body = tag("body", tag("main", tag("h1", title), Markup("\n"), joined(parts, "\n")))
+    body = tag("body", tag("main", tag("h1", breakable(title)), Markup("\n"), joined(parts, "\n")))
     return f"<!doctype html>\n{tag('html', head, Markup(chr(10)), body, lang='en')}\n"
 
 

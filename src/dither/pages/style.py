@@ -82,6 +82,10 @@ details { margin: .5rem 0 1.2rem; } summary { cursor: pointer; }
 .figures { display: flex; flex-wrap: wrap; gap: 1.6rem 2rem; align-items: flex-start; }
 figure { margin: 1rem 0; max-width: 100%; } .figures figure { margin: 0; }
 figcaption { max-width: 46rem; margin-top: .3rem; }
+h1 wbr { display: none; }
+@media screen and (max-width: 40rem) {
+  h1 { font-size: 1.4rem; } h1 wbr { display: inline; } td, th { padding: .3rem .5rem; }
+}
 @media print {
   body { max-width: none; margin: 0; font-size: 11pt; }
   table, pre { font-size: 9pt; } td, th { padding: .2rem .3rem; }
