@@ -179,7 +179,7 @@ class InvalidParameter(DitherError, ValueError):
     def worded(self, name: str, shown: str) -> str:
         """Return the message with another name of the parameter, and with the offender as its reader would type it."""
         if re.match(_ABOUT_PRESENCE, self.rule):
-            return f"{name} is {self.rule}"
+            return f"{name} {'are' if ', ' in name else 'is'} {self.rule}"
         return f"{name} must be {self.rule}{shown and f', got {shown}'}"
 
 

@@ -97,7 +97,7 @@ def test_explain_gives_the_proof(name: str, capsys: pytest.CaptureFixture[str]) 
     record = json.loads(capsys.readouterr().out)
     assert "Guarantee:" in record["documentation"]
     assert "Why" in record["page"]
-    assert "guesses right at most" in record["meaning"]
+    assert "guesses correctly " in record["meaning"]
 
 
 def test_explain_for_people(here: Here) -> None:

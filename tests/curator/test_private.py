@@ -67,7 +67,7 @@ def count(session: dither.Session, what: str = "COUNT(*)", table: str = "data") 
 def test_everything_that_is_missing_is_named_at_once_with_a_line_to_paste(said, missing):
     with pytest.raises(InvalidParameter) as refused:
         dither.private(frame(patient_id=range(ROWS)), **said)
-    assert str(refused.value).startswith(f"{missing} must be stated")
+    assert str(refused.value).startswith(f"{missing} {'are' if ',' in missing else 'is'} required")
     assert "dither.private(..., budget=1, person='patient_id', rows=10, groups=2)" in str(refused.value)
 
 
@@ -373,7 +373,7 @@ def test_a_folder_registered_with_rows_alone_keeps_its_line_and_its_meaning(tmp_
         curator.add(former, budget=PureDP(100))
     with ask(frame(), home=home, rows=5) as session:
         assert (session.dataset.rows, session.dataset.groups) == (5, None)
-    with pytest.raises(InvalidParameter, match="groups must be stated"):
+    with pytest.raises(InvalidParameter, match="groups is required"):
         ask(frame(), rows=5)
     with ask(frame(), rows=5, groups=2, people=ROWS) as session:
         assert (session.dataset.groups, session.dataset.people) == (2, ROWS)

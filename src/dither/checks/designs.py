@@ -216,7 +216,7 @@ def check_window(example: Example) -> None:
             mechanism.reply(state, value, noise)
             spent.append(sum((1 / asked.numbers[0] for asked in noise.asked), Fraction(0)))
         largest = max(sum(spent[tick : tick + width]) for tick in range(len(spent)))
-        told = f"a window of {width} ticks draws noise for epsilon = {float(largest):.6g}, and may lose {price}"
+        told = f"a window of {width} ticks draws noise for epsilon = {float(largest):.6g}, and its price is {price}"
         require(price.pure is not None and largest <= price.pure, told)
 
 

@@ -199,9 +199,7 @@ APPROVALS: Final = MappingProxyType(
         "list": Verb(
             "govern:questions", "List the releases that others must agree to: analyst, request and privacy loss."
         ),
-        "approve": Verb(
-            "govern:approve", "Agree to a release: to what it asks and what it may lose, for seven days and one debit."
-        ),
+        "approve": Verb("govern:approve", "Approve a release and its privacy loss, for seven days and one debit."),
         "decline": Verb("govern:decline", "Do not agree to a release; nothing was debited for it."),
     }
 )

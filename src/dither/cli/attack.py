@@ -19,7 +19,7 @@ def run(
     name: Annotated[str, typer.Argument(help="The name of an attack, 'list', or 'all'.")] = "list",
     targets: Annotated[int | None, typer.Option(help="About how many guesses are made.", min=1)] = None,
     epsilon: Annotated[
-        str | None, typer.Option(help="What the protected release may lose, such as 0.5 or 1/3.")
+        str | None, typer.Option(help="Privacy loss of the protected release (epsilon), for example 0.5 or 1/3.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write a page with plots, as HTML.")] = None,
     force: Force = False,

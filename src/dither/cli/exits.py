@@ -83,7 +83,7 @@ def words_of_failure(failure: DitherError | Warning) -> str:
     said = refusal_words(failure) if isinstance(failure, InvalidParameter) else str(failure)
     if isinstance(failure, LossNotStated):
         left = "" if failure.left is None else f"; {failure.left} is left"
-        said = f"nothing says what this may lose, and there is no default: add --{failure.parameter} 0.1{left}"
+        said = f"the privacy loss is required and has no default: add --{failure.parameter} 0.1{left}"
     return "; ".join([said, *getattr(failure, "__notes__", ())])
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dither.service.client import Connection
 
 Whole = Annotated[str | None, typer.Option("--epsilon", "--budget", help="The new whole: what is spent is part of it.")]
-Share = Annotated[str | None, typer.Option(help="What all of the analyst's releases together may lose.")]
+Share = Annotated[str | None, typer.Option(help="Total epsilon for all of the analyst's releases, for example 0.5.")]
 Reason = Annotated[str, typer.Option(help="Why; the books keep it.")]
 NewName = Annotated[str, typer.Argument(metavar="NAME", help="What it is to be called.")]
 Who = Annotated[str, typer.Argument(metavar="ANALYST", help="Whose quota.")]

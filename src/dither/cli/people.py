@@ -61,7 +61,7 @@ def grant(
     most: Annotated[
         str | None,
         typer.Option(
-            help="The most that one release may lose, as epsilon or rho; 'none' for no limit. Unchanged by default."
+            help="Largest privacy loss of one release, as epsilon or rho; 'none' for no limit. Unchanged by default."
         ),
     ] = None,
     usual: Annotated[

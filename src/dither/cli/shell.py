@@ -105,7 +105,7 @@ class Prompt:
             except DitherError as failure:
                 self.lines = []
                 if isinstance(failure, LossNotStated) and self.is_terminal:
-                    complain(f"say what a query may lose: .{failure.parameter} 0.1; {failure.left} is left")
+                    complain(f"set the privacy loss of a query: .{failure.parameter} 0.1; {failure.left} is left")
                 else:
                     complain_of(failure)
                 if not self.is_terminal:

@@ -377,7 +377,7 @@ def _refuse_missing(columns: _Columns, *, said: Mapping[str, bool], is_person: b
     """
     missing = []
     if not said["budget"]:
-        missing.append(("budget", "what all releases together may lose, an epsilon"))
+        missing.append(("budget", "the total epsilon of all releases"))
     if not said["whose"]:
         missing.append(("person", 'the column that says whose a row is, or unit="row" where every row is a person'))
     if is_person or not said["whose"]:
@@ -387,10 +387,9 @@ def _refuse_missing(columns: _Columns, *, said: Mapping[str, bool], is_person: b
     candidates = id_candidates(columns.stored)
     whose = candidates[0] if candidates else "..."
     line = f"dither.private(..., budget=1, person={whose!r}, rows=10, groups=2)"
-    rule = (
-        f"stated by someone who knows the data: {'; '.join(f'{name}: {what}' for name, what in missing)}; as in {line}"
-    )
-    raise InvalidParameter(", ".join(name for name, _ in missing), "nothing", rule)
+    named = "; ".join(f"{name}: {what}" for name, what in missing)
+    rule = f"required, from someone who knows the data: {named}; for example {line}"
+    raise InvalidParameter(", ".join(name for name, _ in missing), None, rule)
 
 
 def _unit(unit: str | None, *, is_person: bool) -> str:

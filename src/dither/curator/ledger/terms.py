@@ -168,7 +168,7 @@ class Terms:
 
     def __post_init__(self) -> None:
         if self.usual is not None and self.most is not None and not self.usual <= self.most:
-            raise InvalidParameter("usual", self.usual, f"at most {self.most}, what one release may lose")
+            raise InvalidParameter("usual", self.usual, f"at most {self.most}, the largest loss of one release")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, with what is not said left out."""

@@ -96,9 +96,9 @@ def explain_loss(loss: Priced, *, unit: Unit | None = None) -> str:
 
     >>> from dither.privacy import ROW, PureDP
     >>> print(explain_loss(PureDP(1), unit=ROW))
-    A person who knows all else, and could only toss a coin on whether one row is in the data, guesses right at most
-    73.2 % of the time after seeing the release. If the guess may say yes wrongly in 1 % of cases, it says yes rightly
-    in at most 2.8 %.
+    An attacker who knows everything else, and considers both answers equally likely, guesses correctly whether one row
+    is in the data at most 73.2 % of the time after seeing the release. With 1 % false alarms, the attacker detects at
+    most 2.8 %.
     """
     relation = getattr(loss, "relation", None) if unit is None else unit.relation
     name = "unit" if unit is None else unit.protects
@@ -107,9 +107,9 @@ def explain_loss(loss: Priced, *, unit: Unit | None = None) -> str:
     right = success(loss)
     found = true_positive_rate(loss, false_positive_rate=Fraction(1, 100))
     return (
-        f"A person who knows all else, and could only toss a coin on {question}, guesses right at most "
-        f"{_percent(right)} % of the time after seeing the release. If the guess may say yes wrongly in 1 % of cases, "
-        f"it says yes rightly in at most {_percent(found)} %."
+        f"An attacker who knows everything else, and considers both answers equally likely, guesses correctly "
+        f"{question} at most {_percent(right)} % of the time after seeing the release. With 1 % false alarms, the "
+        f"attacker detects at most {_percent(found)} %."
     )
 
 
