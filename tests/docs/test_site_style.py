@@ -11,7 +11,10 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_long_lines_of_code_continue_on_the_next() -> None:
-    settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    keys = re.findall(r"^(\w+):", text, re.MULTILINE)
+    assert len(keys) == len(set(keys))  # of two alike, YAML takes the last
+    settings = yaml.safe_load(text)
     (file,) = settings["extra_css"]
     style = (ROOT / "docs" / file).read_text(encoding="utf-8")
     (code,) = re.findall(r"\.md-typeset pre > code \{(.*?)\}", style, re.DOTALL)
