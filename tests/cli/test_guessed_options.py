@@ -50,6 +50,7 @@ def test_help_is_a_word_everywhere() -> None:
         (["sql", "clinic", COUNT, "--eps", "1"], "write --epsilon"),
         (["sql", "clinic", COUNT, "--dry-run"], "write --quote"),
         (["sql", "clinic", COUNT, "--seed", "1"], "noise has no seed"),
+        (["synthesize", "clinic", "--limit", "5"], "write --rows"),
         (["publish", "-o", "x.html"], "histogram, count, workload, marginals"),
         (["publish", "clinic"], "histogram, count, workload, marginals"),
     ],
@@ -81,6 +82,21 @@ def test_the_only_table_is_data_and_the_same_query_again_is_free_before_it_is_ch
     assert "answered before" not in asked(COUNT, "--key", "first"), "a retry is no second charge"
     shown = RUNNER.invoke(app, ["answer", "first", "--dataset", "clinic", "--home", str(home)])
     assert "not charged" in shown.output
+
+
+def test_on_a_screen_the_same_query_is_charged_again_only_if_that_is_wanted(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    how = ["sql", "clinic", COUNT, "--epsilon", "1000", "--home", str(home)]
+    assert RUNNER.invoke(app, how).exit_code == 0
+    monkeypatch.setattr("dither.cli.ask.is_screen", lambda: True)
+    spent = []
+    for typed in ("\n", "n\n", "y\n"):
+        found = RUNNER.invoke(app, how, input=typed)
+        assert found.exit_code == 0, found.output
+        with Curator.open(home) as curator:
+            spent.append(curator.session("clinic", analyst="curator").balance().spent.pure)
+    assert spent == [1000, 1000, 2000]
 
 
 def test_a_table_that_is_called_data_has_the_name() -> None:

@@ -16,6 +16,7 @@ import pytest
 
 import dither
 from dither.curator.access import curator_of
+from dither.curator.card import release_card
 from dither.curator.ledger import Account
 from dither.curator.ledger.memory import MemoryLedger
 from dither.data import Kind, schema_from
@@ -378,6 +379,17 @@ def test_a_folder_registered_with_rows_alone_keeps_its_line_and_its_meaning(tmp_
     with ask(frame(), rows=5, groups=2, people=ROWS) as session:
         assert (session.dataset.groups, session.dataset.people) == (2, ROWS)
         assert loads(dump_schema(session.dataset)) == session.dataset
+
+
+def test_a_card_states_the_declared_share_of_rows_that_a_limit_drops(tmp_path, monkeypatch):
+    monkeypatch.setenv("DITHER_ANCHORS", str(tmp_path / "anchors"))
+    table = {"source": "frames", "privacy id": "id", "columns": {"id": "integer"}}
+    limits = {"rows": 5, "groups": 1, "dropped": 0.27, "dropped up to": 64}
+    known = schema_from({"dataset": "data", "unit": "person", "contribution": limits, "tables": {"data": table}})
+    with dither.Curator.create(tmp_path / "home") as curator:
+        curator.add(known, budget=PureDP(1))
+        shown = release_card(known, curator.ledger)["privacy_loss"]["contribution_limits"]
+    assert (shown["rows"], shown["dropped_share"], shown["dropped_up_to"]) == (5, 0.27, 64)
 
 
 def count_at(session: dither.Session) -> float:

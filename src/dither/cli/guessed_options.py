@@ -32,6 +32,7 @@ _SPELLINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "--json": ("--as-json", "--format"),
     "--yes": ("--no-confirm", "--assume-yes"),
     "--home": ("--folder", "--dir", "--curator"),
+    "--rows": ("--limit", "--size", "--count"),
     "--likely-empty": ("--allow-empty", "--even-if-empty"),
 }
 _SEEDS: Final = ("--seed", "--random-state")

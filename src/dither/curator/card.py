@@ -108,6 +108,11 @@ def release_card(dataset: DataSet, ledger: Ledger) -> dict[str, Any]:
                 "groups": dataset.groups,
                 "rows_per_group": dataset.rows_per_group,
             }
+            | (
+                {"dropped_share": dataset.dropped, "dropped_up_to": dataset.dropped_up_to}
+                if dataset.dropped is not None
+                else {}
+            )
             | {
                 f"rows_of_{table.name}": table.rows_per_person
                 for table in dataset.tables
