@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -1114,3 +1114,13 @@ def test_examples_of_rooms_above_come_in_one_order_whatever_was_imported_first(
 
     monkeypatch.setitem(registry._further, "made-up", [of(room) for room in rooms[::turn]])
     assert list(registry._all_examples("made-up", lambda: ())) == rooms
+
+
+def test_a_release_shows_each_number_of_an_array_to_the_digits_of_its_interval() -> None:
+    made = Geometric(scale=2, shape=(20,))
+    drawn = release(made, np.arange(20) * 1000, budget=Budget(epsilon=1, unit=ROW), stability=1)
+    value, low = str(drawn).split(", 95 % interval ")
+    assert value.count(" ") == low.split("] to [")[0].count(" ") == 6
+    assert value.startswith(f"[{drawn.value[0]} ")
+    assert "..." in value
+    assert "..." not in str(replace(drawn, value=drawn.value[:3], mechanism=Geometric(scale=2, shape=(3,))))

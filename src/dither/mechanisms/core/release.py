@@ -11,7 +11,7 @@ import json
 import os
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from dither.privacy import Filter, Loss, Relation, Unit, Use, stated_loss, unit_
 if TYPE_CHECKING:
     from dither.pages.frame import Chart
 
+#: Entries of an array that are all shown.
+_MOST_SHOWN: Final = 12
 V = TypeVar("V")
 O = TypeVar("O")  # noqa: E741
 
@@ -214,9 +216,13 @@ class Release(Generic[O]):
         interval = self.interval()
         if interval is None:
             return _short(self.value), None
-        if isinstance(self.value, np.ndarray) or isinstance(interval.low, np.ndarray):
-            return _short(self.value), f"{_short(interval.low)} to {_short(interval.high)}"
-        value, low, high = in_digits(self.value, interval.low, interval.high)
+        parts: tuple[Any, ...] = (self.value, interval.low, interval.high)
+        if all(isinstance(part, np.ndarray) and part.shape == (parts[0].size,) for part in parts):
+            value, low, high = _in_digits_each(*parts)
+        elif any(isinstance(part, np.ndarray) for part in parts):
+            value, low, high = map(_short, parts)
+        else:
+            value, low, high = in_digits(*parts)
         return value, f"{low} to {high}"
 
 
@@ -347,7 +353,17 @@ def _plain(value: Any) -> Any:
     return [_plain(entry) for entry in value] if isinstance(value, tuple | list) else value
 
 
+def _in_digits_each(value: Any, low: Any, high: Any) -> tuple[str, str, str]:
+    """Return numbers and the ends of their intervals, each to the digits of its own; of many the first and last."""
+    places = [*range(value.size)] if value.size <= _MOST_SHOWN else [*range(3), *range(value.size - 3, value.size)]
+    shown = [in_digits(value[place].item(), low[place].item(), high[place].item()) for place in places]
+    if len(places) < value.size:
+        shown.insert(3, ("...",) * 3)
+    first, second, third = (" ".join(texts) for texts in zip(*shown, strict=True)) if shown else ("",) * 3
+    return f"[{first}]", f"[{second}]", f"[{third}]"
+
+
 def _short(value: Any) -> str:
     if isinstance(value, np.ndarray):
-        return np.array2string(value, precision=5, threshold=12)
+        return np.array2string(value, precision=5, threshold=_MOST_SHOWN)
     return alone(value)
