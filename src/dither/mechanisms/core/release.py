@@ -354,7 +354,7 @@ def _plain(value: Any) -> Any:
 
 
 def _in_digits_each(value: Any, low: Any, high: Any) -> tuple[str, str, str]:
-    """Return numbers and the ends of their intervals, each to the digits of its own; of many the first and last."""
+    """Return numbers and their intervals, each to its digits; of many numbers the first and last."""
     places = [*range(value.size)] if value.size <= _MOST_SHOWN else [*range(3), *range(value.size - 3, value.size)]
     shown = [in_digits(value[place].item(), low[place].item(), high[place].item()) for place in places]
     if len(places) < value.size:
