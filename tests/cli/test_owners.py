@@ -20,7 +20,7 @@ __all__ = ["home"]
 
 AWKWARD = """\
 Patient No.,smoker?,cost,region,visit date,Größe
-P00663,yes,"1.234,5",north,2024-01-03,171
+P00663,yes,"8.777,25",north,2024-01-03,171
 P00663,no,"2,5",south,2024-02-01,182
 P00664,no,"99,0",north,2024-11-30,164
 P00665,yes,"7,0",east,2023-05-05,
@@ -158,7 +158,7 @@ def test_nobody_to_ask_gets_a_draft_and_the_questions_and_nothing_of_the_rows(ho
     for place in ("unit", "contribution", "tables.clinic.privacy id", "tables.clinic.columns.Patient_No.kind"):
         assert f"  {place}" in shown
     assert "nothing was registered" in shown
-    for cell in ("P00663", "north", "171", "1.234"):
+    for cell in ("P00663", "north", "171", "8.777"):
         assert cell not in shown
     assert record("datasets") == []
     assert not (home / "clinic.yaml").exists()
@@ -173,7 +173,7 @@ def test_the_wizard_asks_and_registers(home: Path) -> None:
     answers = (
         "public 4 6",  # region: categories from the data; Größe: its kind
         "2 categories yes, no",
-        "3 range 0..500",  # cost: real although no cell is, with the decimal sign that the file has not
+        "3 range 0..500",  # cost: with the form in which its cells are written
         "5 range 2020-01-01..2029-12-31",  # round bounds in place of the data's
         "6 range 100..220", "6 missing", "",
         "1", "2", "",  # whose, rows, groups
@@ -182,8 +182,8 @@ def test_the_wizard_asks_and_registers(home: Path) -> None:
     )  # fmt: skip
     shown = run("add", "clinic.csv", text=typed(*answers))
     for words in (
-        "NOT PRIVATE", "read from your rows", "stores none of them", "'1.234,5' is not a real",
-        "rows a person", "cost: no cell is real", "clinic: epsilon = 1.5", "1 (from the defaults)",
+        "NOT PRIVATE", "read from your rows", "stores none of them", 'form: "1.234,5"',
+        "rows a person", "clinic: epsilon = 1.5", "1 (from the defaults)",
     ):  # fmt: skip
         assert words in shown
     schema = load_schema(home / "clinic.yaml")
@@ -197,7 +197,8 @@ def test_the_wizard_asks_and_registers(home: Path) -> None:
     record("sql", "clinic", "SELECT region, COUNT(*) AS n FROM clinic GROUP BY region", "--epsilon", "0.5")
     # What was shown is kept nowhere: no cell of the file is in any text that the folder has.
     texts = [path.read_bytes() for path in (home / "home").rglob("*") if path.is_file() and path.suffix != ".parquet"]
-    assert not any(b"P00663" in text for text in texts)
+    assert not any(b"P00663" in text or b"8.777" in text for text in texts)
+    assert table.column("cost").form == ("1.234,5",)
 
 
 @pytest.mark.usefixtures("screen")

@@ -10,7 +10,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dither.cli.questions import Answers, questions_of
+from dither.cli.column_choices import Choices
+from dither.cli.questions import Answers
 from dither.data.expressions import Kind
 from dither.data.facts import FROM_DATA, FROM_NAME, FROM_TYPE, Facts, round_range
 from dither.data.files import schema_from
@@ -97,10 +98,7 @@ def test_facts_of_parquet_come_from_its_types(tmp_path: Path) -> None:
         assert (facts.column("the_cost").least, facts.column("the_cost").largest) == (0, 2.75)
         assert facts.rows_a_person("id") == {1: 12}
         assert "lists" in facts.left_out[0]
-        answers = Answers(facts, "v")
-        for question in questions_of(facts, "v"):
-            if answers.applies(question) and question.proposal:
-                assert answers.decide(question, question.proposal) == "", question
+        answers = Answers(facts, "v", Choices(facts))
     assert schema_from(answers.tree()).table("v").column("at").is_bounded is False
 
 
@@ -128,9 +126,9 @@ def test_facts_of_parquet_come_from_its_types(tmp_path: Path) -> None:
         ("age", ("05", "11"), Kind.INTEGER, FROM_NAME, ""),
         ("code", ("1", "2", "3", "4", "n/a"), Kind.TEXT, FROM_DATA, "4 of 5 cells could be an integer; 'n/a'"),
         ("code", ("1", "2", "n/a", "n/a"), Kind.TEXT, FROM_DATA, ""),
-        ("seen", ("31.12.2024", "01.01.25"), Kind.TEXT, FROM_DATA, "declare 'form: DD.MM.YY' for the column"),
-        ("seen", ("2024-12-31T10:00:00Z",), Kind.TEXT, FROM_DATA, "declare 'form: ISO' for the column"),
-        ("seen", ("31.12.2024 10:00",), Kind.TEXT, FROM_DATA, "DD.MM.YYYY HH:MM"),
+        ("seen", ("31.12.2024", "01.01.25"), Kind.DATE, FROM_DATA, ""),
+        ("seen", ("2024-12-31T10:00:00Z",), Kind.TIMESTAMP, FROM_DATA, ""),
+        ("seen", ("31.12.2024 10:00", "1.2.2024"), Kind.TIMESTAMP, FROM_DATA, ""),
     ],
 )
 def test_what_the_cells_are_counts_more_than_a_name(
@@ -178,7 +176,7 @@ def test_a_decimal_comma_is_read_as_declared_and_a_point_is_never_guessed(tmp_pa
         ('a,b\n"3,14",1\n"2",2\n', ",", (Kind.REAL, Kind.INTEGER)),
         ("a;b\n3,14;1.5\n2;2\n", None, (Kind.TEXT, Kind.REAL)),  # both: neither is guessed
         ("a;b\n3,14;x,y\n2;2\n", ",", (Kind.REAL, Kind.TEXT)),
-        ("a;b\n1.234,5;1\n2,5;2\n", None, (Kind.TEXT, Kind.INTEGER)),
+        ("a;b\n1.234,5;1\n2,5;2\n", None, (Kind.REAL, Kind.INTEGER)),
         ("a;b\n1,2,3;1\n2;2\n", None, (Kind.TEXT, Kind.INTEGER)),
         ("a;b\n;1\n;2\n", None, (Kind.TEXT, Kind.INTEGER)),
     ],
@@ -190,38 +188,34 @@ def test_a_decimal_comma_is_proposed_where_cells_look_so(
     with Facts(tmp_path / "a.csv") as facts:
         assert facts.decimal == decimal
         assert tuple(one.kind for one in facts.columns) == kinds
-        places = [question.place for question in questions_of(facts, "a")]
-        assert ("decimal" in places) is (decimal is not None)
-        answers = Answers(facts, "a")
-        assert schema_from(answers.tree()).tables[0].decimal == decimal
         facts.read_with(None)
-        assert facts.columns[0].kind is Kind.TEXT
+        assert (facts.columns[0].kind is Kind.TEXT) is not bool(facts.columns[0].form)
+    with Facts(tmp_path / "a.csv", decimal=".") as facts:
+        assert (facts.decimal, facts.read) == (None, {})
+    with Facts(tmp_path / "a.csv", decimal=",") as facts:
+        assert (facts.decimal, facts.read) == (None, {"decimal": ","})
 
 
 def test_every_proposal_can_be_declared(tmp_path: Path) -> None:
     file = tmp_path / "all.csv.gz"
     text = (
-        "User ID,age,when_at,born,spend,is_new,note\n1,30,2024-01-01 10:00:00,2001-02-03,-12.5,true,x\n1,,,,1234,,y\n"
+        "User ID,age,when_at,born,spend,is_new,note,paid\n"
+        "1,30,2024-01-01 10:00:00,2001-02-03,-12.5,true,x,1.234 €\n1,,,,1234,,y,n/a\n"
     )
     file.write_bytes(gzip.compress(text.encode()))
     with Facts(file) as facts:
         origins = {one.name: one.origin for one in facts.columns}
         assert origins == {
             "User_ID": FROM_DATA, "age": FROM_NAME, "when_at": FROM_NAME, "born": FROM_NAME, "spend": FROM_DATA,
-            "is_new": FROM_NAME, "note": FROM_DATA,
+            "is_new": FROM_NAME, "note": FROM_DATA, "paid": FROM_DATA,
         }  # fmt: skip
-        answers, questions = Answers(facts, "everything"), questions_of(facts, "everything")
-        for question in questions:
-            if answers.applies(question):
-                typed = "3" if question.place == "contribution.rows" else question.proposal
-                assert answers.decide(question, typed) == "", question
+        choices = Choices(facts)
+        choices.change({name: choices[name].taken() for name in choices.names})
+        table = schema_from(Answers(facts, "everything", choices).tree()).table("everything")
         assert facts.rows_a_person("User_ID") == {2: 1}
-    dataset = schema_from(answers.tree())
-    assert (dataset.rows, dataset.tables[0].person) == (3, "User_ID")
-    places = [question.place for question in questions]
-    assert places[:2] == ["privacy id", "contribution.rows"]
-    order = [question.column for question in questions[2:]]
-    assert sorted(order, key=list(origins).index) == order
+    assert {one.name: (one.kind, one.form) for one in table.columns if one.name != "User_ID"} == {
+        one.name: (one.kind, one.form or None) for one in facts.columns if one.name != "User_ID"
+    }
 
 
 def test_files_without_rows_have_facts_too(tmp_path: Path) -> None:
@@ -230,9 +224,7 @@ def test_files_without_rows_have_facts_too(tmp_path: Path) -> None:
         assert facts.rows == 0
         assert [one.missing for one in facts.columns] == [0.0, 0.0]
         assert facts.rows_a_person("a") == {}
-        assert [question.proposal for question in questions_of(facts, "head") if question.must_be_confirmed] == [
-            "text"
-        ] * 2
+        assert [one.kind for one in facts.columns] == [Kind.TEXT] * 2
     (tmp_path / "broken.csv").write_text('a,b\n1,"x\n')
     with pytest.raises(EngineUnavailable, match=r"broken\.csv, line 2"):
         Facts(tmp_path / "broken.csv")
@@ -272,4 +264,4 @@ def test_reasons_say_what_would_help() -> None:
     for kind in set(Kind) - {Kind.TEXT}:
         assert "NULL is right if it means nothing" in why_lost(kind, " N/A ")
     for zone in ("Z", "+01:00", " UTC", "-0530"):
-        assert "without a zone" in why_lost(Kind.TIMESTAMP, f"2024-12-31T10:00:00{zone}")
+        assert "ISO" in why_lost(Kind.TIMESTAMP, f"2024-12-31T10:00:00{zone}")

@@ -343,9 +343,7 @@ def test_a_decimal_comma_is_declared_for_csv_alone_and_written_back() -> None:
     assert loads(text.format("few.parquet", ".")).tables[0].decimal is None
     assert "decimal" not in dump_schema(loads(text.format("few.csv", ".")))
     for source, decimal in (("few.parquet", ","), ("frames", ","), ("few.csv", ";")):
-        with pytest.raises(
-            InvalidSchema, match=r"tables\.few\.decimal \(line 6\) must be ','.*omitted for other files"
-        ):
+        with pytest.raises(InvalidSchema, match=r"tables\.few\.decimal \(line 6\) must be ','.*omitted otherwise"):
             loads(text.format(source, decimal))
 
 

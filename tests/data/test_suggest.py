@@ -152,9 +152,9 @@ def test_other_delimiters_and_compression(tmp_path):
 def test_what_cannot_be_drafted(tmp_path):
     with pytest.raises(EngineUnavailable, match="no file"):
         suggest(tmp_path / "absent.csv")
-    (tmp_path / "a.xlsx").write_bytes(b"x")
+    (tmp_path / "a.doc").write_bytes(b"x")
     with pytest.raises(EngineUnavailable, match="no known kind"):
-        suggest(tmp_path / "a.xlsx")
+        suggest(tmp_path / "a.doc")
     (tmp_path / "a.parquet").write_bytes(b"PAR1 secretville")
     with pytest.raises(EngineUnavailable, match="damaged") as caught:
         suggest(tmp_path / "a.parquet")

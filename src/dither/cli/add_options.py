@@ -28,6 +28,7 @@ from dither.cli.column_commands import (
 from dither.cli.column_outline import Outline
 from dither.cli.prompts import ROW, meant
 from dither.cli.questions import Answers
+from dither.cli.read_options import ReadOptions
 from dither.data.expressions import Kind
 from dither.data.facts import FROM_TYPE
 from dither.errors import InvalidParameter
@@ -79,16 +80,17 @@ class Said:
         return "groups" if self.rows > 1 and self.groups is None else ""
 
 
-def said_answers(path: Path, dataset: str, said: Said) -> Answers:
+def said_answers(path: Path, dataset: str, said: Said, file: ReadOptions) -> Answers:
     """Return what options decide about a file of which no row is read.
 
     Args:
         path: the file.
         dataset: what the data set will be called.
-        said: the options.
+        said: the options about columns.
+        file: the options about how the file is read.
 
     """
-    outline = Outline(path)
+    outline = Outline(path, sheet=file.sheet, delimiter=file.delimiter, decimal=file.decimal)
     answers = Answers(outline, dataset, Choices(outline, is_bare=True))
     apply_options(said, answers)
     return answers

@@ -25,6 +25,8 @@ class Columns(Protocol):
     """The columns of a file: with what the rows show, or without."""
 
     path: str
+    #: What a schema declares of how the file is read: sheet, delimiter, decimal.
+    read: Mapping[str, str]
 
     @property
     def columns(self) -> tuple[ColumnFacts, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dither.data.expressions import Kind
-from dither.data.facts import FROM_DATA, FROM_TYPE, ColumnFacts
+from dither.data.facts import FROM_DATA, FROM_TYPE, ColumnFacts, read_as
 from dither.data.hints import plain_names
 from dither.data.suggest import described, unfit
 from dither.errors import InvalidParameter
@@ -15,15 +15,26 @@ class Outline:
     """The columns of a file without its rows: names and declared types.
 
     Args:
-        path: a CSV or Parquet file.
+        path: a data file.
+        sheet: of a workbook with several.
+        delimiter: of a CSV file, where it is declared.
+        decimal: "," or ".", where it is declared.
 
     """
 
     decimal = None
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        sheet: str | None = None,
+        delimiter: str | None = None,
+        decimal: str | None = None,
+    ) -> None:
         self.path = str(Path(path).resolve())
-        found = described(path)
+        self.read = read_as(self.path, sheet, delimiter, decimal)
+        found = described(path, sheet=sheet, delimiter=delimiter)
         listed = [name for name, *_ in found]
         if not any(name.strip() for name in listed):
             raise InvalidParameter("schema", str(path), "a file whose first line names its columns: this one is empty")

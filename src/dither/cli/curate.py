@@ -19,11 +19,12 @@ from dither.cli.check import kept_words, misplaced, problems, referring
 from dither.cli.column_choices import Choices
 from dither.cli.column_table import show_columns, show_file
 from dither.cli.console import console, is_screen, print_json, say, tell_owner
-from dither.cli.lost_cells import stop_at_losses
+from dither.cli.lost_cells import accepts_losses, stop_at_losses
 from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, OwnHome, Rho, Server
 from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, keep_sources, write_whole
 from dither.cli.progress import progress, reading
 from dither.cli.questions import Answers
+from dither.cli.read_options import ReadOptions, read_options
 from dither.cli.remote import connection, is_elsewhere, record_with_address, with_address
 from dither.cli.tables import new_table, print_table
 from dither.cli.wizard import (
@@ -43,7 +44,7 @@ from dither.curator.folder import Curator, located_schema
 from dither.data.facts import Facts
 from dither.data.files import dump_schema, schema_from
 from dither.data.importing.fit import TableFit
-from dither.data.importing.sources import is_csv, is_parquet
+from dither.data.importing.sources import is_data
 from dither.data.kinds import KINDS
 from dither.data.schema import DataSet
 from dither.data.suggest import suggest
@@ -70,9 +71,9 @@ def init(
         )
 
 
-def _draft(source: Path, out: Path | None, name: str | None = None, *, as_json: bool = False) -> None:
+def _draft(source: Path, out: Path | None, name: str | None, file: ReadOptions, *, as_json: bool = False) -> None:
     """Draft a schema from names and declared types, never from values; on a terminal, show what the values say."""
-    draft = suggest(source, name=name)
+    draft = suggest(source, name=name, sheet=file.sheet, delimiter=file.delimiter)
     if as_json:
         if out is not None:
             _write_draft(draft.text, out)
@@ -81,16 +82,16 @@ def _draft(source: Path, out: Path | None, name: str | None = None, *, as_json: 
     _write_draft(draft.text, out)
     if out is not None:
         say(f"wrote {out}: replace every ??? and read the comments")
-    if is_screen() and (is_csv(source) or is_parquet(source)):
-        with _looked_at(source) as facts:
+    if is_screen() and is_data(source):
+        with _looked_at(source, file) as facts:
             show_file(facts)
             show_columns(Choices(facts))
 
 
-def _looked_at(path: Path) -> Facts:
+def _looked_at(path: Path, file: ReadOptions) -> Facts:
     """Return what the rows of a file show; a large one takes a while."""
     with progress("looking at the rows"):
-        return Facts(path)
+        return Facts(path, sheet=file.sheet, delimiter=file.delimiter, decimal=file.decimal)
 
 
 def _write_draft(text: str, out: Path | None) -> None:
@@ -107,7 +108,7 @@ def _write_draft(text: str, out: Path | None) -> None:
 
 def add(
     schema: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A schema, .yaml; or a data file, .csv or .parquet, for the wizard.")
+        Path, typer.Argument(metavar="FILE", help="A schema, .yaml; or a data file: .csv, .jsonl, .xlsx, .parquet.")
     ],
     budget: Annotated[
         str | None, typer.Option(help="Total epsilon for all releases of this data set; it never renews.")
@@ -158,6 +159,13 @@ def add(
     missing: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Rows without a value in this column form a group.")
     ] = None,
+    sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook that has several.")] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help="Delimiter of a CSV file: , ; | or tab. [default: found in the first row]")
+    ] = None,
+    decimal: Annotated[
+        str | None, typer.Option(help="Decimal sign of a text file: . or , [default: . unless you confirm another]")
+    ] = None,
     schema_file: Annotated[
         Path | None, typer.Option("--schema-file", "-o", help="With a data file: where the schema goes.")
     ] = None,
@@ -184,26 +192,29 @@ def add(
     lists = (out, kind, form, ranges, categories, missing)
     said = Said(person, rows, groups, *(tuple(listed or ()) for listed in lists))
     _check_exists(schema)
-    is_file = is_csv(schema) or is_parquet(schema)
+    is_file = is_data(schema)
+    file = read_options(schema, sheet, delimiter, decimal, is_asked=is_screen() and not as_json)
     if said.first and (is_draft or not is_file):
         rule = "omitted with --suggest" if is_draft else "omitted with a schema, which states it: change the schema"
         raise InvalidParameter(said.first, getattr(said, said.first), rule)
     if is_draft:
-        _draft(schema, schema_file, name, as_json=as_json)
+        _draft(schema, schema_file, name, file, as_json=as_json)
         return
     if is_file:
         if is_elsewhere():
             rule = "a schema, .yaml: rows are never sent to a service; draft one with --suggest"
             raise InvalidParameter("schema", str(schema), rule)
-        adding = _Adding(schema, (budget, delta, rho), name, schema_file, home, in_place, is_unopened, as_json)
-        answers = said_answers(schema, adding.called, said) if said.first else None
+        adding = _Adding(
+            schema, (budget, delta, rho), name, schema_file, home, in_place, is_unopened, as_json, file, may_lose
+        )
+        answers = said_answers(schema, adding.called, said, file) if said.first else None
         if answers is not None and not said.lacks and adding.has_budget:
             _add_said(adding, answers, may_be_empty=may_be_empty)
         elif as_json or not is_screen():
             if said.first:
                 lacking = said.lacks or "budget"
                 raise InvalidParameter(lacking, None, f"required without a terminal: add --{lacking}")
-            print_open(schema, name, schema_file, lambda text: _write_draft(text, schema_file), as_json=as_json)
+            print_open(schema, name, schema_file, lambda text: _write_draft(text, schema_file), file, as_json=as_json)
         else:
             _add_asking(adding, said)
         return
@@ -243,6 +254,8 @@ class _Adding:
         in_place: whether Parquet stays where it is.
         is_draft: whether the data set is only priced at first.
         as_json: whether a program reads.
+        file: how the file is read.
+        may_lose: whether the owner accepts that cells become NULL.
 
     """
 
@@ -254,6 +267,8 @@ class _Adding:
     in_place: bool
     is_draft: bool
     as_json: bool
+    file: ReadOptions
+    may_lose: bool
 
     @property
     def called(self) -> str:
@@ -277,6 +292,7 @@ class _Adding:
         words = [] if self.name is None else ["--name", self.name]
         words += [] if self.out is None else ["-o", str(self.out)]
         words += [] if self.home is None else ["--home", str(self.home)]
+        words += [*self.file.words, *["--allow-lost"] * self.may_lose]
         words += ["--in-place"] * self.in_place + ["--draft"] * self.is_draft
         delta = self.stated[1]
         if loss is None:
@@ -315,6 +331,7 @@ def _add_said(adding: _Adding, answers: Answers, *, may_be_empty: bool) -> None:
         goal = adding.goal(curator)
         dataset = schema_from(answers.tree())
         fits = _fits(curator, dataset, may_be_empty=may_be_empty)
+        stop_at_losses(fits, may_lose=adding.may_lose or may_be_empty, as_json=adding.as_json)
         with reading(adding.path):
             _register(
                 curator, dataset, loss, in_place=adding.in_place, as_json=adding.as_json, is_draft=adding.is_draft
@@ -331,7 +348,7 @@ def _add_asking(adding: _Adding, said: Said) -> None:
     loss, called = adding.loss(), adding.called
     with Curator.open(adding.home) as curator:
         goal = adding.goal(curator)
-        with _looked_at(adding.path) as facts:
+        with _looked_at(adding.path, adding.file) as facts:
             wizard = Wizard(facts, called, said)
             dataset = wizard.ask()
             if dataset is not None and loss is None:
@@ -342,6 +359,8 @@ def _add_asking(adding: _Adding, said: Said) -> None:
         say(text)
         fits = _fits(curator, dataset, may_be_empty=False)
         _say_kept(fits)
+        if not adding.may_lose and not accepts_losses(fits):
+            _offer_draft(goal, text, options_of(loss))
         agreed = is_agreed(f"Register {called} with {loss} in total, and write {goal}?")
         if agreed is None:
             _say_how_to_go_on(adding, wizard, loss)

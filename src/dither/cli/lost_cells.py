@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from dither.cli.console import is_screen, print_json, tell_owner
+from dither.cli.wizard import is_agreed
 from dither.data.importing.fit import TableFit, loss_words
 
 #: The exit code for what the owner has not decided: nothing was registered.
@@ -55,6 +56,16 @@ def stop_at_losses(fits: Sequence[TableFit], *, may_lose: bool, as_json: bool) -
         tell_owner(f"  {line}")
     tell_owner("correct the schema or the file; 'dither add --allow-lost' registers it nevertheless")
     raise typer.Exit(_OPEN)
+
+
+def accepts_losses(fits: Sequence[TableFit]) -> bool:
+    """Ask the owner whether to register a table that loses cells; true where it does not."""
+    if not losses(fits, with_examples=False):
+        return True
+    tell_owner("much of the data would not count:")
+    for line in losses(fits, with_examples=True):
+        tell_owner(f"  {line}")
+    return is_agreed("Register it nevertheless?") is True
 
 
 def _records(fit: TableFit) -> list[dict[str, Any]]:

@@ -171,7 +171,7 @@ class Answers:
         return self._tree(self.choices.declared, {kind: part.tree for kind, part in self._parts.items()})
 
     def _tree(self, names: tuple[str, ...] | list[str], kinds: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        table: dict[str, Any] = {"source": self._facts.path}
+        table: dict[str, Any] = {"source": self._facts.path, **self._facts.read}
         table |= {kind: dict(tree) for kind, tree in kinds.items() if tree}
         if self._facts.decimal is not None and self.choices.needs_decimal:
             table["decimal"] = self._facts.decimal

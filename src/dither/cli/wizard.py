@@ -22,6 +22,7 @@ from dither.cli.console import console, print_json, say, shown, tell_owner
 from dither.cli.kind_questions import Deciding, Whole, wholes
 from dither.cli.prompts import DECIMAL_COMMA, DECIMAL_POINT, HELP, NO, YES, Question
 from dither.cli.questions import GROUPS, PERSON, ROWS, Answers, questions_of
+from dither.cli.read_options import ReadOptions
 from dither.data.facts import Facts
 from dither.data.files import schema_from
 from dither.data.schema import DataSet
@@ -116,7 +117,13 @@ def draft_record(draft: Draft, out: Path | None) -> dict[str, Any]:
 
 
 def print_open(
-    path: Path, name: str | None, out: Path | None, write: Callable[[str], None], *, as_json: bool = False
+    path: Path,
+    name: str | None,
+    out: Path | None,
+    write: Callable[[str], None],
+    file: ReadOptions,
+    *,
+    as_json: bool = False,
 ) -> None:
     """Print the draft and the open questions where there is no terminal, and leave with the code for that.
 
@@ -127,10 +134,11 @@ def print_open(
         name: what the data set is to be called.
         out: where the draft goes; None for the output.
         write: writes the draft.
+        file: how the file is read.
         as_json: whether a program reads.
 
     """
-    draft = suggest(path, name=name)
+    draft = suggest(path, name=name, sheet=file.sheet, delimiter=file.delimiter)
     if as_json:
         if out is not None:
             write(draft.text)

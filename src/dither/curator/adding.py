@@ -30,7 +30,7 @@ from dither.curator.editions import FILE, Edition, TableEdition, fingerprint, fo
 from dither.curator.ledger import ledger_files
 from dither.data.engines import connect
 from dither.data.importing.conversion import check_parquet, convert, keep_on_disk
-from dither.data.importing.sources import FRAMES, files_of, is_csv, is_parquet, known
+from dither.data.importing.sources import FRAMES, files_of, is_data, is_parquet, known
 from dither.data.schema import DataSet, Table
 from dither.errors import EngineUnavailable, InvalidParameter
 
@@ -222,7 +222,7 @@ def _imported(home: Path, folder: Path, dataset: DataSet, table: Table, *, in_pl
     files = files_of(table, home)
     if in_place:
         if not all(map(is_parquet, files)):
-            raise InvalidParameter("in_place", table.source, "not allowed for CSV, which is always imported")
+            raise InvalidParameter("in_place", table.source, "not allowed for text files, which are always imported")
         origins = check_parquet(table, files, folder)
         return TableEdition(origins=origins, files=origins)
     copy = folder / f"{table.name}-{uuid.uuid4().hex}.parquet"
@@ -241,11 +241,7 @@ def _is_file(dataset: DataSet, table: Table) -> bool:
     scheme = dataset.engine.split(":", 1)[0]
     if scheme != "spark":
         return scheme == "duckdb"
-    return (
-        "://" not in table.source
-        and (is_csv(table.source) or is_parquet(table.source))
-        and (not Path(table.source).is_dir())
-    )
+    return "://" not in table.source and is_data(table.source) and (not Path(table.source).is_dir())
 
 
 def _from_server(home: Path, dataset: DataSet, tables: list[Table]) -> dict[str, TableEdition]:

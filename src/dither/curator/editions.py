@@ -109,6 +109,7 @@ def fingerprint(dataset: DataSet) -> str:
         # As with names of columns: what came later is not in the digest where it is not said.
         (table.name, table.source, table.is_public, [_imported_as(column) for column in table.columns])
         + (() if table.decimal is None else (table.decimal,))
+        + tuple((name, value) for name in ("delimiter", "sheet") if (value := getattr(table, name)) is not None)
         for table in dataset.tables
     ]
     record = [dataset.name, dataset.engine.split(":", 1)[0], tables]

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from dither.curator.editions import Edition
 from dither.data.files import schema_from
-from dither.data.importing.sources import FRAMES, is_csv, is_parquet
+from dither.data.importing.sources import FRAMES, is_data
 from dither.data.schema import DataSet, Table
 from dither.errors import InvalidParameter
 
@@ -140,7 +140,7 @@ def _source_below(base: Path, said: str) -> str | None:
     real = [Path(file).resolve() for file in (sorted(glob.glob(pattern)) if is_pattern else [str(base / said)])]
     if not real or not all(file.is_file() for file in real):
         return None
-    if not all(file.is_relative_to(base) and (is_csv(file) or is_parquet(file)) for file in real):
+    if not all(file.is_relative_to(base) and (is_data(file)) for file in real):
         return None
     return pattern if is_pattern else glob.escape(str(real[0]))
 

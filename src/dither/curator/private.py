@@ -40,7 +40,7 @@ from dither.data.expressions import Kind
 from dither.data.files import dump_schema, schema_from
 from dither.data.hints import id_candidates, plain_names
 from dither.data.importing.fit import losses_of, losses_of_frame
-from dither.data.importing.sources import FRAMES, files_of
+from dither.data.importing.sources import FRAMES, files_of, is_json
 from dither.data.schema import DataSet, Table, check_name
 from dither.data.suggest import described, table_name
 from dither.errors import InvalidParameter, LostCells
@@ -73,6 +73,8 @@ def private(
     nullable: Collection[Any] = (),
     forms: Mapping[Any, str | Sequence[str]] | None = None,
     decimal: str | None = None,
+    delimiter: str | None = None,
+    sheet: str | None = None,
     name: str | None = None,
     home: str | Path | None = None,
 ) -> Session:
@@ -82,7 +84,7 @@ def private(
     letters, digits and underscores: ``Total Spend (£)`` is ``Total_Spend``.
 
     Args:
-        data: a pandas or Polars frame, an Arrow table, or the path of a CSV or Parquet file, which is read once,
+        data: a pandas or Polars frame, an Arrow table, or a path (CSV, JSON lines, a workbook, Parquet), read once,
             strictly, into a folder that nobody else can look into.
         budget: what all releases together may lose: an epsilon, or a loss such as ``ZCDP("0.1")``.
         delta: with an epsilon, the probability that it may be exceeded; needed where groups are to be discovered.
@@ -102,6 +104,8 @@ def private(
         forms: how texts write numbers, days or moments, by an example of a number or a pattern of days:
             ``{"price": "1.234,56 €", "day": ["DD.MM.YYYY", "ISO"]}``.
         decimal: ``","`` where the numbers of a text file are written as 3,14.
+        delimiter: of a CSV file, what separates its fields, where the first row does not show it.
+        sheet: of a workbook with several, the one with the rows.
         name: what the table is called in SQL; ``data`` for a frame, the name of the file for a file.
         home: a curator's folder, made if it is not there, that keeps the budget; in memory without one.
 
@@ -120,7 +124,7 @@ def private(
     """
     is_file = isinstance(data, str | Path)
     table = _named(name, table_name(data) if is_file else _FRAME_NAME)
-    columns = _Columns(data, table)
+    columns = _Columns(data, table, sheet, delimiter)
     _refuse_missing(
         columns,
         said={"budget": budget is not None, "whose": person is not None or unit is not None},
@@ -141,8 +145,8 @@ def private(
     )
     place = columns.place("person", person) if person is not None else None
     declared: dict[str, Any] = {"source": source, "columns": columns.declared(said, place)}
-    if decimal is not None:
-        declared["decimal"] = decimal
+    read = {"decimal": decimal, "delimiter": delimiter, "sheet": sheet}
+    declared |= {key: value for key, value in read.items() if value is not None}
     if place is not None:
         declared["privacy id"] = columns.names[place]
     tree: dict[str, Any] = {"dataset": table, "unit": _unit(unit, is_person=person is not None)}
@@ -168,11 +172,15 @@ def _warn_of_lost_cells(table: Table, frame: Any) -> None:
 class _Columns:
     """The columns of a frame or file: their names there, plain ones to declare, and what their types say."""
 
-    def __init__(self, data: Any, table: str) -> None:
+    def __init__(self, data: Any, table: str, sheet: str | None, delimiter: str | None) -> None:
         self.table = table
+        # Their keys are read from rows: only those that the caller names are public.
+        self._must_be_named = isinstance(data, str | Path) and is_json(data)
         try:
-            self._found = described(data)
+            self._found = described(data, sheet=sheet, delimiter=delimiter)
         except InvalidParameter as error:
+            if error.parameter != "source":
+                raise
             rule = error.rule.replace("a path, an address", "the path of a CSV or Parquet file")
             if isinstance(data, Mapping | list | tuple):
                 rule += ": one table. Several are declared in a schema, see dither.data.schema_from"
@@ -212,6 +220,8 @@ class _Columns:
         for place, (stored, kind, type_) in enumerate(self._found):
             is_named = place == person or said.is_about(place)
             if self.stored.count(stored) > 1 or (kind is None and type_ and not is_named):
+                continue
+            if self._must_be_named and not is_named:
                 continue
             kind_said = said.kinds.get(place)
             told = kind_said if kind_said is not None else kind

@@ -229,9 +229,9 @@ def read_cell(text: str, forms: tuple[Form, ...], kind: Kind) -> Value:
 
 
 def likely_form(example: str, kind: Kind) -> str:
-    """Return the only likely form that reads an example; empty without one.
+    """Return the only likely form that reads an example, and does not repeat it; empty without one.
 
-    >>> likely_form("-1.234,5 €", Kind.REAL), likely_form("31.12.2024", Kind.DATE), likely_form("1/2/2024", Kind.DATE)
+    >>> likely_form("-8.777,25€", Kind.REAL), likely_form("31.12.2024", Kind.DATE), likely_form("1/2/2024", Kind.DATE)
     ('1.234,5 €', 'DD.MM.YYYY', '')
     """
     if kind.is_number:
@@ -240,14 +240,26 @@ def likely_form(example: str, kind: Kind) -> str:
             found = forms_of("form", (shown,), kind)
         except InvalidParameter:
             return ""
-        unit = found[0].unit if isinstance(found[0], NumberForm) else ""
+        (form,) = found
+        if not isinstance(form, NumberForm) or form.read(example, kind) is None:
+            return ""
+        unit = form.unit
         is_known = not unit or unit in _REQUIRED_UNITS or unit in _CURRENCIES or unicodedata.category(unit[0]) == "Sc"
-        return shown if is_known and read_cell(example, found, kind) is not None else ""
+        return _written(form, kind, is_before=bool(unit) and shown.startswith(unit)) if is_known else ""
     if kind not in (Kind.DATE, Kind.TIMESTAMP):
         return ""
     fitting = [one for one in LIKELY_MOMENTS if read_cell(example, forms_of("form", (one,), kind), kind) is not None]
     values = {read_cell(example, forms_of("form", (one,), kind), kind) for one in fitting}
     return fitting[0] if len(values) == 1 else ""
+
+
+def _written(form: NumberForm, kind: Kind, *, is_before: bool) -> str:
+    """Return a form as it is declared: made up, because a cell of a file must not enter a schema."""
+    whole = f"1{form.mark}234" if form.mark else "12"
+    number = whole if kind is Kind.INTEGER else f"{whole}{form.decimal}5"
+    if not form.unit:
+        return number
+    return f"{form.unit} {number}" if is_before else f"{number} {form.unit}"
 
 
 def likely_forms(cells: Sequence[str]) -> list[tuple[Kind, tuple[str, ...]]]:
@@ -256,7 +268,7 @@ def likely_forms(cells: Sequence[str]) -> list[tuple[Kind, tuple[str, ...]]]:
     Where days and months could be told apart in two ways, none is returned.
 
     >>> likely_forms(["1.234,50 €", "3,5 €"]), likely_forms(["31.12.2024", "2024-01-01T10:00:00Z"])
-    ([(<Kind.REAL: 'real'>, ('1.234,50 €',))], [(<Kind.TIMESTAMP: 'timestamp'>, ('ISO', 'DD.MM.YYYY'))])
+    ([(<Kind.REAL: 'real'>, ('1.234,5 €',))], [(<Kind.TIMESTAMP: 'timestamp'>, ('ISO', 'DD.MM.YYYY'))])
     >>> likely_forms(["01/02/2024"]), likely_forms(["north", "south"]), likely_forms(["13/02/2024", "01/02/2024"])
     ([], [], [(<Kind.DATE: 'date'>, ('DD/MM/YYYY',))])
     """
@@ -266,7 +278,10 @@ def likely_forms(cells: Sequence[str]) -> list[tuple[Kind, tuple[str, ...]]]:
     for example in sorted(set(cells), key=lambda cell: (-len(set(cell) - set("0123456789")), -len(cell), cell))[:5]:
         for kind in (Kind.INTEGER, Kind.REAL):
             form = likely_form(example, kind)
-            if form and all(read_cell(cell, forms_of("form", (form,), kind), kind) is not None for cell in cells):
+            found = forms_of("form", (form,), kind) if form else ()
+            # Without a mark or a unit it is the one grammar, or a decimal comma, which a table declares.
+            is_own = any(isinstance(one, NumberForm) and (one.mark or one.unit) for one in found)
+            if is_own and all(read_cell(cell, found, kind) is not None for cell in cells):
                 return [(kind, (form,))]
     return _likely_moments(cells)
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from dither.data.cell_forms import likely_forms
 from dither.data.closing import Closing
 from dither.data.engines.emit_duckdb import DuckDBEmitter
 from dither.data.engines.spill import SpillFolder
@@ -22,10 +23,12 @@ from dither.data.expressions import Kind
 from dither.data.hints import hint, plain_names
 from dither.data.importing.conversion import importing_connection, printed_cells
 from dither.data.importing.duckdb_tables import Source
-from dither.data.importing.fit import asked, opened, why_lost
-from dither.data.importing.sources import is_csv
+from dither.data.importing.excel_reader import chosen_sheet
+from dither.data.importing.fit import NOTHING, asked, opened, why_lost
+from dither.data.importing.sources import is_excel, is_text
 from dither.data.schema import Column, Table
 from dither.data.suggest import Found, described, unfit
+from dither.errors import InvalidParameter
 
 #: Kinds that cells are tried as where no type is declared; the first that all of them have counts.
 _TRIED: Final = (Kind.INTEGER, Kind.BOOLEAN, Kind.REAL, Kind.DATE, Kind.TIMESTAMP)
@@ -88,14 +91,25 @@ class Facts(Closing):
     """A file that its owner looks at: read once, into a private folder that goes with this.
 
     Args:
-        path: a CSV or Parquet file.
+        path: a CSV file, JSON lines, a workbook or Parquet.
+        sheet: of a workbook with several.
+        delimiter: of a CSV file, where it is declared.
+        decimal: "," or ".", where it is declared; None to look at the cells.
 
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        sheet: str | None = None,
+        delimiter: str | None = None,
+        decimal: str | None = None,
+    ) -> None:
         self._stack = ExitStack()
         self.path = str(Path(path).resolve())
-        found = described(path)
+        self.read = read_as(self.path, sheet, delimiter, decimal)
+        found = described(path, sheet=sheet, delimiter=delimiter)
         listed = [name for name, *_ in found]
         #: Columns that no schema can name, with the reason.
         self.left_out = [
@@ -110,11 +124,11 @@ class Facts(Closing):
             folder = self._stack.enter_context(closing(SpillFolder()))
             self._connection = self._stack.enter_context(importing_connection(folder.path))
             plain = tuple(_column(name, one, one[1] or Kind.TEXT) for name, one in usable)
-            self._table = Table("t", plain, source=self.path)
+            self._table = Table("t", plain, self.path, **self.read)  # type: ignore[arg-type]
             self._source: Source = opened(self._connection, self._table, self.path, folder.path / "texts.parquet")
             self._found = [one for _, one in usable]
             self.columns = self._columns(self._found)
-            if is_csv(self.path) and self._has_decimal_commas():
+            if is_text(self.path) and decimal is None and self._has_decimal_commas():
                 self.read_with(",")
         except BaseException:
             self.close()
@@ -122,8 +136,8 @@ class Facts(Closing):
 
     @property
     def decimal(self) -> str | None:
-        """What stands before the decimals of numbers, as the cells are read here; None for a point."""
-        return self._table.decimal
+        """The sign before decimals that the cells show; None for a point, and where it is declared."""
+        return None if "decimal" in self.read else self._table.decimal
 
     def read_with(self, decimal: str | None) -> None:
         """Look at all columns again, with another sign before the decimals of numbers.
@@ -172,7 +186,7 @@ class Facts(Closing):
         other = f"min(CAST({raw} AS VARCHAR)) FILTER ({raw} IS NOT NULL AND {cell} IS NULL)"
         statement = f"SELECT count({cell}), {other} FROM {self._source[0]} AS s"
         kept, example = asked(self._connection, statement, self._table)[0]
-        return int(kept), why_lost(kind, example, self.decimal) if example is not None else ""
+        return int(kept), why_lost(kind, example, self._table.decimal) if example is not None else ""
 
     def _has_decimal_commas(self) -> bool:
         """Return whether texts of some column are all numbers with a comma, and no column has numbers with a point."""
@@ -197,10 +211,15 @@ class Facts(Closing):
 
     def _cell(self, name: str, kind: Kind) -> str:
         """Return a column as a clean value of a kind."""
+        form = self._forms.get(name) if kind not in (Kind.TEXT, Kind.BOOLEAN) else None
+        with suppress(InvalidParameter):  # a form of days says nothing of numbers
+            table = replace(self._table, columns=(replace(self._table.column(name), kind=kind, form=form),))
+            return printed_cells(table, self._source)[name]
         table = replace(self._table, columns=(replace(self._table.column(name), kind=kind),))
         return printed_cells(table, self._source)[name]
 
     def _columns(self, found: Sequence[Found]) -> tuple[ColumnFacts, ...]:
+        self._forms: dict[str, tuple[str, ...]] = {}
         names = [column.name for column in self._table.columns]
         rows, *filled = self._counted([f"count({self._raw(name)})" for name in names])
         declared = {name: kind for name, (_, kind, _) in zip(names, found, strict=True)}
@@ -209,8 +228,32 @@ class Facts(Closing):
         for name, many, (stored, _, _) in zip(names, filled, found, strict=True):
             known = declared[name]
             kind, origin = chosen[name] if known is None else (known, FROM_TYPE)
-            columns.append(self._looked_at(ColumnFacts(name, stored, kind, origin, rows, many)))
+            form = self._form(name, many) if (kind, origin) == (Kind.TEXT, FROM_DATA) else None
+            if form is not None:
+                kind, self._forms[name] = form
+            written = () if form is None else form[1]
+            columns.append(self._looked_at(ColumnFacts(name, stored, kind, origin, rows, many, form=written)))
         return tuple(columns)
+
+    def _form(self, name: str, filled: int) -> tuple[Kind, tuple[str, ...]] | None:
+        """Return the kind of a column of strings and the form in which all of them are written, if there is one.
+
+        Words for nothing, such as n/a, do not count.
+        """
+        if not filled:
+            return None
+        raw = f"trim(CAST({self._raw(name)} AS VARCHAR))"
+        words = ", ".join(f"'{word}'" for word in sorted(NOTHING))
+        is_something = f"{self._raw(name)} IS NOT NULL AND lower({raw}) NOT IN ({words})"
+        listed = f"SELECT DISTINCT {raw} FROM {self._first_rows} AS s WHERE {is_something} ORDER BY 1"
+        cells = [str(row[0]) for row in asked(self._connection, listed, self._table)]
+        for kind, forms in likely_forms(cells):
+            self._forms[name] = forms
+            something, kept = self._counted([f"count(*) FILTER ({is_something})", self._count(name, kind)])[1:]
+            del self._forms[name]
+            if kept == something:
+                return kind, forms
+        return None
 
     def _chosen(self, filled: Mapping[str, int]) -> dict[str, tuple[Kind, str]]:
         """Return the kind to propose for each column, and where it comes from; of texts with these numbers of cells.
@@ -296,13 +339,29 @@ class Facts(Closing):
             return self._mostly(one, likely)
         if _LIKE_DAY.fullmatch(str(first)):
             return why_lost(Kind.TIMESTAMP if ":" in str(first) else Kind.DATE, str(first))
-        why = why_lost(Kind.REAL, str(first), self.decimal)
+        why = why_lost(Kind.REAL, str(first), self._table.decimal)
         return why if "decimals are written" in why else ""
 
     def _mostly(self, one: ColumnFacts, kind: Kind) -> str:
         """Return how many cells are of a kind, and why one of the others is not."""
         kept, why = self.kept_as(one.name, kind)
         return f"{kept:,} of {one.filled:,} cells could be {_a(kind)}; {why}" if kept else why
+
+
+def read_as(path: str, sheet: str | None, delimiter: str | None, decimal: str | None) -> dict[str, str]:
+    """Return what a schema declares of how a file is read, by key.
+
+    Args:
+        path: the file.
+        sheet: of a workbook; the only one where it is not stated.
+        delimiter: of a CSV file.
+        decimal: "," or ".".
+
+    """
+    if is_excel(path):
+        sheet = chosen_sheet(path, sheet)
+    declared = {"sheet": sheet, "delimiter": delimiter, "decimal": None if decimal == "." else decimal}
+    return {key: value for key, value in declared.items() if value is not None}
 
 
 def _a(kind: Kind) -> str:

@@ -208,7 +208,7 @@ def _engine(node: Node) -> str:
 
 def _table(name: str, node: Node) -> Table:
     known = (
-        *("source", "decimal", "privacy id", "owner", "rows per owner", "rows per person"),
+        *("source", "sheet", "delimiter", "decimal", "privacy id", "owner", "rows per owner", "rows per person"),
         *("public", "key", "rows", *KINDS.names, "columns"),
     )
     parts = node.mapping("a table", known)
@@ -222,12 +222,27 @@ def _table(name: str, node: Node) -> Table:
         key = tuple(part.text("a column") for part in names)
     said = parts["decimal"].text("',' or '.'") if "decimal" in parts else "."
     decimal = None if said == "." else said
+    sheet, delimiter = (_exact(parts[key]) if key in parts else None for key in ("sheet", "delimiter"))
     person = parts["privacy id"].text("the column that says whose a row is") if "privacy id" in parts else None
     rows, each = (_integer(parts, key) for key in ("rows", "rows per person"))
     owner = _owner(parts)
     declared = tuple(KINDS[kind].read(parts[kind], _value) for kind in KINDS.names if kind in parts)
     try:
-        return Table(name, columns, source, person, is_public, key, decimal, rows, owner, each, declared=declared)
+        return Table(
+            name,
+            columns,
+            source,
+            person,
+            is_public,
+            key,
+            decimal,
+            rows,
+            owner,
+            each,
+            delimiter=delimiter,
+            sheet=sheet,
+            declared=declared,
+        )
     except InvalidParameter as error:
         place, _, whose = error.parameter.partition(" of ")
         if place == "source" and whose in listed:
@@ -291,6 +306,11 @@ def _column(name: str, node: Node) -> Column:
     except InvalidParameter as error:
         place = {"source": "from"}.get(what := error.parameter.split(" of ")[0], what)
         raise parts.get(place, node).refuse(error.offender, error.rule) from None
+
+
+def _exact(node: Node) -> str:
+    """Return a string as it is in quotes, blanks included."""
+    return node.value if isinstance(node.value, str) and not node.is_plain else node.text("a string")
 
 
 def _form(node: Node) -> tuple[str, ...]:
@@ -402,6 +422,10 @@ def _lines(dataset: DataSet) -> Iterator[str]:
         if table.rows is not None:
             yield f"    rows: {table.rows}"
         yield f"    source: {scalar(table.source)}"
+        if table.sheet is not None:
+            yield f"    sheet: {scalar(table.sheet)}"
+        if table.delimiter is not None:
+            yield f"    delimiter: {scalar(table.delimiter)}"
         if table.decimal is not None:
             yield f"    decimal: {scalar(table.decimal)}"
         if table.person is not None:

@@ -44,6 +44,13 @@ _LONGEST_TIME_LIMIT: Final = 7 * 86_400
 FRAMES: Final = "frames"
 #: How the names of CSV files end.
 CSV_ENDINGS: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
+#: How the names of files of JSON lines end, and those of workbooks.
+JSON_ENDINGS: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+EXCEL_ENDINGS: Final = (".xlsx", ".xlsm")
+#: Files whose cells are read as they are declared to be written, and copied when they are added.
+TEXT_ENDINGS: Final = (*CSV_ENDINGS, *JSON_ENDINGS, *EXCEL_ENDINGS)
+#: What may be declared to stand between the fields of a CSV file.
+DELIMITERS: Final = (",", ";", "\t", "|")
 #: What a column may be to an attacker: a name, what others may know, what they should not learn, anything else.
 ROLES: Final = ("identifier", "quasi", "sensitive", "other")
 _LONGEST_SOURCE: Final = 1024
@@ -221,6 +228,9 @@ class Table:
             number of its rows, or of those that agree in what it is joined on. By default ``rows_per_join`` of the data
             set. Further ones are left out.
         owner: for a private table without a privacy id, the reference through which its rows belong to people.
+        delimiter: of a CSV file, what separates its fields; by default the one of ``DELIMITERS`` that finds most of the
+            declared columns in the first row.
+        sheet: of a workbook, the sheet with the rows; needed where it has several.
         rows_per_person: the most rows of this table that one person has in any request; further ones do not count,
             chosen by a hash of that person's own rows. 1 for a table of the people themselves. None means no limit
             beside those of the data set.
@@ -240,6 +250,8 @@ class Table:
     rows: int | None
     owner: Owner | None
     rows_per_person: int | None
+    delimiter: str | None
+    sheet: str | None
     declared: tuple[Declaration, ...]
 
     def __init__(
@@ -255,10 +267,13 @@ class Table:
         owner: Owner | None = None,
         rows_per_person: int | None = None,
         *,
+        delimiter: str | None = None,
+        sheet: str | None = None,
         declared: tuple[Declaration, ...] = (),
         **kinds: Declaration | None,
     ) -> None:
         limits = {"decimal": decimal, "rows": rows, "owner": owner, "rows_per_person": rows_per_person}
+        limits |= {"delimiter": delimiter, "sheet": sheet}
         said = {"name": name, "columns": columns, "source": source, "person": person, "is_public": is_public}
         # Set once, as a frozen record's own constructor does.
         self.__dict__.update(said, key=key, **limits, declared=gathered(declared, kinds))
@@ -285,9 +300,16 @@ class Table:
             raise InvalidParameter(f"privacy id of {self.name}", self.person, "a column of a private table")
         if any(name not in names for name in self.key) or (self.key and not self.is_public):
             raise InvalidParameter(f"key of {self.name}", self.key, "columns of a public table")
-        if self.decimal is not None and (self.decimal != "," or not self.source.lower().endswith(CSV_ENDINGS)):
-            rule = "',' for a CSV file whose numbers are written as 3,14, and omitted for other files"
+        if self.decimal is not None and (self.decimal != "," or not self.source.lower().endswith(TEXT_ENDINGS)):
+            rule = "',' for a text file or a workbook that writes numbers as 3,14, and omitted otherwise"
             raise InvalidParameter(f"decimal of {self.name}", self.decimal, rule)
+        if self.delimiter is not None and (
+            self.delimiter not in DELIMITERS or not self.source.lower().endswith(CSV_ENDINGS)
+        ):
+            rule = "a comma, a semicolon, a tab or a bar, for a CSV file"
+            raise InvalidParameter(f"delimiter of {self.name}", self.delimiter, rule)
+        if self.sheet is not None and not self.source.lower().endswith(EXCEL_ENDINGS):
+            raise InvalidParameter(f"sheet of {self.name}", self.sheet, "omitted, unless the source is a workbook")
         if self.rows is not None:
             if not self.is_public:
                 raise InvalidParameter(f"rows of {self.name}", self.rows, "not allowed, unless the table is public")
@@ -360,10 +382,11 @@ class Table:
     @property
     def as_copied(self) -> Table:
         """The same table for rows under the declared names: a copy that was made here, or a prepared frame."""
-        if self.decimal is None and all(column.source is None and column.form is None for column in self.columns):
+        is_plain = (self.decimal, self.delimiter, self.sheet) == (None, None, None)
+        if is_plain and all(column.source is None and column.form is None for column in self.columns):
             return self
         columns = tuple(replace(column, source=None, form=None) for column in self.columns)
-        return replace(self, columns=columns, decimal=None)
+        return replace(self, columns=columns, decimal=None, delimiter=None, sheet=None)
 
     @property
     def kinds(self) -> Mapping[str, Kind]:
@@ -473,7 +496,7 @@ class DataSet:
 
     def _check_forms(self, table: Table) -> None:
         """Refuse forms of cells where another system reads the rows."""
-        is_read_here = table.source == FRAMES or table.source.lower().endswith(CSV_ENDINGS)
+        is_read_here = table.source == FRAMES or table.source.lower().endswith(TEXT_ENDINGS)
         if not is_read_here and self.engine.split(":", 1)[0] != "duckdb":
             for column in table.columns:
                 if column.form is not None:

@@ -20,9 +20,11 @@ from dither.data.files import scalar
 from dither.data.hints import hint, id_candidates, plain_name, plain_names, role_of
 from dither.data.importing.csv_reader import CsvReader
 from dither.data.importing.duckdb_tables import parquet_names
-from dither.data.importing.sources import CSV_ENDINGS, FRAMES, PARQUET_ENDINGS, is_csv, is_parquet
+from dither.data.importing.excel_reader import excel_names
+from dither.data.importing.json_reader import json_names
+from dither.data.importing.sources import FRAMES, is_csv, is_excel, is_json, is_parquet, unknown_kind
 from dither.data.kinds import KINDS
-from dither.data.schema import ROLES, Column
+from dither.data.schema import DELIMITERS, ROLES, Column
 from dither.data.yaml_tree import UNDECIDED
 from dither.errors import EngineUnavailable, InvalidParameter, MissingExtra
 
@@ -63,13 +65,15 @@ class Draft:
         return self.text
 
 
-def suggest(source: Any, *, name: str | None = None) -> Draft:
+def suggest(source: Any, *, name: str | None = None, sheet: str | None = None, delimiter: str | None = None) -> Draft:
     """Return a draft of a schema.
 
     Args:
         source: the path of a CSV or Parquet file, the address of a PostgreSQL database (then ``name`` is the table in
             it), or a pandas or Polars frame or an Arrow table.
         name: the name of the table; by default that of the file.
+        sheet: of a workbook with several.
+        delimiter: of a CSV file; by default the one that finds most fields in the first row.
 
     >>> import pandas
     >>> suggest(pandas.DataFrame({"user_id": [1], "age": [30]}), name="visits").decisions
@@ -81,15 +85,24 @@ def suggest(source: Any, *, name: str | None = None) -> Draft:
         engine, table = str(source), name or ""
         found, location = _database(engine, table), table
     elif isinstance(source, str | Path):
-        found, location, table = described(source), str(source), name or table_name(source)
+        found, location = described(source, sheet=sheet, delimiter=delimiter), str(source)
+        table = name or table_name(source)
     else:
         found, table, location = described(source), name or "rows", FRAMES
-    return _draft(_plain(table or "rows"), location, engine, found)
+    read = [(key, value) for key, value in (("sheet", sheet), ("delimiter", delimiter)) if value is not None]
+    return _draft(_plain(table or "rows"), location, engine, found, read)
 
 
-def described(source: Any) -> list[Found]:
-    """Return the columns of a file or a frame: names, and kinds of the types that it declares. Reads no value."""
-    return _file(Path(source)) if isinstance(source, str | Path) else _frame(source)
+def described(source: Any, *, sheet: str | None = None, delimiter: str | None = None) -> list[Found]:
+    """Return the columns of a file or a frame: names, and kinds of the types that it declares. Reads no value.
+
+    Args:
+        source: a path or a frame. Of JSON lines, the keys of the first ones are the names.
+        sheet: of a workbook with several.
+        delimiter: of a CSV file; by default the one that finds most fields in the first row.
+
+    """
+    return _file(Path(source), sheet, delimiter) if isinstance(source, str | Path) else _frame(source)
 
 
 def table_name(path: str | Path) -> str:
@@ -101,7 +114,9 @@ def table_name(path: str | Path) -> str:
     return _plain(Path(path).name.split(".", 1)[0])
 
 
-def _draft(table: str, location: str, engine: str, found: Sequence[Found]) -> Draft:
+def _draft(
+    table: str, location: str, engine: str, found: Sequence[Found], read: Sequence[tuple[str, str]] = ()
+) -> Draft:
     columns: list[str] = []
     decisions = ["unit", "contribution", f"tables.{table}.privacy id"]
     left_out = []
@@ -123,11 +138,13 @@ def _draft(table: str, location: str, engine: str, found: Sequence[Found]) -> Dr
         columns += _renamed(name, stored_name, kind) if is_renamed else [f"      {name}: {_column(name, kind)}"]
     if not drafted:
         raise EngineUnavailable(f"{redact(location)} has no column that a schema can name")
-    lines = _lines(table, location, engine, drafted)
+    lines = _lines(table, location, engine, drafted, read)
     return Draft("\n".join([*lines, *columns, *_roles(drafted)]) + "\n", tuple(decisions), tuple(left_out))
 
 
-def _lines(table: str, location: str, engine: str, names: Sequence[str]) -> Iterator[str]:
+def _lines(
+    table: str, location: str, engine: str, names: Sequence[str], read: Sequence[tuple[str, str]]
+) -> Iterator[str]:
     candidates = id_candidates(names)
     likely = f"; candidates by their names: {', '.join(candidates)}" if candidates else ""
     yield "# A draft from names and declared types: no value was read. Replace every ??? and read every 'decide'."
@@ -147,6 +164,7 @@ def _lines(table: str, location: str, engine: str, names: Sequence[str]) -> Iter
     yield "tables:"
     yield f"  {table}:"
     yield f"    source: {scalar(location)}"
+    yield from (f"    {key}: {scalar(value)}" for key, value in read)
     if is_csv(location):
         yield "    # decide: a line 'decimal: \",\"' here, if numbers are written as 3,14."
     yield f"    privacy id: {UNDECIDED}"
@@ -236,14 +254,22 @@ def _kind(stored: str) -> Kind | None:
     return None
 
 
-def _file(path: Path) -> list[Found]:
+def _file(path: Path, sheet: str | None, delimiter: str | None) -> list[Found]:
     if not path.is_file():
         raise EngineUnavailable(f"{path} is no file")
+    if sheet is not None and not is_excel(path):
+        raise InvalidParameter("sheet", sheet, "omitted, unless the file is a workbook")
+    if delimiter is not None and (delimiter not in DELIMITERS or not is_csv(path)):
+        raise InvalidParameter("delimiter", delimiter, "a comma, a semicolon, a tab or a bar, for a CSV file")
     if is_parquet(path):
         return [(name, _kind(stored), stored.split("(", 1)[0]) for name, stored in _footer(path)]
     if is_csv(path):
-        return [(name, None, "") for name in _header(path)]
-    raise EngineUnavailable(f"{path} is of no known kind; files end in {', '.join((*CSV_ENDINGS, *PARQUET_ENDINGS))}")
+        return [(name, None, "") for name in _header(path, delimiter)]
+    if is_json(path):
+        return [(name, None, "") for name in json_names(path)]
+    if is_excel(path):
+        return [(name, None, "") for name in excel_names(path, sheet)]
+    raise EngineUnavailable(unknown_kind(path))
 
 
 def _footer(path: Path) -> list[tuple[str, str]]:
@@ -264,9 +290,9 @@ def _footer(path: Path) -> list[tuple[str, str]]:
     return list(zip(names if len(names) == len(own) else own, types, strict=True))
 
 
-def _header(path: Path) -> list[str]:
+def _header(path: Path, delimiter: str | None = None) -> list[str]:
     try:
-        with CsvReader(path) as reader:
+        with CsvReader(path, delimiter=delimiter) as reader:
             return list(reader.header.names)
     except (OSError, EngineUnavailable):
         said = f"the first line of {path} cannot be read as the names of columns: a CSV file must be text in UTF-8"

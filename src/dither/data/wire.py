@@ -54,7 +54,7 @@ _LATER: Final[Mapping[str, tuple[str, ...]]] = types.MappingProxyType(
         "JoinPublic": ("on", "most", "where", "condition"),
         "Rows": ("categories", "as_codes"),
         "Scan": ("owners",),
-        "Table": ("decimal", "rows", "owner", "rows_per_person"),
+        "Table": ("decimal", "rows", "owner", "rows_per_person", "delimiter", "sheet"),
         "Window": ("running", "offset", "frame"),
     }
 )

@@ -307,7 +307,7 @@ def test_what_cannot_be_opened_is_refused_with_the_reason(tmp_path: Path, open_s
         (small, "region of table visits is declared.*did you mean 'regoin'"),
         (dataclasses.replace(small, source="absent.csv"), "absent.csv does not exist"),
         (dataclasses.replace(small, source="absent.parquet"), "absent.parquet does not exist"),
-        (dataclasses.replace(small, source="https://absent.csv"), "is CSV and far away"),
+        (dataclasses.replace(small, source="https://absent.csv"), "is text and remote"),
         (dataclasses.replace(small, source="./absent"), "is no Parquet that Spark can read"),
         (dataclasses.replace(small, source="absent"), "the catalogue has no such table"),
     ]

@@ -44,9 +44,9 @@ from dither.data.importing.sources import (
     are_unchanged,
     files_below,
     files_of,
-    is_csv,
     is_parquet,
     is_path_in_spark,
+    is_text,
 )
 from dither.data.relations import Aggregated, Aggregation
 from dither.data.schema import DataSet, Table
@@ -219,7 +219,7 @@ class SparkEngine(Engine):
 
     def _source(self, table: Table) -> Source:
         rows = self._frame(table) if table.name in self.frames else self._stored(table)
-        if table.name in self.frames or is_csv(table.source):
+        if table.name in self.frames or is_text(table.source):
             table = table.as_copied
         present, types = list(rows.columns), [stored for _, stored in rows.dtypes]
         columns = {}
@@ -265,16 +265,16 @@ class SparkEngine(Engine):
         path = Path(self._path(table))
         if path.is_dir():
             return files_below(path)
-        return files_of(table, self.folder) if is_csv(table.source) or is_parquet(table.source) else []
+        return files_of(table, self.folder) if is_text(table.source) or is_parquet(table.source) else []
 
     def _stored(self, table: Table) -> Any:
         """Return a Parquet file or directory, or a table of the catalogue where the source is not a path."""
         is_path = is_path_in_spark(table.source)
         files, paths = self._files(table), [self._path(table)]
-        if is_csv(table.source):
+        if is_text(table.source):
             if not files:
                 fix = "write Parquet there, or read it from a disk of this machine"
-                raise EngineUnavailable(f"table {table.name}: {table.source} is CSV and far away; {fix}")
+                raise EngineUnavailable(f"table {table.name}: {table.source} is text and remote; {fix}")
             self._copies = self._copies or SpillFolder()  # readable by this user alone
             copy = self._copies.path / f"{table.name}.parquet"
             convert(table, files, copy)
@@ -295,7 +295,7 @@ class SparkEngine(Engine):
             what = f"{paths[0]} is no Parquet that Spark can read" if is_path else "the catalogue has no such table"
             fix = "correct its source in the schema, or put the rows there"
             raise EngineUnavailable(f"table {table.name}: {what}; {fix}")
-        if is_path and not is_csv(table.source):
+        if is_path and not is_text(table.source):
             is_folder = not files or Path(self._path(table)).is_dir()
             check_alike(table, self._columns(rows, files), self._path(table) if is_folder else "")
         return rows

@@ -14,11 +14,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dither.data.engines.emit_duckdb import DuckDBEmitter
+from dither.data.engines.emit_duckdb import MIXED, DuckDBEmitter, typed_name
+from dither.data.importing.cell_writer import TYPED, write_cells
 from dither.data.importing.csv_reader import CsvReader
 from dither.data.importing.duckdb_tables import Source, parquet_reader, parquet_source, text_constant
+from dither.data.importing.excel_reader import excel_rows
+from dither.data.importing.json_reader import JsonLinesReader
 from dither.data.importing.raw_parquet import TextWriter
-from dither.data.importing.sources import KnownFile, absent_column, is_csv, known
+from dither.data.importing.sources import KnownFile, absent_column, is_csv, is_json, is_text, known
 from dither.data.schema import Table
 from dither.errors import EngineUnavailable
 
@@ -49,7 +52,7 @@ def convert(table: Table, files: Sequence[str], goal: Path) -> tuple[KnownFile, 
         with importing_connection(goal.parent) as connection:
             origins, sources = [], []
             for place, file in enumerate(files):
-                if is_csv(file):
+                if is_text(file):
                     handed.append(goal.with_name(f"{goal.name}.{place}"))
                     origin, source = texts_of(table, file, handed[-1])
                 else:
@@ -119,8 +122,37 @@ def importing_connection(workshop: Path) -> Iterator[DuckDBPyConnection]:
 
 
 def texts_of(table: Table, file: str, goal: Path) -> tuple[KnownFile, Source]:
-    """Hand over the declared columns of a CSV file as texts, each with the quote before it if it had one."""
-    with CsvReader(file, [column.stored_name for column in table.columns]) as reader:
+    """Hand over the declared columns of a CSV file, JSON lines or a workbook as strings."""
+    return _texts_of_csv(table, file, goal) if is_csv(file) else _texts_of_typed(table, file, goal)
+
+
+def _texts_of_typed(table: Table, file: str, goal: Path) -> tuple[KnownFile, Source]:
+    """Hand over columns whose cells may have types of their own, each cell with the mark that tells them apart."""
+    names = [f"x{place}" for place in range(len(table.columns))]
+    with open(os.open(goal, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+        writer = TextWriter(stream, names)
+        if is_json(file):
+            with JsonLinesReader(file) as reader:
+                write_cells(writer, reader.rows(table), len(names))
+                origin = reader.finish()
+        else:
+            origin = known(file)
+            write_cells(writer, excel_rows(file, table), len(names))
+            _refuse_changed([origin])
+        writer.finish()
+    quote = DuckDBEmitter({}, _no_list).quote
+    told = ", ".join(
+        f"(CASE WHEN {name} <> '' THEN substring({name}, 2) END) AS {name}, "
+        f"starts_with({name}, '{TYPED}') AS {quote(typed_name(name))}"
+        for name in names
+    )
+    source = f"(SELECT {told} FROM {parquet_reader([str(goal)])})"
+    return origin, (source, {name: (place, MIXED) for name, place in zip(table.kinds, names, strict=True)})
+
+
+def _texts_of_csv(table: Table, file: str, goal: Path) -> tuple[KnownFile, Source]:
+    """Hand over the declared columns of a CSV file as strings, each with the quote before it if it had one."""
+    with CsvReader(file, [column.stored_name for column in table.columns], table.delimiter) as reader:
         names = reader.header.names
         for column in table.columns:
             if names.count(column.stored_name) != 1:

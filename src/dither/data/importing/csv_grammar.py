@@ -25,12 +25,12 @@ accept the grammar and nothing else.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-DELIMITERS: Final = (",", ";", "\t", "|")
+from dither.data.schema import DELIMITERS as DELIMITERS
+
 _LF, _CR, _QUOTE = ord("\n"), ord("\r"), ord('"')
 _DELIMITER_CLASS, _LF_CLASS, _QUOTE_CLASS, _NUL_CLASS = range(1, 5)
 _Places = NDArray[np.int64]

@@ -59,10 +59,12 @@ class CsvReader(Closing):
     Args:
         file: its path.
         wanted: names of columns: of all delimiters the one counts that finds most of them in the first row.
+        delimiter: the one that counts, where it is declared.
 
     """
 
-    def __init__(self, file: str | Path, wanted: Collection[str] = ()) -> None:
+    def __init__(self, file: str | Path, wanted: Collection[str] = (), delimiter: str | None = None) -> None:
+        self._delimiters = DELIMITERS if delimiter is None else (delimiter,)
         self._file = file
         with self._reading():
             self._raw = DigestingReader(file)
@@ -119,7 +121,7 @@ class CsvReader(Closing):
         found: list[Header] = []
         problem: MalformedError | None = None
         try:
-            for delimiter in DELIMITERS:
+            for delimiter in self._delimiters:
                 try:
                     row = first_row(data, delimiter)
                 except MalformedError as error:

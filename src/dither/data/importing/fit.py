@@ -22,7 +22,7 @@ from dither.data.expressions import Kind
 from dither.data.files import scalar
 from dither.data.importing.conversion import importing_connection, printed_cells, texts_of
 from dither.data.importing.duckdb_tables import Source, parquet_source
-from dither.data.importing.sources import is_csv
+from dither.data.importing.sources import is_text
 from dither.data.place_tables import DEGREES, Places
 from dither.data.schema import Column, Table
 from dither.errors import EngineUnavailable
@@ -260,7 +260,7 @@ def opened(connection: DuckDBPyConnection, table: Table, file: str, texts: Path)
         texts: a new file, for the texts of a CSV file.
 
     """
-    return texts_of(table, file, texts)[1] if is_csv(file) else parquet_source(connection, table, [file])
+    return texts_of(table, file, texts)[1] if is_text(file) else parquet_source(connection, table, [file])
 
 
 def has_rows(table: Table, file: str) -> bool:

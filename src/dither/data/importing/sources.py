@@ -19,8 +19,8 @@ from typing import Final, Self
 
 from dither.data.closing import Closing
 from dither.data.schema import CSV_ENDINGS as CSV_ENDINGS
-from dither.data.schema import FRAMES as FRAMES
 from dither.data.schema import Column, Table
+from dither.data.schema import FRAMES as FRAMES
 from dither.errors import EngineUnavailable, InvalidParameter
 
 PARQUET_ENDINGS: Final = (".parquet", ".pq", ".parq")
@@ -157,6 +157,36 @@ def is_csv(path: str | Path) -> bool:
     return str(path).lower().endswith(CSV_ENDINGS)
 
 
+def is_json(path: str | Path) -> bool:
+    """Return whether a file's name is that of JSON lines."""
+    return str(path).lower().endswith(JSON_ENDINGS)
+
+
+def is_excel(path: str | Path) -> bool:
+    """Return whether a file's name is that of a workbook."""
+    return str(path).lower().endswith(EXCEL_ENDINGS)
+
+
+def is_text(path: str | Path) -> bool:
+    """Return whether a file's cells are read as they are declared to be written: CSV, JSON lines or a workbook."""
+    return str(path).lower().endswith(TEXT_ENDINGS)
+
+
+def is_data(path: str | Path) -> bool:
+    """Return whether a file is of a kind that tables are read from."""
+    return is_text(path) or is_parquet(path)
+
+
+def unknown_kind(path: str | Path) -> str:
+    """Return the message for a file of another kind."""
+    ends = str(path).lower()
+    if ends.endswith((".xls", ".ods", ".xlsb", ".numbers")):
+        return f"{path} is a workbook of another kind; save it as .xlsx"
+    if ends.endswith(".json"):
+        return f"{path} is one JSON text; write one object a line into a file that ends in .jsonl"
+    return f"{path} is of no known kind; files end in {', '.join((*TEXT_ENDINGS, *PARQUET_ENDINGS))}"
+
+
 def is_parquet(path: str | Path) -> bool:
     """Return whether a file's name says that it is Parquet."""
     return str(path).lower().endswith(PARQUET_ENDINGS)
@@ -164,7 +194,7 @@ def is_parquet(path: str | Path) -> bool:
 
 def is_path_in_spark(source: str) -> bool:
     """Return whether Spark takes a source for a path instead of a table of its catalogue."""
-    return "/" in source or is_csv(source) or is_parquet(source)
+    return "/" in source or is_data(source)
 
 
 def files_of(table: Table, folder: Path | None) -> list[str]:
@@ -181,9 +211,8 @@ def files_of(table: Table, folder: Path | None) -> list[str]:
         if not Path(file).is_file():
             fix = "correct its source in the schema or put the file there"
             raise EngineUnavailable(f"table {table.name}: {file} does not exist; {fix}")
-    if not all(is_csv(file) or is_parquet(file) for file in files):
-        endings = ", ".join((*CSV_ENDINGS, *PARQUET_ENDINGS))
-        raise EngineUnavailable(f"table {table.name}: {table.source} is of no known kind; files end in {endings}")
+    if not all(map(is_data, files)):
+        raise EngineUnavailable(f"table {table.name}: {unknown_kind(table.source)}")
     return [str(Path(file).resolve()) for file in files]
 
 
