@@ -25,8 +25,10 @@ class Columns(Protocol):
     """The columns of a file: with what the rows show, or without."""
 
     path: str
-    #: What a schema declares of how the file is read: sheet, delimiter, decimal.
-    read: Mapping[str, str]
+
+    @property
+    def read(self) -> Mapping[str, str]:
+        """The sheet, delimiter and decimal sign that a schema declares for the file."""
 
     @property
     def columns(self) -> tuple[ColumnFacts, ...]:

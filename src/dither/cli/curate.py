@@ -164,7 +164,7 @@ def add(
         str | None, typer.Option(help="Delimiter of a CSV file: , ; | or tab. [default: found in the first row]")
     ] = None,
     decimal: Annotated[
-        str | None, typer.Option(help="Decimal sign of a text file: . or , [default: . unless you confirm another]")
+        str | None, typer.Option(help="Decimal sign of text files: . or , [default: . unless you confirm another]")
     ] = None,
     schema_file: Annotated[
         Path | None, typer.Option("--schema-file", "-o", help="With a data file: where the schema goes.")

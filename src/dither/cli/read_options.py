@@ -8,9 +8,9 @@ from pathlib import Path
 import typer
 
 from dither.cli.console import say
+from dither.data.endings import DELIMITERS
 from dither.data.importing.excel_reader import sheet_names
 from dither.data.importing.sources import is_excel, is_text
-from dither.data.schema import DELIMITERS
 from dither.errors import InvalidParameter
 
 
@@ -39,7 +39,7 @@ class ReadOptions:
 def read_options(
     path: Path, sheet: str | None, delimiter: str | None, decimal: str | None, *, is_asked: bool
 ) -> ReadOptions:
-    """Return how a file is read; ask for the sheet of a workbook with several where somebody can be asked.
+    """Return how a file is read; on a terminal, ask for the sheet of a workbook that has several.
 
     Args:
         path: a data file, or a schema, which declares all of it itself.

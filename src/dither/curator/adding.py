@@ -222,7 +222,9 @@ def _imported(home: Path, folder: Path, dataset: DataSet, table: Table, *, in_pl
     files = files_of(table, home)
     if in_place:
         if not all(map(is_parquet, files)):
-            raise InvalidParameter("in_place", table.source, "not allowed for text files, which are always imported")
+            raise InvalidParameter(
+                "in_place", table.source, "not allowed for CSV, JSON lines and workbooks, which are always imported"
+            )
         origins = check_parquet(table, files, folder)
         return TableEdition(origins=origins, files=origins)
     copy = folder / f"{table.name}-{uuid.uuid4().hex}.parquet"

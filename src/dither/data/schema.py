@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 from dither.data.cell_forms import Form, forms_of
+from dither.data.endings import CSV_ENDINGS, DELIMITERS, EXCEL_ENDINGS, TEXT_ENDINGS
 from dither.data.expressions import Kind, Literal, Value, as_stored
 from dither.data.graphs import Graph
 from dither.data.kinds import KINDS, Declaration, gathered
@@ -42,15 +43,6 @@ _MOST_PEOPLE: Final = 10**11
 _LONGEST_TIME_LIMIT: Final = 7 * 86_400
 #: The source of a table whose rows are given as frames with every session.
 FRAMES: Final = "frames"
-#: How the names of CSV files end.
-CSV_ENDINGS: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
-#: How the names of files of JSON lines end, and those of workbooks.
-JSON_ENDINGS: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
-EXCEL_ENDINGS: Final = (".xlsx", ".xlsm")
-#: Files whose cells are read as they are declared to be written, and copied when they are added.
-TEXT_ENDINGS: Final = (*CSV_ENDINGS, *JSON_ENDINGS, *EXCEL_ENDINGS)
-#: What may be declared to stand between the fields of a CSV file.
-DELIMITERS: Final = (",", ";", "\t", "|")
 #: What a column may be to an attacker: a name, what others may know, what they should not learn, anything else.
 ROLES: Final = ("identifier", "quasi", "sensitive", "other")
 _LONGEST_SOURCE: Final = 1024
@@ -301,7 +293,7 @@ class Table:
         if any(name not in names for name in self.key) or (self.key and not self.is_public):
             raise InvalidParameter(f"key of {self.name}", self.key, "columns of a public table")
         if self.decimal is not None and (self.decimal != "," or not self.source.lower().endswith(TEXT_ENDINGS)):
-            rule = "',' for a text file or a workbook that writes numbers as 3,14, and omitted otherwise"
+            rule = "',' for text files and workbooks that write numbers as 3,14, and omitted otherwise"
             raise InvalidParameter(f"decimal of {self.name}", self.decimal, rule)
         if self.delimiter is not None and (
             self.delimiter not in DELIMITERS or not self.source.lower().endswith(CSV_ENDINGS)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dither.data.addresses import expand, has_secret, redact
+from dither.data.endings import DELIMITERS
 from dither.data.engines.frames import kind_of_frame, labels
 from dither.data.expressions import Kind
 from dither.data.files import scalar
@@ -24,7 +25,7 @@ from dither.data.importing.excel_reader import excel_names
 from dither.data.importing.json_reader import json_names
 from dither.data.importing.sources import FRAMES, is_csv, is_excel, is_json, is_parquet, unknown_kind
 from dither.data.kinds import KINDS
-from dither.data.schema import DELIMITERS, ROLES, Column
+from dither.data.schema import ROLES, Column
 from dither.data.yaml_tree import UNDECIDED
 from dither.errors import EngineUnavailable, InvalidParameter, MissingExtra
 

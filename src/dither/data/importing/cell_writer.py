@@ -1,4 +1,4 @@
-"""Cells of files that have types of their own, JSON lines and workbooks, on their way into a column of strings.
+"""Typed cells of JSON lines and workbooks, on their way into a column of strings.
 
 A cell is NULL, a string, or typed: a number, a truth value or a moment, which keeps its canonical text beside a mark,
 because a declared form is about strings alone.

@@ -127,7 +127,7 @@ def texts_of(table: Table, file: str, goal: Path) -> tuple[KnownFile, Source]:
 
 
 def _texts_of_typed(table: Table, file: str, goal: Path) -> tuple[KnownFile, Source]:
-    """Hand over columns whose cells may have types of their own, each cell with the mark that tells them apart."""
+    """Hand over columns of strings and typed cells, which a mark distinguishes."""
     names = [f"x{place}" for place in range(len(table.columns))]
     with open(os.open(goal, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
         writer = TextWriter(stream, names)

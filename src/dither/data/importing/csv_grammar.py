@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.data.schema import DELIMITERS as DELIMITERS
+from dither.data.endings import DELIMITERS as DELIMITERS
 
 _LF, _CR, _QUOTE = ord("\n"), ord("\r"), ord('"')
 _DELIMITER_CLASS, _LF_CLASS, _QUOTE_CLASS, _NUL_CLASS = range(1, 5)

@@ -1,4 +1,4 @@
-"""Excel workbooks: one sheet as a table, its first row the names of the columns, read whole or refused in words.
+"""Excel workbooks: one sheet as a table, its first row the names of the columns, read whole or refused with a reason.
 
 The sheet is looked through before it is read: for its size, which must fit into memory and is never believed from the
 archive; for formulas whose results were not saved, which would be empty; and for merged cells, of which only the first

@@ -50,7 +50,7 @@ class JsonLinesReader(Closing):
         self._stream: Any = gzip.GzipFile(fileobj=self._raw) if str(file).lower().endswith(".gz") else self._raw  # type: ignore[call-overload]
 
     def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the number of each line and its object; raise EngineUnavailable where a line is none."""
+        """Yield the number of each line and its object; raise EngineUnavailable for any other line."""
         for number, line in enumerate(self._lines(), 1):
             if line.strip():
                 yield number, self._object(number, line)

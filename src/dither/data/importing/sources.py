@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Final, Self
 
 from dither.data.closing import Closing
-from dither.data.schema import CSV_ENDINGS as CSV_ENDINGS
-from dither.data.schema import Column, Table
+from dither.data.endings import CSV_ENDINGS as CSV_ENDINGS
+from dither.data.endings import EXCEL_ENDINGS, JSON_ENDINGS, TEXT_ENDINGS
+from dither.data.endings import PARQUET_ENDINGS as PARQUET_ENDINGS
 from dither.data.schema import FRAMES as FRAMES
+from dither.data.schema import Column, Table
 from dither.errors import EngineUnavailable, InvalidParameter
 
-PARQUET_ENDINGS: Final = (".parquet", ".pq", ".parq")
 _BLOCK: Final = 2**20
 
 
