@@ -163,7 +163,7 @@ def test_values_are_written_and_read_alike() -> None:
 
 
 #: Until the person is asked.
-COLUMNS = ("public 4 7 10 11", "6 form 15 %; 6 range 0..100; 8 form DD.MM.YYYY; 9 out")
+COLUMNS = ("public 4 7 10 11", "6 form 15 %; 6 range 0..100; 8 form DD.MM.YYYY; 2 9 out")
 
 
 @pytest.mark.usefixtures("screen")

@@ -17,7 +17,7 @@ MOST_ANSWERS: Final = 8
 #: What is typed, Enter included, until the export is registered.
 ANSWERS: Final = (
     "public 4 7 10 11",
-    "6 form 15 %; 6 range 0..100; 8 form DD.MM.YYYY; 9 out",
+    "6 form 15 %; 6 range 0..100; 8 form DD.MM.YYYY; 2 9 out",
     "",
     "",
     "3",
