@@ -79,6 +79,8 @@ def test_many_nodes_need_a_limit_of_edges(home: Path) -> None:
 def test_who_leaves_registers_nothing_and_nodes_that_no_row_has_are_told(home: Path) -> None:
     shown = run("add", "friends.csv", "--budget", "1", code=wizard.OPEN, text=typed("graph", "", "edge"))
     assert "nothing was registered" in shown
+    assert "continue where you were: dither add friends.csv --budget 1" in shown
+    assert "then type again: graph, then Enter, then edge" in shown
     answers = ("graph", "src, dst", "Person A, Person A", "Person A, since", "edge", "undirected", "x, y", "since", "n")
     (home / "friends.csv").write_text(FRIENDS.splitlines()[0] + "\n")
     with pytest.raises(InvalidParameter, match="a file with at least one valid row"):

@@ -382,7 +382,7 @@ def _say_how_to_go_on(adding: _Adding, wizard: Wizard, loss: Loss | None) -> NoR
     if wizard.has_decided:
         tell_owner(f"continue where you were: {wizard.resume(adding.path, adding.options(loss))}")
     if wizard.typed:
-        tell_owner(f"then type again: {' | '.join(wizard.typed)}")
+        tell_owner(f"then type again: {', then '.join(line or 'Enter' for line in wizard.typed)}")
     raise typer.Exit(OPEN)
 
 

@@ -175,13 +175,15 @@ class Wizard:
 
     @property
     def typed(self) -> tuple[str, ...]:
-        """The lines of questions that have no option."""
-        return tuple(self._typed)
+        """The lines that decide what no option does, from the screen on."""
+        kind = next((name for name, whole in wholes().items() if whole is self.answers.whole), "")
+        return (kind, *self._typed) if kind or self._typed else ()
 
     @property
     def has_decided(self) -> bool:
         """Whether anything was decided that a command can hold."""
-        return self.answers.is_person_decided or any(one.choice.is_named for one in self.choices)
+        is_named = any(one.choice.is_named for one in self.choices)
+        return self.answers.is_person_decided or is_named or bool(self.typed)
 
     def command(self, path: Path, options: Sequence[str]) -> str:
         """Return the command that does the same; empty where no options can say it all."""
