@@ -138,7 +138,7 @@ def test_a_person_is_shown_the_price_and_asked(
     assert ".epsilon 0.1; epsilon = " in said.err
     assert person.prompts.count("ask it? [y/N] ") == 2
     assert person.prompts.count("... ") == 3
-    assert said.out.count("discrete Laplace") == 2
+    assert said.out.count("at most, in 95 % of cases") == 2
     # The answer that was paid for, and one that is made of no rows at all, about which nobody is asked.
     assert said.out.count("95 % intervals") == 1
     assert "1 row; epsilon = 0; " in said.out
