@@ -15,6 +15,7 @@ from dither.data.files import load_schema
 from dither.data.schema import Column
 from dither.errors import DataSetRetired, EngineUnavailable, InvalidParameter, NotFound
 from tests.cli.test_curate import QUERY, home, record, run
+from tests.workbook_files import rows_of, write_workbook
 
 __all__ = ["home"]
 
@@ -390,3 +391,50 @@ def test_edges_between_undeclared_nodes_stop_an_add(home: Path) -> None:
     assert told["lost"] == [{"table": "net", "undeclared_edges": 2, "rows": 3}]
     (home / "net.csv").write_text("a,b\n1,2\n3,4\n50,6\n,99\n")
     run("add", "net.yaml", "--budget", "1")
+
+
+def test_a_workbook_is_added_by_options_and_several_sheets_are_refused_with_their_names(home: Path) -> None:
+    pytest.importorskip("python_calamine")
+    rows = rows_of([["id", "paid"], *([n, "1.234,5 €"] for n in range(20))])
+    write_workbook(home / "shop2.xlsx", {f"S{n}": rows for n in range(3)})
+    options = ("--person", "row", "--form", "paid=1.234,5 €", "--range", "paid=0..2000", "--budget", "1")
+    with pytest.raises(InvalidParameter, match=r"sheet must be one of the 3 sheets of .*: 'S0', 'S1', 'S2'"):
+        run("add", "shop2.xlsx", *options)
+    run("add", "shop2.xlsx", "--sheet", "S1", *options)
+    table = load_schema(home / "shop2.yaml").table("shop2")
+    assert (table.sheet, table.column("paid").form) == ("S1", ("1.234,5 €",))
+    assert record("check", "shop2")[0]["is_right"]
+
+
+@pytest.mark.usefixtures("screen")
+def test_the_sheet_is_asked_for_on_a_terminal(home: Path) -> None:
+    pytest.importorskip("python_calamine")
+    rows = rows_of([["age"], [30], [31]])
+    write_workbook(home / "ages.xlsx", {"Old": "", "New": rows})
+    shown = run("add", "ages.xlsx", code=wizard.OPEN, text=typed("7", "2"))
+    assert "2 New" in shown
+    assert "type a number from 1 to 2, or the name of a sheet" in shown
+    assert "ages.xlsx: 2 rows" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--decimal", ";"), "decimal must be '.' or ','"),
+        (("--delimiter", "x"), "delimiter must be one of"),
+        (("--sheet", "A"), "sheet must be for a workbook"),
+    ],
+)
+def test_options_about_a_file_say_what_they_are_for(home: Path, options: tuple[str, str], says: str) -> None:
+    (home / "few.csv").write_text("age\n30\n")
+    with pytest.raises(InvalidParameter, match=says):
+        run("add", "few.csv", "--budget", "1", *options)
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_a_decimal_sign_that_changes_half_way_stops_an_add(home: Path, allowed: bool) -> None:
+    (home / "half.csv").write_text("id;paid\n" + "1;3,5\n" * 60 + "2;3.5\n" * 40)
+    said = ("--decimal", ",", "--person", "row", "--kind", "paid=real", "--budget", "1", *["--allow-lost"] * allowed)
+    shown = run("add", "half.csv", *said, code=0 if allowed else wizard.OPEN)
+    assert ("40 of 100 filled cells (40 %) become NULL" in shown) is not allowed
+    assert (home / "half.yaml").exists() is allowed

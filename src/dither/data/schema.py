@@ -130,7 +130,7 @@ class Column:
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        """How its strings write values; empty where they have the grammar of all tables."""
+        """How its strings write values; empty for the grammar of all tables."""
         return () if self.form is None else forms_of(f"form of {self.name}", self.form, self.kind)
 
     @property
@@ -264,11 +264,10 @@ class Table:
         declared: tuple[Declaration, ...] = (),
         **kinds: Declaration | None,
     ) -> None:
-        limits = {"decimal": decimal, "rows": rows, "owner": owner, "rows_per_person": rows_per_person}
-        limits |= {"delimiter": delimiter, "sheet": sheet}
+        limits = {"decimal": decimal, "rows": rows, "owner": owner, "rows_per_person": rows_per_person, "sheet": sheet}
         said = {"name": name, "columns": columns, "source": source, "person": person, "is_public": is_public}
         # Set once, as a frozen record's own constructor does.
-        self.__dict__.update(said, key=key, **limits, declared=gathered(declared, kinds))
+        self.__dict__.update(said, key=key, delimiter=delimiter, **limits, declared=gathered(declared, kinds))
         self.__post_init__()
 
     def __post_init__(self) -> None:
@@ -295,9 +294,8 @@ class Table:
         if self.decimal is not None and (self.decimal != "," or not self.source.lower().endswith(TEXT_ENDINGS)):
             rule = "',' for text files and workbooks that write numbers as 3,14, and omitted otherwise"
             raise InvalidParameter(f"decimal of {self.name}", self.decimal, rule)
-        if self.delimiter is not None and (
-            self.delimiter not in DELIMITERS or not self.source.lower().endswith(CSV_ENDINGS)
-        ):
+        is_csv = self.source.lower().endswith(CSV_ENDINGS)
+        if self.delimiter is not None and not (is_csv and self.delimiter in DELIMITERS):
             rule = "a comma, a semicolon, a tab or a bar, for a CSV file"
             raise InvalidParameter(f"delimiter of {self.name}", self.delimiter, rule)
         if self.sheet is not None and not self.source.lower().endswith(EXCEL_ENDINGS):
@@ -488,12 +486,11 @@ class DataSet:
 
     def _check_forms(self, table: Table) -> None:
         """Refuse forms of cells where another system reads the rows."""
-        is_read_here = table.source == FRAMES or table.source.lower().endswith(TEXT_ENDINGS)
-        if not is_read_here and self.engine.split(":", 1)[0] != "duckdb":
-            for column in table.columns:
-                if column.form is not None:
-                    rule = "absent where the engine reads the rows: it is for text files and frames"
-                    raise InvalidParameter(f"form of {table.name}.{column.name}", column.form, rule)
+        if table.source == FRAMES or table.source.lower().endswith(TEXT_ENDINGS) or self.engine.startswith("duckdb"):
+            return
+        for column in (one for one in table.columns if one.form is not None):
+            rule = "absent where the engine reads the rows: it is for text files and frames"
+            raise InvalidParameter(f"form of {table.name}.{column.name}", column.form, rule)
 
     def _check_owner(self, table: Table) -> None:
         """Refuse a reference that leads to no privacy id, or compares what is not a key."""
