@@ -383,7 +383,7 @@ def test_a_model_is_quoted_as_a_curve_and_a_mechanism_is_not(session: RemoteSess
         session._transport.post(*place, body=body | {"words": FIT | {"estimator": {"estimator": "x"}}})
     cells = cells_of(session.dataset, "visits", "ward")
     method = {"method": Geometric(shape=cells.shape, scale=cells.sensitivity.l1), "source": cells}
-    with pytest.raises(InvalidParameter, match="follows from its own parameters"):
+    with pytest.raises(InvalidParameter, match="the parameters of a mechanism determine its loss"):
         session._transport.post(*place, body=body | {"verb": "method", "words": write_words(method, session.dataset)})
 
 
