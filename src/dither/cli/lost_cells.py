@@ -29,7 +29,7 @@ def losses(fits: Sequence[TableFit], *, with_examples: bool) -> list[str]:
             reason = one.reason if with_examples else f"not of the kind {one.column.kind.value}"
             found.append(f"{fit.table.name}.{loss_words(one.column, one.lost, one.filled, reason)}")
         if fit.is_mostly_undeclared:
-            ends = " or ".join(fit.table.graph.ends) if fit.table.graph else ""
+            ends = " or ".join(name for one in fit.table.declared for name in one.naming)
             found.append(
                 f"{fit.table.name}: {fit.undeclared:,} of {fit.rows:,} edges name an undeclared node in {ends}, and do "
                 "not count: check that bounds, categories or nodes belong to this file"

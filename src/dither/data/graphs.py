@@ -92,6 +92,11 @@ class Graph(Declaration):
         """Return the number of nodes that the ends of a table declare."""
         return _node_count(table.column(self.ends[0])) or 0
 
+    @property
+    def naming(self) -> tuple[str, ...]:
+        """The ends: an edge between undeclared nodes does not count."""
+        return self.ends
+
     def check(self, table: Table) -> None:
         """Refuse end columns that do not declare one and the same set of nodes."""
         here = f"graph of {table.name}"

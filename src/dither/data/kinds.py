@@ -137,6 +137,11 @@ class Declaration:
         """Refuse what does not fit the unit or the other tables of the data set."""
 
     @property
+    def naming(self) -> tuple[str, ...]:
+        """The columns in which a row must name something declared to count at all."""
+        return ()
+
+    @property
     def uncut(self) -> tuple[str, ...]:
         """The columns of which a text that is too long is NULL: cut, two values could become one."""
         return ()

@@ -340,9 +340,9 @@ def _misplaced(emitter: DuckDBEmitter, places: Places, pair: Sequence[str]) -> t
 
 def _undeclared(emitter: DuckDBEmitter, table: Table, cells: Mapping[str, str], raw: Mapping[str, str]) -> str:
     """Return when a row is an edge of which an end is not a declared node."""
-    if table.graph is None:
+    ends = [table.column(name) for one in table.declared for name in one.naming]
+    if not ends:
         return "false"
-    ends = [table.column(name) for name in table.graph.ends]
     filled = " AND ".join(f"{raw[end.name]} IS NOT NULL" for end in ends)
     unknown = [f"{cells[end.name]} IS NULL OR ({_outside(emitter, end, cells[end.name])})" for end in ends]
     return f"{filled} AND ({' OR '.join(unknown)})"
