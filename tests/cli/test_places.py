@@ -132,7 +132,7 @@ def test_a_town_is_mapped_and_walked(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ),
         (["heatmap", "--within", "title"], "not allowed for heatmap: an option of flows"),
         (["flows", "--within", "title"], "only for flows between polygons"),
-        (["heatmap", "--regions", "halves.geojson", "--levels", "3"], "where regions are given"),
+        (["heatmap", "--regions", "halves.geojson", "--levels", "3"], "not allowed with regions"),
         (["synthesize", "--regions", "halves.geojson"], "not allowed for synthesize: an option of heatmap, "),
     )
     for words, said in refusals:
