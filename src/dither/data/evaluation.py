@@ -228,10 +228,12 @@ def _plain(value: Any) -> Any:
         return Decimal(value)
     if issubclass(kind, datetime.datetime):
         # pandas has its own kind, finer and with a NULL that equals nothing, itself included.
-        if value.tzinfo is not None or value != value:
+        if value != value:
             return None
         time = (value.hour, value.minute, value.second, value.microsecond)
-        return datetime.datetime(value.year, value.month, value.day, *time, fold=0)
+        moment = datetime.datetime(value.year, value.month, value.day, *time, fold=0)
+        # A moment with a zone is one in UTC, as it is in a column of nothing else; without an offset it is none.
+        return moment if value.tzinfo is None else moment - value.utcoffset()  # type: ignore[operator]
     return datetime.date(value.year, value.month, value.day) if issubclass(kind, datetime.date) else None
 
 

@@ -97,6 +97,13 @@ class LoudDay(datetime.datetime):
         raise ValueError("secret")
 
 
+class _Nowhere(datetime.tzinfo):
+    """A zone that does not know how far it is from UTC."""
+
+    def utcoffset(self, moment: Any) -> None:
+        return None
+
+
 class Liar:
     """What says that it is a text, and fails at whatever it is asked."""
 
@@ -392,6 +399,25 @@ def test_objects_of_polars_are_read_cell_by_cell(kind: Kind) -> None:
     assert read(kind, polars.DataFrame({"c": polars.Series([], dtype=polars.Object)})) == {}
     found = read(kind, polars.DataFrame({"c": polars.Series(cells, dtype=polars.Object)}))
     assert found == collections.Counter(cell(value, kind) for value in cells)
+
+
+@pytest.mark.parametrize("kind", [Kind.TIMESTAMP, Kind.DATE])
+def test_one_cell_that_makes_objects_of_moments_with_a_zone_changes_none_of_the_others(kind: Kind) -> None:
+    """Another zone, none, or a text: then the column has no zone of its own, and each cell its own."""
+    late = pandas.Timestamp("2024-05-01 00:30:00.000000999", tz="Europe/Berlin")
+    odd = (late.tz_convert("America/New_York"), pandas.Timestamp("2020-01-01"), "x", 5)
+    first = prepared(declared(kind), pandas.DataFrame({"c": [late]}))["c"].iloc[0]
+    assert first == pandas.Timestamp("2024-04-30 22:30")
+    for more in odd:
+        frame = pandas.DataFrame({"c": [late, more]})
+        assert frame["c"].dtype == object
+        found = prepared(declared(kind), frame)["c"].iloc[0]
+        assert found in (first, first.normalize()) and found.date() == first.date(), more
+    moments_of_polars = polars.Series([late.to_pydatetime(warn=False), object()], dtype=polars.Object)
+    found = prepared(declared(kind), polars.DataFrame({"c": moments_of_polars})).column("c")[0].as_py()
+    assert found == (first.date() if kind is Kind.DATE else first)
+    zoneless = datetime.datetime(2024, 5, 1, tzinfo=_Nowhere())
+    assert cell(zoneless, kind) is None
 
 
 def test_a_missing_or_odd_cell_changes_no_text_of_an_integer() -> None:
