@@ -233,7 +233,7 @@ def _plain(value: Any) -> Any:
         time = (value.hour, value.minute, value.second, value.microsecond)
         moment = datetime.datetime(value.year, value.month, value.day, *time, fold=0)
         # A moment with a zone is one in UTC, as it is in a column of nothing else; without an offset it is none.
-        return moment if value.tzinfo is None else moment - value.utcoffset()  # type: ignore[operator]
+        return moment if value.tzinfo is None else moment - value.utcoffset()
     return datetime.date(value.year, value.month, value.day) if issubclass(kind, datetime.date) else None
 
 
