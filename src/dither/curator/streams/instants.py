@@ -1,7 +1,7 @@
 """Moments with a zone, in rows that are fed to a stream: a tick is an instant, and so is a moment that names its zone.
 
-The time column of what is fed is put into UTC first, cell by cell: what becomes of a cell follows from that cell and the
-type of its column.
+The time column of what is fed is put into UTC first, cell by cell: what becomes of a cell follows from that cell and
+the type of its column.
 """
 
 from __future__ import annotations
