@@ -31,6 +31,7 @@ from dither.errors import (
     LostCells,
 )
 from dither.privacy import ZCDP, ApproxDP, PureDP
+from tests.workbook_files import rows_of, write_workbook
 
 ROWS = 600
 
@@ -545,3 +546,24 @@ def test_the_owner_is_warned_of_cells_that_become_null(made, tmp_path):
         ask(given, kinds=kinds).close()
     # One per cent is not more than one.
     assert "day" not in str(told[0].message)
+
+
+def test_of_json_lines_only_the_keys_that_the_caller_names_are_declared(tmp_path):
+    path = tmp_path / "visits.jsonl"
+    lines = [f'{{"id": {n}, "age": {20 + n % 50}, "only_{n}": 1}}\n' for n in range(ROWS)]
+    path.write_text("".join(lines))
+    with ask(path, kinds={"id": "integer"}, bounds={"age": (0, 120)}) as session:
+        assert list(session.dataset.tables[0].kinds) == ["id", "age"]
+        assert abs(count(session, table="visits") - ROWS) < 5
+
+
+def test_a_workbook_is_a_session_too(tmp_path):
+    pytest.importorskip("python_calamine")
+    path = tmp_path / "visits.xlsx"
+    sheets = {name: rows_of([["id", "age"], *([n, 40] for n in range(ROWS))]) for name in ("old", "new")}
+    write_workbook(path, sheets)
+    with pytest.raises(InvalidParameter, match="one of the 2 sheets"):
+        ask(path)
+    with ask(path, sheet="new", kinds={"id": "integer"}, bounds={"age": (0, 120)}) as session:
+        assert session.dataset.tables[0].sheet == "new"
+        assert abs(count(session, "SUM(age)", "visits") / ROWS - 40) < 1
