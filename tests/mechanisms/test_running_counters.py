@@ -322,6 +322,19 @@ def test_odd_states_and_blocks_are_refused(kind: str) -> None:
         counter.freeze(scripted)
 
 
+@pytest.mark.parametrize("kind", COUNTERS)
+def test_the_size_of_a_state_does_not_tell_how_large_the_sums_are(kind: str) -> None:
+    """A sealed state is as long as what it seals, and whoever sees it may have no key."""
+    counter, sizes = COUNTERS[kind](), set()
+    for value in (0, 7, -(10**9), 10**12):
+        state = counter.begin(system_noise())
+        fed(counter, state, np.full(counter.shape, value) if counter.shape else value)
+        frozen = counter.freeze(state)
+        sizes.add(len(json.dumps(frozen)))
+        assert counter.thaw(json.loads(json.dumps(frozen))).totals.tolist() == state.totals.tolist()
+    assert len(sizes) == 1
+
+
 def test_sums_are_those_of_the_values() -> None:
     """With noise that is nearly always 0; odd values have a stated meaning."""
     tree = TreeCounter(steps=6, bases=(3,), node=QUIET, combine="subtract")

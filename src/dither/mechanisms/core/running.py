@@ -180,16 +180,16 @@ class RunningCounter(InteractivePrimitive[Any, Any]):
 
         It holds the exact sums and the key of the noise: whoever reads it reads exact sums of the past and, with later
         answers, of the future. A resumed conversation gives the answers that this one would have given. Its size does
-        not depend on how many ticks were fed.
+        not depend on how many ticks were fed, nor on how large the sums are: where it is sealed, its size is seen.
         """
-        frozen = {"version": _VERSION, "key": state.tapes.key.hex(), "fed": state.fed, "totals": state.totals.tolist()}
+        frozen = {"version": _VERSION, "key": state.tapes.key.hex(), "fed": state.fed, "totals": plain(state.totals)}
         return frozen | {"process": state.process.freeze(), "ahead": plain(state.ahead[state.used :])}
 
     def thaw(self, frozen: dict[str, Any]) -> RunningState:
         """Return the state that was frozen; without what the process remembered its noise is made again."""
         try:
             version, tapes = frozen["version"], KeyedTapes(bytes.fromhex(frozen["key"]))
-            fed, totals = frozen["fed"], np.array(frozen["totals"], dtype=np.int64)
+            fed, totals = frozen["fed"], np.array(from_plain(frozen["totals"]), dtype=np.int64)
             is_sound = version in (_BEFORE, _VERSION) and totals.shape == self.kept and type(fed) is int
             is_sound = is_sound and 0 <= fed <= (self.length_of_stream or MOST_TICKS)
             state = self._opened(tapes)
