@@ -39,7 +39,8 @@ def type_answers(folder: Path, words: tuple[str, ...] = ()) -> tuple[int, str]:
     command = [sys.executable, "-m", "dither", "add", "visits.csv", *words]
     with subprocess.Popen(command, cwd=folder, stdin=follower, stdout=follower, stderr=follower) as running:
         os.close(follower)
-        os.write(leader, "".join(f"{line}\n" for line in ANSWERS).encode())
+        # The end of input follows, so that one more question is no end of waiting.
+        os.write(leader, "".join(f"{line}\n" for line in ANSWERS).encode() + b"\x04")
         seen = b""
         try:
             while part := os.read(leader, 65536):
