@@ -548,12 +548,26 @@ def test_the_owner_is_warned_of_cells_that_become_null(made, tmp_path):
     assert "day" not in str(told[0].message)
 
 
+def test_what_json_lines_are_declared_as_does_not_follow_from_keys_of_other_rows(tmp_path):
+    """A key that one row has, or the order of its keys, would show in names, and in which column is meant."""
+    row, known = '{"b": 2, "a b": 1}', []
+    for others in ("", '{"a_b": "x", "a b": 3, "B": 1}\n', '{"a b": 3, "b": 1}\n'):
+        path = tmp_path / "visits.jsonl"
+        path.write_text(f"{others}{row}\n")
+        with dither.private(path, budget=1, unit="row", bounds={"a b": (0, 9)}, kinds={"b": "integer"}) as session:
+            known.append(session.dataset.tables[0].columns)
+    assert known[0] == known[1] == known[2]
+    assert [(column.name, column.source) for column in known[0]] == [("a_b", "a b"), ("b", None)]
+    with pytest.raises(InvalidParameter, match="a_b"):
+        dither.private(path, budget=1, unit="row", bounds={"a_b": (0, 9)})
+
+
 def test_of_json_lines_only_the_keys_that_the_caller_names_are_declared(tmp_path):
     path = tmp_path / "visits.jsonl"
     lines = [f'{{"id": {n}, "age": {20 + n % 50}, "only_{n}": 1}}\n' for n in range(ROWS)]
     path.write_text("".join(lines))
     with ask(path, kinds={"id": "integer"}, bounds={"age": (0, 120)}) as session:
-        assert list(session.dataset.tables[0].kinds) == ["id", "age"]
+        assert list(session.dataset.tables[0].kinds) == ["age", "id"]
         assert abs(count(session, table="visits") - ROWS) < 5
 
 

@@ -193,7 +193,7 @@ class _Columns:
         """Return which column a caller means by its name in the source, or by its plain one."""
         name = str(label) if type(label) is int else label
         if isinstance(name, str):
-            for known in (self.stored, self.names):
+            for known in (self.stored, () if self._must_be_named else self.names):
                 if name in known:
                     found = known.index(name)
                     if self.stored.count(self.stored[found]) == 1:
@@ -217,11 +217,17 @@ class _Columns:
     def declared(self, said: _Said, person: int | None) -> dict[str, Any]:
         """Return all columns that can be declared, as a schema says them; those that are spoken of are among them."""
         columns: dict[str, Any] = {}
-        for place, (stored, kind, type_) in enumerate(self._found):
+        places: Sequence[int] = range(len(self._found))
+        if self._must_be_named:
+            # Neither names nor their order follow from other keys, or from which row has them first.
+            named = [place for place in places if place == person or said.is_about(place)]
+            places = sorted(named, key=self.stored.__getitem__)
+            for place, name in zip(places, plain_names([self.stored[place] for place in places]), strict=True):
+                self.names[place] = name
+        for place in places:
+            stored, kind, type_ = self._found[place]
             is_named = place == person or said.is_about(place)
             if self.stored.count(stored) > 1 or (kind is None and type_ and not is_named):
-                continue
-            if self._must_be_named and not is_named:
                 continue
             kind_said = said.kinds.get(place)
             told = kind_said if kind_said is not None else kind
