@@ -91,7 +91,8 @@ def test_from_a_file_to_answers(home: Path) -> None:
 def test_what_people_see(home: Path) -> None:
     run("add", "shop.yaml", "--budget", "2")
     assert "95 %" in run("sql", "shop", QUERY, "--epsilon", "0.5")
-    assert "discrete Laplace" in run("quote", "shop", QUERY, "--epsilon", "0.5")
+    assert "discrete Laplace" not in run("quote", "shop", QUERY, "--epsilon", "0.5")
+    assert "discrete Laplace" in run("quote", "shop", QUERY, "--epsilon", "0.5", "--verbose")
     assert "shop" in run("datasets")
     assert "intact" in run("ledger", "verify")
     assert "1.5" in run("ledger", "show", "shop")
@@ -172,7 +173,7 @@ def test_the_prompt_answers_line_by_line_and_survives_mistakes(
         ask.sql("shop", None, epsilon="0.5", analyst="ana", yes=True)
     seen = capsys.readouterr()
     assert "n: number of rows" in seen.out
-    assert "discrete Laplace" in seen.out
+    assert "at most, in 95 % of cases" in seen.out
     assert "nonsense" in seen.err
     assert record("ledger", "show", "shop")[0]["releases"] == 1
 

@@ -40,7 +40,7 @@ MEANINGS: Final[Mapping[int, str]] = MappingProxyType(
         DONE: "done",
         ANSWER_IS_NO: "the answer is no: a claim was refuted, a ledger is not intact, a loss would not fit",
         WRONG_REQUEST: "the request was wrong; nothing was charged",
-        OVER_BUDGET: "the budget or the quota has no room for it; nothing was charged",
+        OVER_BUDGET: "the budget or the quota has no room for it, or the owner must decide first; nothing was charged",
         NOT_FOUND: "no folder, data set or mechanism has that name; nothing was charged",
         FAILED: "the engine, the ledger or the system failed; the message says whether a charge stands",
         NOT_DELIVERED: "the answer was paid for and is stored, but not written or shown; its key returns it again",

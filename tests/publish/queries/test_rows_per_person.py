@@ -223,7 +223,7 @@ def test_the_declaration_is_written_and_read_as_every_other() -> None:
     [
         ("rows per person: 10", "rows per person: 0", r"tables.orders.rows per person .*at least 1"),
         ("rows per person: 10", "rows per person: many", r"tables.orders.rows per person .*integer"),
-        ("privacy id: id\n    rows", "public: true\n    rows", r"tables.customer.rows per person .*belong to nobody"),
+        ("privacy id: id\n    rows", "public: true\n    rows", r"customer.rows per person .*belong to no person"),
     ],
 )
 def test_a_limit_that_means_nothing_is_refused(old: str, new: str, rule: str) -> None:
