@@ -53,6 +53,16 @@ def test_a_draft_of_a_csv_file_reads_the_first_line_alone(tmp_path):
     assert dataset.table("visits_2024").source == str(path)
 
 
+def test_a_draft_of_json_lines_says_that_its_columns_were_read_from_rows(tmp_path):
+    path = tmp_path / "visits.jsonl"
+    path.write_text('{"age": 1}\n{"age": 2, "only_here": 3}\n')
+    assert "only_here" in suggest(path).text
+    assert "a key that a single row has" in suggest(path).text
+    plain = tmp_path / "visits.csv"
+    plain.write_text("age\n1\n")
+    assert "a single row" not in suggest(plain).text
+
+
 @pytest.mark.parametrize("place", range(7))
 def test_a_draft_is_refused_until_the_last_decision(tmp_path, place):
     path = tmp_path / "visits.csv"

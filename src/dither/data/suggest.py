@@ -149,6 +149,9 @@ def _lines(
     candidates = id_candidates(names)
     likely = f"; candidates by their names: {', '.join(candidates)}" if candidates else ""
     yield "# A draft from names and declared types: no value was read. Replace every ??? and read every 'decide'."
+    if is_json(location):
+        yield "# Columns are the keys of the first lines, also a key that a single row has, and their names become public:"
+        yield "# remove those that you would not know without looking at rows."
     yield f"dataset: {table}"
     yield f"unit: {UNDECIDED}"
     yield "  # decide: person (all rows of one person are protected together) or row (each row alone; only if no person"
