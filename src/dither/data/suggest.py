@@ -150,7 +150,7 @@ def _lines(
     likely = f"; candidates by their names: {', '.join(candidates)}" if candidates else ""
     yield "# A draft from names and declared types: no value was read. Replace every ??? and read every 'decide'."
     if is_json(location):
-        yield "# Columns are the keys of the first lines, also a key that a single row has, and their names become public:"
+        yield "# Columns are keys of the first lines, also a key that a single row has, and their names become public:"
         yield "# remove those that you would not know without looking at rows."
     yield f"dataset: {table}"
     yield f"unit: {UNDECIDED}"
