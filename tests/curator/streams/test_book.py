@@ -172,6 +172,20 @@ def test_a_book_of_another_past_is_refused(book: Book, path: Path, key: Path) ->
         Book(path, key)
 
 
+def test_a_book_with_ticks_is_refused_without_its_marks(book: Book, path: Path, key: Path) -> None:
+    """Else a copy of the book from earlier would answer its next tick a second time, with the same noise."""
+    book.close()
+    marks = key.with_suffix(".ticks")
+    marks.unlink()
+    with opened(path, key) as unused:
+        unused.freeze([(FIRST, {})])
+    marks.unlink()
+    for _ in range(2):
+        with pytest.raises(StreamUnavailable, match="ticks, which shows how far it has come"):
+            Book(path, key)
+        assert not marks.exists()
+
+
 def test_a_torn_mark_says_nothing(book: Book, path: Path, key: Path) -> None:
     book.freeze([(FIRST, {})])
     book.close()

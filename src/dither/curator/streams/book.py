@@ -97,11 +97,15 @@ class Book:
                 for file in (path, key):
                     held.callback(os.close, _locked(file, self.what))
             self.seal = Seal.read(key, self.what)
-            self._marks = Marks(key.with_suffix(".ticks"))
-            held.callback(self._marks.close)
             self._rows = _connected(path, self.what)
             held.callback(self._rows.close)
             self._check_version()
+            marks = key.with_suffix(".ticks")
+            # They are there before the first tick is frozen.
+            if not marks.exists() and self.frozen:
+                raise self._refused(f"{marks.name}, which shows how far it has come, is not beside its key: restore it")
+            self._marks = Marks(marks)
+            held.callback(self._marks.close)
             self._compare_with_marks()
             if not only_read and self.frozen > self._marks.last[0]:
                 # A process died between freezing and marking: what is answered from here on is marked before.

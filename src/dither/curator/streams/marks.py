@@ -21,8 +21,17 @@ class Marks:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        is_new = not path.exists()
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._unforced, self._forced_at = 0, time.monotonic()
+        if is_new:
+            # A power failure must not take the file: a book with ticks is refused without it.
+            self.force()
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
 
     @property
     def last(self) -> tuple[int, str]:
