@@ -181,7 +181,7 @@ def test_a_book_with_ticks_is_refused_without_its_marks(book: Book, path: Path, 
         unused.freeze([(FIRST, {})])
     marks.unlink()
     for _ in range(2):
-        with pytest.raises(StreamUnavailable, match="ticks, which shows how far it has come"):
+        with pytest.raises(StreamUnavailable, match="ticks, which records its frozen ticks, is missing"):
             Book(path, key)
         assert not marks.exists()
 

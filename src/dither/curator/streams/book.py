@@ -103,7 +103,7 @@ class Book:
             marks = key.with_suffix(".ticks")
             # They are there before the first tick is frozen.
             if not marks.exists() and self.frozen:
-                raise self._refused(f"{marks.name}, which shows how far it has come, is not beside its key: restore it")
+                raise self._refused(f"{marks.name}, which records its frozen {self.record}s, is missing: restore it")
             self._marks = Marks(marks)
             held.callback(self._marks.close)
             self._compare_with_marks()
