@@ -102,7 +102,7 @@ def test_a_number_has_all_of_its_spellings() -> None:
 def test_what_is_wrong_inside_of_a_value_is_named_by_its_place() -> None:
     sets = {"table": "visits", "sets": [["age"], ["age", 3]]}
     problem = refused("marginals", sets)
-    assert (problem.parameter, problem.rule) == ("words.sets[1][1]", "a text")
+    assert (problem.parameter, problem.rule) == ("words.sets[1][1]", "a string")
     assert refused("histogram", {"table": "visits", "columns": ["age", None]}).parameter == "words.columns[1]"
     loss = {"loss": {"loss": {"epsilon": "1"}}}
     assert refused("graph.triangles", loss).parameter.startswith("words.loss")
