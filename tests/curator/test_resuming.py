@@ -239,9 +239,9 @@ def test_other_versions_and_declarations_are_another_context(
         receipt_of(session, asked)
     if what == "package":
         monkeypatch.setattr(dither, "__version__", "99")
-        resuming._machine.cache_clear()
+        resuming.computed_by.cache_clear()
     elif what == "machine":
-        monkeypatch.setattr(resuming, "_machine", lambda: ("another",))
+        monkeypatch.setattr(resuming, "computed_by", lambda: ("another",))
     elif what == "declaration":
         # Bounds change without a new edition of the rows.
         monkeypatch.setattr(resuming, "_declared", lambda dataset: "other bounds")
@@ -251,7 +251,7 @@ def test_other_versions_and_declarations_are_another_context(
         monkeypatch.setattr(type(asked.mechanism), "version", 99)
     sealed(session)
     monkeypatch.undo()
-    resuming._machine.cache_clear()
+    resuming.computed_by.cache_clear()
 
 
 def test_without_its_secret_nothing_resumes(folder: Path, session: Session, asked: Offer[Any]) -> None:

@@ -203,7 +203,7 @@ ENTRANCES = (
     ),
     Mutant(
         83,
-        "a query brings tables of its own",
+        "a query brings separate tables",
         "",
         "who a row is about, and what is public, is the analyst's word",
         "sensitivity",
@@ -224,7 +224,7 @@ ENTRANCES = (
     ),
     Mutant(
         85,
-        "a cell of a class of its own is compared as it is",
+        "a cell of a separate class is compared as it is",
         "",
         "one cell makes a query fail",
         "contract",

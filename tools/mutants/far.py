@@ -309,7 +309,7 @@ FAR = (
     ),
     Mutant(
         112,
-        "a thread goes on and holds the counts",
+        "a thread continues and holds the counts",
         "",
         "whatever looks at the process later finds them",
         "replay",
@@ -381,7 +381,7 @@ FAR = (
     ),
     Mutant(
         120,
-        "answers are kept by the address of the data",
+        "answers are stored by the address of the data",
         "",
         "other data at the same address get the answer of the first",
         "contract",
@@ -435,7 +435,7 @@ FAR = (
     ),
     Mutant(
         126,
-        "floats raise as the caller wishes",
+        "floats raise as the caller has set",
         "",
         "one cell decides whether a release raises",
         "contract",

@@ -79,7 +79,7 @@ PATHS = (
     ),
     Mutant(
         44,
-        "a large total tells the parity of the data",
+        "a large total reveals the parity of the data",
         "",
         "an output that is rare tells of the data",
         "replay",
@@ -106,7 +106,7 @@ PATHS = (
     ),
     Mutant(
         47,
-        "from 200 rows on a histogram tells their parity",
+        "from 200 rows on a histogram reveals their parity",
         "",
         "large data leaks, small data does not",
         "replay",

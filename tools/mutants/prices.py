@@ -97,7 +97,7 @@ PRICES = (
     ),
     Mutant(
         67,
-        "stability is left out of the price",
+        "stability is omitted from the price",
         "",
         "a value that moves by more is charged as one that moves by one",
         "replay",

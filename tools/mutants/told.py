@@ -116,7 +116,7 @@ TOLD = (
     ),
     Mutant(
         55,
-        "the sign of zero tells",
+        "the sign of zero reveals it",
         "",
         "-0.0 and 0.0 are equal and not the same",
         "replay",
@@ -125,7 +125,7 @@ TOLD = (
     ),
     Mutant(
         56,
-        "the type of numbers tells",
+        "the type of numbers reveals it",
         "",
         "equal numbers of two widths are not the same",
         "replay",
@@ -134,7 +134,7 @@ TOLD = (
     ),
     Mutant(
         57,
-        "the order of a dictionary tells",
+        "the order of a dictionary reveals it",
         "",
         "equal dictionaries in another order are not the same",
         "replay",

@@ -143,15 +143,16 @@ def into_ball(whole: Floats, radius: int, target: int) -> Floats:
     return np.trunc(scaled, out=scaled)
 
 
-def blocks(rows: int, size: int = _ROWS_AT_ONCE) -> Iterator[slice]:
+def blocks(rows: int, size: int | None = None) -> Iterator[slice]:
     """Return slices of few enough rows that a product of integers stays exact.
 
     Args:
         rows: how many there are in all.
-        size: how many are in a slice, at most 2^17.
+        size: how many are in a slice, at most 2^17, which is the default.
 
     """
-    return (slice(start, start + size) for start in range(0, rows, size))
+    step = _ROWS_AT_ONCE if size is None else size
+    return (slice(start, start + step) for start in range(0, rows, step))
 
 
 def exact_products(left: Floats, right: Floats) -> NDArray[np.int64]:
