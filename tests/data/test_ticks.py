@@ -135,7 +135,7 @@ def test_a_schema_says_what_is_wrong_with_a_stream(stream: str, persons: bool, s
 def test_the_limit_of_a_person_in_a_stream_is_one_of_ticks() -> None:
     """Which rows of all are kept would depend on rows that are yet to come."""
     text = schema("{time: at, tick: 1 hour, start: 2025-01-01, rows per tick: 1, ticks per person: 2}", persons=True)
-    with pytest.raises(InvalidSchema, match="rows per tick and ticks per person say it"):
+    with pytest.raises(InvalidSchema, match="set rows per tick and ticks per person instead"):
         loads(text.replace("privacy id: who", "privacy id: who\n    rows per person: 1"))
 
 
