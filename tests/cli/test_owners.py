@@ -220,7 +220,7 @@ def test_who_does_not_register_may_keep_the_answers_and_go_on_later(home: Path) 
     assert "nothing was written" in shown
     assert not (home / "few.yaml").exists()
     shown = run("add", "few.csv", "--delta", "1e-6", code=wizard.OPEN, text=typed(*answers, "y"))
-    assert "'dither add few.yaml --budget 1/2 --delta 1/1000000'" in shown
+    assert "'dither add few.yaml --budget 0.5 --delta 1e-06'" in shown
     assert record("datasets") == []
     assert load_schema(home / "few.yaml").table("few").column("education_num").upper == 20
     added = record("add", "few.yaml", "--budget", "1/2", "--delta", "1/1000000")

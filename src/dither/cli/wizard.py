@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
@@ -326,11 +327,17 @@ def options_of(loss: Loss) -> str:
     """Return how a budget is stated on the command line.
 
     >>> options_of(stated_loss(epsilon="0.5", delta="1e-6")), options_of(stated_loss(rho="0.1"))
-    ('--budget 1/2 --delta 1/1000000', '--rho 1/10')
+    ('--budget 0.5 --delta 1e-06', '--rho 0.1')
     """
     figures = {"budget": "epsilon", "rho": "rho", "delta": "delta"}
     stated = {option: loss.to_dict().get(name) for option, name in figures.items()}
-    return " ".join(f"--{option} {figure}" for option, figure in stated.items() if figure not in (None, "0"))
+    return " ".join(f"--{option} {_typed(figure)}" for option, figure in stated.items() if figure not in (None, "0"))
+
+
+def _typed(figure: str) -> str:
+    """Return an exact figure as a person types it, where it has a short decimal."""
+    short = f"{float(Fraction(figure)):g}"
+    return short if Fraction(short) == Fraction(figure) else figure
 
 
 def is_agreed(text: str) -> bool | None:
