@@ -192,3 +192,28 @@ def test_a_session_that_does_not_say_its_key_makes_no_promise(capsys: pytest.Cap
     with pytest.raises(KeyboardInterrupt), ask.session(None, "shop", "curator"):
         raise KeyboardInterrupt
     assert "'dither ledger show' says what was charged" in capsys.readouterr().err
+
+
+def test_an_engine_that_takes_the_signal_itself(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DuckDB raises a ``RuntimeError`` of its own while it looks at the rows of a file."""
+
+    def caught(*_: Any, **__: Any) -> None:
+        raise RuntimeError("Query interrupted")
+
+    monkeypatch.setattr("dither.cli.curate.Facts", caught)
+    monkeypatch.setattr("dither.cli.curate.is_screen", lambda: True)
+    monkeypatch.setattr(interrupted_module, "_told", [])
+    monkeypatch.setattr(sys, "argv", ["dither", "add", "sales.csv"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == exits.INTERRUPTED
+    assert "interrupted; nothing was charged by this command" in capsys.readouterr().err
+
+
+def test_rows_of_json_in_one_array_are_no_schema() -> None:
+    Path("rows.json").write_text('[{"a": 1}]')
+    done = CliRunner().invoke(app, ["add", "rows.json", "--budget", "1"])
+    assert done.exit_code != 0
+    assert "ends in .jsonl" in str(done.exception)

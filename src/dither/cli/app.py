@@ -428,6 +428,15 @@ def _run(*, as_json: bool) -> None:
             complain_of(failure)
         _let_go()
         sys.exit(code_of(failure))
+    except RuntimeError as failure:
+        # DuckDB takes the signal while it reads, and raises this in place of a KeyboardInterrupt.
+        if str(failure) != "Query interrupted":
+            raise
+        from dither.cli.interrupted import tell_once
+
+        tell_once()
+        _let_go()
+        sys.exit(_INTERRUPTED)
     except Exception as misuse:
         # What the parser refuses has no public class that all its versions share.
         if not (as_json and hasattr(misuse, "format_message") and hasattr(misuse, "exit_code")):

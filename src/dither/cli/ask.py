@@ -118,7 +118,11 @@ def _say_stored(stored: str, dataset: str) -> None:
     with paused():
         known = f"'dither answer {stored} --dataset {dataset}' shows it again for free"
         complain(f"the same request was answered before: {known}")
-        if is_screen() and not typer.confirm("Charge it again, for fresh noise?", default=False, err=True):
+        try:
+            is_wanted = not is_screen() or typer.confirm("Charge it again, for fresh noise?", default=False, err=True)
+        except typer.Abort:
+            raise KeyboardInterrupt from None
+        if not is_wanted:
             note("nothing was charged")
             raise typer.Exit
 

@@ -194,6 +194,9 @@ def add(
     _check_exists(schema)
     is_file = is_data(schema)
     file = read_options(schema, sheet, delimiter, decimal, is_asked=is_screen() and not as_json)
+    if schema.suffix.lower() == ".json":
+        rule = "a schema, .yaml, or a data file; write rows of JSON one object a line, into a file that ends in .jsonl"
+        raise InvalidParameter("file", str(schema), rule)
     if said.first and (is_draft or not is_file):
         rule = "omitted with --suggest" if is_draft else "omitted with a schema, which states it: change the schema"
         raise InvalidParameter(said.first, getattr(said, said.first), rule)

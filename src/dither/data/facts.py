@@ -334,7 +334,7 @@ class Facts(Closing):
         if likely in (Kind.INTEGER, Kind.REAL) and self._coded([one.name]):
             statement = f"SELECT {least} FROM {self._source[0]} AS s WHERE {self._is_code(one.name)}"
             code = asked(self._connection, statement, self._table)[0][0]
-            return f"cells such as {code!r} begin with a 0 that numbers lose: type 'integer' if they are numbers"
+            return f"cells such as {code!r} begin with a 0 that numbers lose: set 'kind integer' if they are numbers"
         if likely is not None:
             return self._mostly(one, likely)
         if _LIKE_DAY.fullmatch(str(first)):

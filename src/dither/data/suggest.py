@@ -299,8 +299,10 @@ def _header(path: Path, delimiter: str | None = None) -> list[str]:
         with CsvReader(path, delimiter=delimiter) as reader:
             return list(reader.header.names)
     except (OSError, EngineUnavailable):
-        said = f"the first line of {path} cannot be read as the names of columns: a CSV file must be text in UTF-8"
-        raise EngineUnavailable(said) from None
+        raise EngineUnavailable(
+            f"the first line of {path} cannot be read as the names of columns: a CSV file must be text in UTF-8; save "
+            "it in that encoding, which Excel calls 'CSV UTF-8'"
+        ) from None
 
 
 def _frame(frame: Any) -> list[Found]:
