@@ -107,7 +107,7 @@ def test_what_is_wrong_inside_of_a_value_is_named_by_its_place() -> None:
     loss = {"loss": {"loss": {"epsilon": "1"}}}
     assert refused("graph.triangles", loss).parameter.startswith("words.loss")
     long = refused("histogram", {"table": "visits", "columns": {"a": "b" * 10_000}})
-    assert (long.rule, long.offender) == ("a text, or a list", "dict")
+    assert (long.rule, long.offender) == ("a string, or a list", "dict")
 
 
 def test_what_a_client_writes_is_of_the_declared_types() -> None:
