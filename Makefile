@@ -116,6 +116,7 @@ docs: $(VENV)/.installed  ## build the site into site/
 # The wheel is made of the sdist, so that both are complete; the environment has the wheel and what it requires alone.
 dist: $(VENV)/.core  ## build wheel and sdist into build/dist, and run the demonstration from the wheel in an empty environment
 	rm -rf build/dist build/dist-venv build/dist-demo
+	mkdir -p build
 	$(BIN)/python -m pip install --quiet "build>=1.2"
 	$(BIN)/python -m build --outdir build/dist . >build/dist.log 2>&1 || { tail -20 build/dist.log; exit 1; }
 	$(PYTHON) -m venv build/dist-venv
