@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from dither.cli import ask, exits, main
@@ -217,3 +218,15 @@ def test_rows_of_json_in_one_array_are_no_schema() -> None:
     done = CliRunner().invoke(app, ["add", "rows.json", "--budget", "1"])
     assert done.exit_code != 0
     assert "ends in .jsonl" in str(done.exception)
+
+
+def test_the_question_whether_to_charge_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def left(*_: Any, **__: Any) -> bool:
+        raise typer.Abort
+
+    run(*QUERY)
+    before = books()
+    monkeypatch.setattr("dither.cli.ask.is_screen", lambda: True)
+    monkeypatch.setattr("typer.confirm", left)
+    assert "interrupted before anything was charged" in interrupted(*QUERY)
+    assert books() == before

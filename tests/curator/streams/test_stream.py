@@ -565,3 +565,15 @@ def test_a_stream_is_opened_again_at_a_cost_that_does_not_grow(
     with opened(session, "hourly", None) as stream:
         stream.release(24)
         assert len(stream.answers().rows) == 48
+
+
+def test_a_stream_of_very_many_numbers_has_no_checkpoints(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its state may be larger than the book can store: a release must not fail of it."""
+    monkeypatch.setattr(Stream, "checkpoint_every", 1)
+    for name, most, kept in (("many", 1, 0), ("few", 2, 2)):
+        monkeypatch.setattr("dither.curator.streams.stream._MOST_IN_CHECKPOINTS", most)
+        with opened(session, name, COUNTS) as stream:
+            stream.release(2)
+            assert stream._kept_at == kept
+        with opened(session, name, None) as stream:
+            assert len(stream.release(3).rows) == 2

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -44,6 +45,8 @@ KIND: Final = (
 NOTHING_FED: Final = "nothing was ever fed to this stream: its ticks are released as empty ones, and stay so"
 #: How many ticks are read from a table, and frozen, at once.
 _AT_ONCE: Final = 1024
+#: Streams with more numbers in a tick are replayed: the state of their noise is many ticks large.
+_MOST_IN_CHECKPOINTS: Final = 2**14
 #: What reads rows that a caller gives, or the table itself where it gives none.
 Opened = Callable[[Any], contextlib.AbstractContextManager[Engine]]
 
@@ -356,7 +359,7 @@ class Stream(Drawn, Handle[Book]):
         if not self._book.about.get("checkpoints"):
             return converse_with_key(self.mechanism, None, key=key)
         kept = KeptConversation(self.mechanism, key)
-        if kept.is_resumable:
+        if kept.is_resumable and math.prod(self.mechanism.answer_shape) <= _MOST_IN_CHECKPOINTS:
             self._kept = kept
             self._fed, state = self._book.checkpoint(_computed_by())
             self._kept_at = self._fed
