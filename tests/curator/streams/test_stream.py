@@ -567,8 +567,9 @@ def test_a_stream_is_opened_again_at_a_cost_that_does_not_grow(
         assert len(stream.answers().rows) == 48
 
 
-def test_a_stream_of_very_many_numbers_has_no_checkpoints(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_of_very_many_numbers_has_no_checkpoints(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its state may be larger than the book can store: a release must not fail of it."""
+    session = session_on(curator, clinic_stream(persons=False))
     monkeypatch.setattr(Stream, "checkpoint_every", 1)
     for name, most, kept in (("many", 1, 0), ("few", 2, 2)):
         monkeypatch.setattr("dither.curator.streams.stream._MOST_IN_CHECKPOINTS", most)
