@@ -211,7 +211,7 @@ def test_groups_of_averages_have_k_rows_and_fewer_than_twice_as_many() -> None:
 )
 def test_what_cannot_be_made_is_refused(method: Disguise, match: str) -> None:
     table = drawn(12, missing=False)
-    table["ward"][:2] = ["ab", "ba"]
+    table["ward"][:2], table["age"][:2] = ["ab", "ba"], [5, 5]
     with pytest.raises(InvalidParameter, match=match):
         method.apply(table)
 
