@@ -130,6 +130,7 @@ _ROOMS_ABOVE = (
     "dither.learn.selection",
     "dither.learn.preparing",
     "dither.learn.theory",
+    "dither.learn.deep",
     "dither.learn.lifting",
 )
 
