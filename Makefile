@@ -22,10 +22,10 @@ $(VENV)/.core: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) --editable .
 	touch $@
 
-# All extras besides, and what checks need. PIP_EXTRA_INDEX_URL may name an index of PyTorch without CUDA.
+# All extras besides, and what checks need; PyTorch only where .ci/run or a person asks for it, because it is large.
 $(VENV)/.installed: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) --editable ".[all,deep]" --group test --group check --group docs
+	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) --editable ".[all]" --group test --group check --group docs
 	touch $@
 
 demo: $(VENV)/.core  ## private answers from a generated table, and an HTML report with a picture
@@ -44,7 +44,7 @@ units: $(VENV)/.installed
 lowest:  ## the tests with the lowest versions of everything that pyproject.toml admits
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --upgrade uv
-	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST) --resolution lowest-direct --editable ".[all,deep]" --group test
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST) --resolution lowest-direct --editable ".[all]" --group test
 	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal
 
 coverage: $(VENV)/.installed  ## which lines and branches the tests reach; writes build/coverage
