@@ -11,11 +11,23 @@ import numpy as np
 import pytest
 
 from dither.errors import IncompatibleDistance, InvalidParameter, PlanViolation
-from dither.mechanisms import Gaussian, Geometric
+from dither.mechanisms import DiscreteGaussian, Gaussian, Geometric
 from dither.mechanisms.core.accounted import Accounted
 from dither.mechanisms.core.runner import Runner
 from dither.noise import system_noise
-from dither.privacy import NODE, ROW, ROW_REPLACED, ApproxDP, InOrder, Repeat, Sampled, Use
+from dither.privacy import (
+    NODE,
+    ROW,
+    ROW_REPLACED,
+    ApproxDP,
+    InOrder,
+    Relation,
+    Repeat,
+    Sampled,
+    SampledExactly,
+    Use,
+    person,
+)
 
 DELTA = Fraction(1, 10**4)
 ONE = Use(Gaussian(sigma=2))
@@ -94,6 +106,11 @@ def refused(name: str) -> tuple[Callable[[], Any], type[Exception]]:
         "no delta": (lambda: Accounted(ONE, ROW, 0), InvalidParameter),
         "nothing": (lambda: Accounted(InOrder(()), ROW, DELTA), InvalidParameter),
         "nodes": (lambda: Accounted(ONE, NODE, DELTA), InvalidParameter),
+        "noise below a step": (lambda: Accounted(Use(DiscreteGaussian(sigma="1/2")), ROW, DELTA), InvalidParameter),
+        "a fixed size of unknown data": (
+            lambda: Accounted(SampledExactly(ONE, 2, 9), ROW, DELTA),
+            IncompatibleDistance,
+        ),
         "half a row": (lambda: Accounted(ONE, ROW, DELTA).loss("1/2"), InvalidParameter),
         "another unit": (lambda: Accounted(ONE, ROW, DELTA).check(ROW_REPLACED), IncompatibleDistance),
     }
@@ -101,7 +118,18 @@ def refused(name: str) -> tuple[Callable[[], Any], type[Exception]]:
 
 
 @pytest.mark.parametrize(
-    "name", ["another noise", "two draws of a sample", "no delta", "nothing", "nodes", "half a row", "another unit"]
+    "name",
+    [
+        "another noise",
+        "two draws of a sample",
+        "no delta",
+        "nothing",
+        "nodes",
+        "noise below a step",
+        "a fixed size of unknown data",
+        "half a row",
+        "another unit",
+    ],
 )
 def test_what_the_rule_does_not_cover_is_refused(name: str) -> None:
     deed, error = refused(name)
@@ -121,3 +149,68 @@ def test_the_runner_walks_it_like_the_plan_within() -> None:
     assert run.is_finished
     with pytest.raises(PlanViolation):
         run.sampled(np.arange(4), "1/2")
+
+
+def discrete(centre: int, sigma: float, reach: int = 60) -> np.ndarray:
+    """The law of an integer with discrete Gaussian noise."""
+    weights = np.exp(-((np.arange(-reach, reach + 1) - centre) ** 2) / (2 * sigma**2))
+    return weights / weights.sum()
+
+
+def discrete_epsilon(first: np.ndarray, second: np.ndarray) -> float:
+    """The least epsilon at DELTA between two listed laws, either way."""
+    low, high = 0.0, 50.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        worst = max(np.maximum(p - math.exp(middle) * q, 0).sum() for p, q in ((first, second), (second, first)))
+        low, high = (low, middle) if worst <= DELTA else (middle, high)
+    return high
+
+
+@pytest.mark.parametrize("sigma", [1, 3, 12])
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_discrete_draws_on_samples_never_cost_less_than_their_law(sigma: int, rounds: int) -> None:
+    moved, q = max(1, sigma // 2), 0.25
+    without = discrete(0, sigma)
+    held = (1 - q) * without + q * discrete(moved, sigma)
+    first, second = (
+        (held, without) if rounds == 1 else (np.outer(held, held).ravel(), np.outer(without, without).ravel())
+    )
+    truth = discrete_epsilon(first, second)
+    part = DiscreteGaussian(sigma=sigma, shape=(1,))
+    priced = found(Repeat(Sampled(Use(part, moved), "1/4"), rounds), 1)
+    assert truth <= priced
+    # What is set aside from delta is nothing for wide noise; coarse noise falls back on its rho.
+    wide = DiscreteGaussian(sigma=2**32 * sigma, shape=(1,))
+    assert found(Repeat(Sampled(Use(wide, 2**32 * moved), "1/4"), rounds), 1) == pytest.approx(truth, rel=0.25)
+
+
+def test_what_is_set_aside_grows_with_entries_and_draws_and_lowers_no_epsilon() -> None:
+    def plan(entries: int, times: int) -> Accounted:
+        part = DiscreteGaussian(sigma=2**20, shape=(entries,))
+        return Accounted(Repeat(Sampled(Use(part, 2**19), "1/10"), times), ROW, DELTA)
+
+    assert plan(200, 7).apart == 1400 * plan(1, 1).apart > 0
+    rounded = Accounted(Repeat(Sampled(Use(Gaussian(sigma=2**20), 2**19), "1/10"), 7), ROW, DELTA)
+    assert rounded.apart == 0
+    epsilons = [one.loss(1).pure for one in (rounded, plan(200, 7), plan(10**8, 7))]
+    assert epsilons == sorted(epsilons)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_samples_of_a_fixed_size_cost_no_less_than_their_law(rows: int) -> None:
+    kept, of = 2, 6
+    ways = [math.comb(rows, held) * math.comb(of - rows, kept - held) for held in range(min(rows, kept) + 1)]
+    chances = [count / math.comb(of, kept) for count in ways]
+    # Worst where all others have what the replaced rows have in the second table.
+    truth = true_epsilon({float(held): chance for held, chance in enumerate(chances)}, {0.0: 1.0})
+    assert (
+        truth * 0.9999
+        <= found(SampledExactly(ONE, kept, of), rows, ROW_REPLACED)
+        <= (1.05 if rows == 1 else 2.5) * truth
+    )
+
+
+def test_people_cost_what_rows_cost() -> None:
+    for unit, like in ((person("id", Relation.ADD_REMOVE), ROW), (person("id", Relation.REPLACE), ROW_REPLACED)):
+        assert found(Repeat(Sampled(ONE, "1/4"), 5), 1, unit) == found(Repeat(Sampled(ONE, "1/4"), 5), 1, like)

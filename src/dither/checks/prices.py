@@ -164,14 +164,21 @@ _MOST_CHANCES = 1000
 def _shown_by_a_sum(plan: Accounted, units: int) -> float:
     """Return the epsilon that the sum of like Gaussian draws shows, at the delta of all draws.
 
-    Of the units that differ the samples hold a binomial number. Values of the sum above a limit are likelier by that
-    much. Where draws are many, a part of them is summed.
+    Of the units that differ the samples hold a binomial number, and one sample of fixed size a hypergeometric one.
+    Values of the sum above a limit are likelier by that much. Where draws are many, a part of them is summed.
     """
     found = 0.0
-    for (moved, rate), times in plan.draws:
-        draws, chance = max(1, min(times, _MOST_CHANCES // units)), float(rate)
+    for (moved, rate, fixed), times in plan.draws:
+        draws = 1 if fixed else max(1, min(times, _MOST_CHANCES // units))
         most, shift = draws * units, float(moved) / math.sqrt(draws)
-        caught = [math.comb(most, held) * chance**held * (1 - chance) ** (most - held) for held in range(most + 1)]
+        if fixed:
+            kept, of = fixed
+            group = min(units, of)
+            ways = [math.comb(group, held) * math.comb(of - group, kept - held) for held in range(min(group, kept) + 1)]
+            caught = [count / math.comb(of, kept) for count in ways]
+        else:
+            chance = float(rate)
+            caught = [math.comb(most, held) * chance**held * (1 - chance) ** (most - held) for held in range(most + 1)]
         for limit in range(37):
             likely = math.fsum(weight * _above(limit - held * shift) for held, weight in enumerate(caught))
             if likely > plan.delta:

@@ -469,6 +469,11 @@ def _amplified(inner: Loss, caught: Fraction) -> Loss:
 _MOST_FACTORS = 4096
 
 
+def chance_of_catching(kept: int, of: int, group: int) -> Fraction:
+    """Return an upper bound on the probability that a sample of fixed size holds any unit of a group."""
+    return 1 - _missed_down(kept, of, min(group, of))
+
+
 def _missed_down(kept: int, of: int, group: int) -> Fraction:
     """Return a lower bound on C(of - group, kept) / C(of, kept), the chance that a fixed-size sample misses a group."""
     if kept + group > of:
