@@ -440,11 +440,16 @@ def _register(
     balance = curator.ledger.balance(dataset.name)
     called, edition = curator.called(dataset.name), curator.standing(dataset.name).edition
     if as_json:
-        record = {"dataset": called, "unit": str(dataset.unit), "budget": balance.budget.to_dict(), "edition": edition}
+        record = {
+            "dataset": called,
+            "unit": str(dataset.protected),
+            "budget": balance.budget.to_dict(),
+            "edition": edition,
+        }
         print_json(record)
         return
     again = f"edition {edition}; " if dataset.name in before else ""
-    say(f"{called}: {again}{balance.budget} for {dataset.unit}; {balance.spent} is spent")
+    say(f"{called}: {again}{balance.budget} for {dataset.protected}; {balance.spent} is spent")
     if curator.standing(dataset.name).stage == "draft":
         say(f"next: 'dither quote' prices requests; 'dither datasets open {called}' accepts them")
         return
@@ -514,7 +519,7 @@ def datasets(home: Path | None, as_json: bool) -> None:
                         "registered_as": dataset.name,
                         "edition": standings[dataset.name].edition,
                         "is_retired": standings[dataset.name].is_retired,
-                        "unit": str(dataset.unit),
+                        "unit": str(dataset.protected),
                         "tables": [table.name for table in dataset.tables],
                         "engine": dataset.engine.split(":", 1)[0],
                         "budget": balance.budget.to_dict(),
@@ -532,7 +537,7 @@ def datasets(home: Path | None, as_json: bool) -> None:
             standing = standings[dataset.name]
             called = standing.name(dataset.name) + (" (retired)" if standing.is_retired else "")
             table.add_row(
-                called, str(dataset.unit), tables, engine, str(standing.edition), str(balance.budget),
+                called, str(dataset.protected), tables, engine, str(standing.edition), str(balance.budget),
                 str(balance.spent), str(balance.releases),
             )  # fmt: skip
         print_table(table, or_list=True)

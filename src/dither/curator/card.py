@@ -93,16 +93,16 @@ def release_card(dataset: DataSet, ledger: Ledger) -> dict[str, Any]:
         },
         "dp_variant": {
             "name": _VARIANTS[type(balance.budget)],
-            "neighbours": str(dataset.unit),
-            "is_relaxed": dataset.unit.is_relaxed,
+            "neighbours": str(dataset.protected),
+            "is_relaxed": dataset.protected.is_relaxed,
             "data_domain": {
                 table.name: {column.name: column.kind.value for column in table.columns} for table in dataset.tables
             },
             "unprotected": "schemas, bounds, categories, public tables, the text of requests, when they were made",
         },
         "privacy_loss": {
-            "privacy_unit": dataset.unit.protects,
-            "privacy_unit_description": str(dataset.unit),
+            "privacy_unit": dataset.protected.protects,
+            "privacy_unit_description": str(dataset.protected),
             "contribution_limits": {
                 "rows": dataset.rows,
                 "groups": dataset.groups,

@@ -210,7 +210,7 @@ class Curator(OwnersVerbs, GoverningVerbs, Closing):
                 refuse_rows_twice(dataset, draft.edition)
                 refuse_shared_keys(dataset, draft)
                 stage = "draft" if is_draft else OPEN
-                self._keep(draft, budget, str(dataset.unit), known.get(dataset.name), stage)
+                self._keep(draft, budget, str(dataset.protected), known.get(dataset.name), stage)
             keep_declared(self.ledger, dataset.name, text)
         return dataset
 
@@ -334,7 +334,7 @@ class Curator(OwnersVerbs, GoverningVerbs, Closing):
             if waiting is None or name not in self.ledger.datasets():
                 return
             # A ledger may serve several folders: the name must be that of this data set.
-            if self.ledger.balance(name).unit == str(load_schema(waiting).unit):
+            if self.ledger.balance(name).unit == str(load_schema(waiting).protected):
                 show(self.folder, name)
 
     def _remembered(self) -> dict[str, set[str]]:

@@ -19,7 +19,7 @@ _MOST_CATEGORIES = 8
 def session_html(session: Session) -> str:
     """Return whom a session protects, what is left, its columns, and what it can be asked."""
     dataset = session.dataset
-    facts = [("protects", str(dataset.unit)), ("analyst", session._account.analyst), *_books(session)]
+    facts = [("protects", str(dataset.protected)), ("analyst", session._account.analyst), *_books(session)]
     columns = [(table.name, column) for table in dataset.tables for column in table.columns]
     rows = (
         (f"{table}.{column.name}", column.kind.value, _known(column), column.source or "", column.description)

@@ -166,6 +166,7 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
         if statement.is_explained:
             asked = {name: value for name, value in how.items() if name not in ("key", "confidence")}
             return self.quote(text, **asked, auto_share=auto_share)
+        self._check_text(statement.sql)
         clamps = found_clamps(statement.sql, self.dataset)
         with saying_what_is_left(self.balance):
             if clamps is None:
@@ -282,7 +283,7 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
         if isinstance(what, Offer):
             room = self._room_for(what.loss)
             words, is_at_most = self._request_of(what).summary or what.verb, what.spent is not None and room.takes_back
-            unit, expected = str(self.dataset.unit), what.expected
+            unit, expected = what.unit or str(self.dataset.protected), what.expected
             error = expected if isinstance(expected, str) else expected()
             return Price(words, what.loss, unit, room.left, room.fits, is_at_most, error)
         said: Any = {name: how.get(name) for name in LOSSES}
@@ -293,6 +294,7 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
         if isinstance(what, str):
             statement = parse_statement(what)
             text = statement.sql
+            self._check_text(text)
             clamps = found_clamps(text, self.dataset)
             threshold_share = answers.one_share(statement, threshold_share)
         ways: dict[str, Any] = {"noise": how.get("noise", "auto"), "shares": how.get("shares")}
@@ -308,9 +310,23 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
         asked = answers.read_request(self.dataset, what)
         with saying_what_is_left(self.balance):
             stated = reports.loss_of_request(asked, said, text)
-        quoted = reports.quoted(asked, stated, **ways) if isinstance(asked, Report) else quote(asked, stated, **ways)
+        if self.dataset.members > 1:
+            from dither.verbs.declared_groups import quote_of_group
+
+            quoted = quote_of_group(self.dataset, asked, stated, ways)
+        else:
+            quoted = (
+                reports.quoted(asked, stated, **ways) if isinstance(asked, Report) else quote(asked, stated, **ways)
+            )
         room = self._room_for(quoted.loss, is_counted=True)
         return replace(quoted, left=room.left, affordable=room.releases)
+
+    def _check_text(self, text: str) -> None:
+        """Refuse a query that would be priced for one member where groups are protected."""
+        if self.dataset.members > 1:
+            from dither.verbs.declared_groups import check_group_text
+
+            check_group_text(self.dataset, text)
 
     def _room_for(self, loss: Loss, *, is_counted: bool = False) -> Room:
         """Return what this analyst may still spend, and whether a release of a loss fits, or how many do."""
@@ -335,6 +351,9 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
             delta: where groups are discovered.
 
         """
+        if self.dataset.members > 1:
+            rule = "not offered where the data set declares groups: quote the query at several losses"
+            raise InvalidParameter("query", self.dataset.name, rule)
         return loss_for_error(answers.read_query(self.dataset, query), column, error, rows=rows, delta=delta)
 
     def table(self, name: str) -> Rows:
@@ -367,8 +386,8 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
     def _check_public_facts(self, offer: Offer[Any]) -> None:
         """Refuse what is not about this data set, or has no proof that the curator accepts."""
         checked_mechanism(offer.mechanism)
-        if offer.mechanism.distance != self.dataset.unit:
-            raise InvalidParameter("offer", str(offer.mechanism.distance), f"about {self.dataset.unit}")
+        if offer.mechanism.distance != self.dataset.protected:
+            raise InvalidParameter("offer", str(offer.mechanism.distance), f"about {self.dataset.protected}")
         if offer.is_idealised and not self._curator.settings.allow_idealised:
             raise NoGuarantee("the proof is over the reals only; the curator may allow that in dither.yaml")
 

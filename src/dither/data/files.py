@@ -20,9 +20,10 @@ from dither.data.kinds import KINDS
 from dither.data.schema import ROLES, Column, DataSet, Owner, Table, person_unit
 from dither.data.yaml_tree import LARGEST_TEXT, Node, from_plain, read
 from dither.errors import InvalidParameter, InvalidSchema
-from dither.privacy import ROW, ROW_REPLACED, Unit
+from dither.privacy import ROW, ROW_REPLACED, Relation, Unit, declared_group
 
-_UNITS: Final = ("person", "row", "row replaced", "person replaced")
+_UNITS: Final = ("person", "row", "row replaced", "person replaced", "group", "group replaced")
+_GROUP_SIZE: Final = "group size"
 _LIMITS: Final = {
     "rows": "rows",
     "groups": "groups",
@@ -107,7 +108,8 @@ timestamp, got 'whole'
 
 
 def _dataset(root: Node, folder: Path | None = None) -> DataSet:
-    parts = root.mapping("a mapping", ("dataset", "unit", "contribution", "people", "engine", "time limit", "tables"))
+    known = ("dataset", "unit", _GROUP_SIZE, "contribution", "people", "engine", "time limit", "tables")
+    parts = root.mapping("a mapping", known)
     for key in ("dataset", "unit", "tables"):
         _need(root, parts, key)
     name = parts["dataset"].text("the name of the data set")
@@ -115,8 +117,12 @@ def _dataset(root: Node, folder: Path | None = None) -> DataSet:
     for kind in KINDS.parts.values():
         declared = kind.completed(declared, folder)
     tables = tuple(_table(key, node) for key, node in declared.items())
-    unit = _unit(parts["unit"], tables)
-    limits: dict[str, Any] = {}
+    size = _integer(parts, _GROUP_SIZE)
+    unit = _unit(parts["unit"], tables, size)
+    limits: dict[str, Any] = {} if size is None else {"group_size": size}
+    if unit.protects == "group":
+        # Further rows of a group do not count, chosen by a hash of its own rows.
+        limits["rows"] = size
     if "contribution" in parts:
         node = parts["contribution"]
         for key, part in node.mapping("limits by name", (*_LIMITS, _DROPPED)).items():
@@ -174,7 +180,7 @@ def _need(node: Node, parts: dict[str, Node], key: str) -> Node:
     return parts[key]
 
 
-def _unit(node: Node, tables: tuple[Table, ...]) -> Unit:
+def _unit(node: Node, tables: tuple[Table, ...], size: int | None) -> Unit:
     person = next((table.person for table in tables if table.person is not None), None)
     if isinstance(node.value, dict):
         parts = node.mapping("a unit", ("kind", "id"))
@@ -194,6 +200,10 @@ def _unit(node: Node, tables: tuple[Table, ...]) -> Unit:
     if person is None:
         raise kind.refuse(word, "row, unless a private table declares its privacy id")
     try:
+        if word.startswith("group"):
+            if size is None:
+                raise node.refuse("no group size", f"declared with '{_GROUP_SIZE}': how many rows of a group count")
+            return declared_group(person, size, Relation.REPLACE if word.endswith("replaced") else Relation.ADD_REMOVE)
         return person_unit(person, replaced=word == "person replaced")
     except InvalidParameter as error:
         raise node.refuse(person, error.rule) from None
@@ -390,7 +400,7 @@ def _placed_in_dataset(error: InvalidParameter, parts: dict[str, Node], root: No
             place = key if "contribution" in parts else f"contribution.{key}"
             rule = error.rule.replace("rows_per_group", "rows per group")
             return below.refuse(_named(error.offender), rule, place)
-    what = {"privacy ids": "tables", "time_limit": "time limit"}.get(what, what)
+    what = {"privacy ids": "tables", "time_limit": "time limit", "group_size": _GROUP_SIZE}.get(what, what)
     node = parts.get(what, root)
     return node.refuse(error.offender, error.rule)
 
@@ -402,6 +412,8 @@ def _named(offender: object) -> object:
 def _lines(dataset: DataSet) -> Iterator[str]:
     yield f"dataset: {scalar(dataset.name)}"
     yield f"unit: {_unit_text(dataset)}"
+    if dataset.group_size is not None:
+        yield f"{_GROUP_SIZE}: {dataset.group_size}"
     limits = [(key, getattr(dataset, name)) for key, name in _LIMITS.items() if getattr(dataset, name) is not None]
     if dataset.dropped is not None:
         limits.append((_DROPPED, _value_text(dataset.dropped)))
@@ -453,6 +465,11 @@ def _unit_text(dataset: DataSet) -> str:
         return "row replaced" if is_replaced else "row"
     word = "person replaced" if is_replaced else "person"
     ids = [table.person for table in dataset.tables if table.person is not None]
+    if dataset.group_size is not None and unit.protects == "group":
+        word = "group replaced" if is_replaced else "group"
+        if unit == declared_group(ids[0], dataset.group_size, unit.relation):
+            return word
+        return f"{{kind: {word}, id: {scalar(unit.detail.partition(',')[0].rpartition(' ')[2])}}}"
     if unit == person_unit(ids[0], replaced=is_replaced):
         return word
     name = unit.detail.rpartition(" ")[2]

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 from dither.data.cell_forms import Form, forms_of
+from dither.data.dataset_checks import check_group, check_known
 from dither.data.endings import CSV_ENDINGS, DELIMITERS, EXCEL_ENDINGS, TEXT_ENDINGS
 from dither.data.expressions import Kind, Literal, Value, as_stored
 from dither.data.graphs import Graph
@@ -24,7 +25,7 @@ from dither.data.place_tables import Places
 from dither.data.ticks import Ticks
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
-from dither.privacy import Relation, Unit, person
+from dither.privacy import Relation, Unit, group_of, person
 
 #: How many characters of a text are read where its column does not say, and how many a column may ask for.
 USUAL_LENGTH: Final = 1024
@@ -38,8 +39,6 @@ _MOST_PUBLIC_ROWS: Final = 100_000
 USUAL_TIME_LIMIT: Final = 3600
 #: What the only private table of a data set is called, beside its own name.
 ONLY_TABLE: Final = "data"
-#: More people than that are of no data set.
-_MOST_PEOPLE: Final = 10**11
 _LONGEST_TIME_LIMIT: Final = 7 * 86_400
 #: The source of a table whose rows are given as frames with every session.
 FRAMES: Final = "frames"
@@ -407,6 +406,8 @@ class DataSet:
             query that would show nothing with that many is refused before it is charged.
         dropped: the share of all rows that ``rows`` drops, from a public source or a paid release; answers show it.
         dropped_up_to: how many rows of a person that share counts.
+        group_size: of how many rows, or people, the members of a group are at most, where groups are protected: see
+            ``protected``. With ``declared_group`` as the unit, the number of rows of a group that count.
 
     """
 
@@ -422,6 +423,7 @@ class DataSet:
     people: int | None = None
     dropped: float | None = None
     dropped_up_to: int | None = None
+    group_size: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse a unit that the tables do not have, and people without limits."""
@@ -431,7 +433,7 @@ class DataSet:
             raise InvalidParameter("tables", names, "different names, at least one of them private")
         relations = (Relation.ADD_REMOVE, Relation.REPLACE)
         if self.own_kind is None and (
-            self.unit.protects not in ("row", "person") or self.unit.relation not in relations
+            self.unit.protects not in ("row", "person", "group") or self.unit.relation not in relations
         ):
             others = [word for kind in KINDS.parts.values() for word in kind.units]
             raise InvalidParameter("unit", self.unit, f"rows, rows replaced, people, or one of {', '.join(others)}")
@@ -455,22 +457,8 @@ class DataSet:
                     raise InvalidParameter(name, limit, "not allowed when every row is a separate unit")
         if self.protects_persons and self.rows is None and (self.groups is None or self.rows_per_group is None):
             raise InvalidParameter("rows", None, "required when a person is the unit, or groups and rows_per_group")
-        self._check_known()
-
-    def _check_known(self) -> None:
-        """Refuse a number of people, or a share of rows, that is impossible or that no unit or limit goes with."""
-        if self.people is not None:
-            whole("people", self.people, least=1, most=_MOST_PEOPLE)
-            if not self.protects_persons:
-                raise InvalidParameter("people", self.people, "set only where the unit is a person")
-        if self.dropped is None and self.dropped_up_to is None:
-            return
-        if isinstance(self.dropped, bool) or not isinstance(self.dropped, int | float) or not 0 <= self.dropped < 1:
-            raise InvalidParameter("dropped", self.dropped, "a share of all rows: from 0 to below 1, such as 0.27")
-        if self.rows is None:
-            raise InvalidParameter("dropped", self.dropped, "set only where contribution has a limit of rows")
-        if self.dropped_up_to is not None:
-            whole("dropped_up_to", self.dropped_up_to, least=self.rows, most=2**31)
+        check_known(self)
+        check_group(self)
 
     def _check_kinds(self) -> None:
         """Refuse a private table without the kind whose unit is protected, and what a kind does not allow."""
@@ -535,8 +523,20 @@ class DataSet:
 
     @property
     def protects_persons(self) -> bool:
-        """Whether the unit is a person with all their rows."""
-        return self.unit.protects == "person"
+        """Whether the unit is a person with all their rows, or a declared group with its rows."""
+        return self.unit.protects in ("person", "group")
+
+    @property
+    def protected(self) -> Unit:
+        """What neighbours differ in: the unit, or a group of several units that nobody declares one by one."""
+        if self.group_size is None or self.unit.protects == "group":
+            return self.unit
+        return group_of(self.unit, self.group_size)
+
+    @property
+    def members(self) -> int:
+        """How many units change together: 1, or the size of undeclared groups."""
+        return 1 if self.group_size is None or self.unit.protects == "group" else self.group_size
 
     @property
     def identifying(self) -> frozenset[str]:

@@ -49,7 +49,7 @@ DEEPEST: Final = 200
 _LATER: Final[Mapping[str, tuple[str, ...]]] = types.MappingProxyType(
     {
         "Column": ("length", "source", "role", "form"),
-        "DataSet": ("rows_per_join", "time_limit", "people", "dropped", "dropped_up_to"),
+        "DataSet": ("rows_per_join", "time_limit", "people", "dropped", "dropped_up_to", "group_size"),
         "Journeys": ("times",),
         "JoinPublic": ("on", "most", "where", "condition"),
         "Rows": ("categories", "as_codes"),

@@ -46,6 +46,7 @@ class Offer(Generic[T]):
             gives the rest back where it can.
         expected: how far the answer may be off, in words, as far as that is public, or what finds these words; "" where
             nothing is said.
+        unit: whom it protects, in words, where more is to be said than the data set's own unit.
         opened_by: the verb of a session that opens it, where it goes on after it was paid for; "" for one release.
 
     """
@@ -62,6 +63,7 @@ class Offer(Generic[T]):
     spent: Callable[[bytes], Loss] | None = None
     expected: str | Callable[[], str] = ""
     opened_by: str = ""
+    unit: str = ""
 
     @property
     def loss(self) -> Loss:

@@ -119,6 +119,9 @@ LABEL: Final = Unit("label", Relation.REPLACE, "the rest of every row is not pro
 #: A relaxed notion: neighbours have the same edges but for one weight, the last entry of an edge.
 WEIGHT: Final = Unit("weight", Relation.REPLACE, "which edges there are is not protected")
 
+#: The most members of a declared group.
+LARGEST_GROUP: Final = 10**6
+
 #: Units by the words that stand for them; a person's unit has the name of a column, too.
 UNITS: Final = {
     "row": ROW,
@@ -159,6 +162,29 @@ def person(id_column: str, relation: Relation) -> Unit:
     if relation not in (Relation.ADD_REMOVE, Relation.REPLACE):
         raise InvalidParameter("relation", relation, "ADD_REMOVE or REPLACE")
     return Unit("person", relation, f"all rows with one {id_column}")
+
+
+def group_of(unit: Unit, size: int) -> Unit:
+    """Return the unit of up to ``size`` rows or people that change together, any of them.
+
+    >>> str(group_of(ROW, 10))
+    'groups added or removed (up to 10 rows each)'
+    """
+    if not (isinstance(unit, Unit) and unit.protects in ("row", "person") and unit.relation is not Relation.METRIC):
+        raise InvalidParameter("unit", str(unit), "rows or people, of which a group has several")
+    several = f"up to {whole('group size', size, least=2, most=LARGEST_GROUP)}"
+    detail = f"{several} rows each" if unit.protects == "row" else f"{several} people each, and {unit.detail}"
+    return Unit("group", unit.relation, detail)
+
+
+def declared_group(id_column: str, size: int, relation: Relation) -> Unit:
+    """Return the unit of all rows with one value of ``id_column``, of which at most ``size`` count.
+
+    >>> str(declared_group("household", 6, Relation.ADD_REMOVE))
+    'groups added or removed (all rows with one household, of which 6 count)'
+    """
+    rows = person(id_column, relation).detail
+    return Unit("group", relation, f"{rows}, of which {whole('group size', size, least=2, most=LARGEST_GROUP)} count")
 
 
 def w_event(width: int) -> Unit:

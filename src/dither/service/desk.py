@@ -162,7 +162,7 @@ class Desk(Deciding, GoingOn):
 
         def told(one: DataSet) -> dict[str, Any]:
             standing = self.curator.standing(one.name)
-            said = {"name": standing.name(one.name), "unit": str(one.unit), "stage": _stage(standing)}
+            said = {"name": standing.name(one.name), "unit": str(one.protected), "stage": _stage(standing)}
             return said | {"tables": [table.name for table in one.tables], "is_granted": one.name in names}
 
         return paged_by_name("datasets", {self.curator.called(one.name): one for one in seen}, after, told)

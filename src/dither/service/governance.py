@@ -52,7 +52,7 @@ class Deciding:
             rule = "rows that can be imported: 'dither add' with this schema, where they are, says why they cannot"
             raise InvalidParameter("schema", declared.name, rule) from None
         standing = self.curator.standing(registered)
-        said = {"dataset": self.curator.called(registered), "unit": str(declared.unit), "budget": budget.to_dict()}
+        said = {"dataset": self.curator.called(registered), "unit": str(declared.protected), "budget": budget.to_dict()}
         return {**said, "edition": standing.edition, "stage": standing.stage}
 
     def named(self, body: Mapping[str, Any]) -> tuple[DataSet, Loss]:
@@ -62,7 +62,7 @@ class Deciding:
             raise InvalidParameter("draft", type(body["draft"]).__name__, "true or false")
         declared = self._named_rows.declared(body.get("schema"))
         registered = self.curator.registered(declared.name)
-        budget = self._budget(registered, str(declared.unit), body.get("budget"))
+        budget = self._budget(registered, str(declared.protected), body.get("budget"))
         if registered in self.curator.ledger.datasets():
             refuse_other_people(self.curator.dataset(self.curator.called(registered)), declared)
         return declared, budget

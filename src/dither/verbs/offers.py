@@ -59,7 +59,13 @@ class Offers(EveryVerb[Priced], Methods[Priced], Streams[Priced], Conversations[
         return self._do(REGISTRY[verb], dict(arguments))  # type: ignore[no-any-return]
 
     def _do(self, verb: Verb[..., Any], arguments: dict[str, Any]) -> Any:
-        made = verb.offer(self.dataset, arguments)
+        made: Offer[Any]
+        if self.dataset.members > 1:
+            from dither.verbs.declared_groups import offer_of_group
+
+            made = offer_of_group(self.dataset, verb, arguments)
+        else:
+            made = verb.offer(self.dataset, arguments)
         self._made[id(made)] = made
         self._calls[id(made)] = Call(verb.name, arguments)
         weakref.finalize(made, self._calls.pop, id(made), None)

@@ -120,6 +120,7 @@ _ROOMS_ABOVE = (
     "dither.publish.microdata",
     "dither.publish.streams",
     "dither.publish.interactive",
+    "dither.publish.correlated",
     "dither.publish.retrieval",
     "dither.learn.trees",
     "dither.learn.clusters",

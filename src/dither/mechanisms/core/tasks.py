@@ -391,6 +391,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
             "dither release, docs/extend.md",
             {
                 "lifted": "Any method over any declared source; a session uses it for all tables.",
+                "grouped": "The same for groups of rows or people that change together: `group size` in the schema.",
                 "poisson-sample": "To lower the price of a greedy mechanism by a secret sample.",
                 "fixed-size-sample": "The same for replaced rows, with a known number of rows.",
             },

@@ -83,7 +83,7 @@ def agreed_loss(
     >>> agreed_loss("SELECT COUNT(*) FROM visits", epsilon=1)
     PureDP('1')
     """
-    said = {name: value for name, (value, _) in _options(text).items() if name in _LOSS}
+    said = {name: value for name, (value, _) in options_of(text).items() if name in _LOSS}
     is_given = any(word is not None for word in (epsilon, delta, rho, loss))
     if not said:
         return stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
@@ -96,7 +96,8 @@ def agreed_loss(
     return given
 
 
-def _options(text: str) -> dict[str, tuple[str, int]]:
+def options_of(text: str) -> dict[str, tuple[str, int]]:
+    """Return the options of a query's own privacy clause, each with its place in the text."""
     if "OPTIONS" not in text.upper():
         return {}
     # Also where nothing is priced yet: reading takes no more steps than planning may.
