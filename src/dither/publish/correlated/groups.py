@@ -59,6 +59,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="The Algorithmic Foundations of Differential Privacy (Dwork and Roth 2014), theorem 2.2",
     made_for="Made for a release that is built within: each is tested alone.",
+    wide="it hands all of its data to its method, which is widened separately",
 )
 @dataclass(frozen=True, kw_only=True)
 class Grouped(OverData[Any]):
