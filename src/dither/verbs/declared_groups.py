@@ -41,7 +41,7 @@ def offer_of_group(dataset: DataSet, verb: Verb[..., Any], arguments: Mapping[st
     given = {name: value for name, value in arguments.items() if name not in LOSSES}
     stated = None
     if any(arguments.get(name) is not None for name in LOSSES):
-        stated = loss_of({name: arguments.get(name) for name in LOSSES})  # type: ignore[misc]
+        stated = loss_of({name: arguments.get(name) for name in LOSSES})  # type: ignore[arg-type]
         given["loss"] = for_one(stated, dataset.members)
     made = verb.offer(dataset, given)
     stated = made.stated if stated is None else stated
