@@ -49,11 +49,14 @@ def offer_of_group(dataset: DataSet, verb: Verb[..., Any], arguments: Mapping[st
     check_within(grouped, stated)
     said = protected_words(grouped)
 
-    def read(stored: bytes, receipt: str) -> Any:
-        found = made.read(stored, receipt)
-        if not isinstance(found, QueryResult):
-            raise InvalidParameter("verb", verb.name, "one that returns a table of numbers")
+    def priced(found: QueryResult) -> QueryResult:
         return replace(found, loss=grouped.loss(1), unit=said)
+
+    def read(stored: bytes, receipt: str) -> Any:
+        found: QueryResult | dict[Any, QueryResult] = made.read(stored, receipt)
+        if isinstance(found, dict):
+            return {name: priced(one) for name, one in found.items()}
+        return priced(found)
 
     return replace(made, mechanism=grouped, stated=stated, read=read, unit=said)
 

@@ -21,6 +21,7 @@ from dither.mechanisms import Geometric
 from dither.privacy import EDGE, ROW, ROW_REPLACED, ZCDP, ApproxDP, GaussianDP, Loss, PureDP, group_of, person, w_event
 from dither.privacy.distances import Relation
 from dither.publish.correlated import Grouped, for_one
+from dither.publish.workloads import Workload
 from tests.one_importer import one_importer
 
 FLU = """\
@@ -184,7 +185,12 @@ def test_a_session_charges_a_group_and_shows_one_member_beside_it(tmp_path: Path
     counted = session.histogram("people", "town", epsilon=10_000)
     assert [row[-1] for row in counted.rows] == [200, 100]
     assert counted.unit.endswith("epsilon = 1000")
-    assert str(session.balance().spent) == "epsilon = 30000"
+    both = session.marginals("people", [["town", "ill"], ["town"]], epsilon=40_000)
+    assert {one.unit for one in both.values()} == {said.replace("2000", "4000")}
+    assert [row[-1] for row in both["town",].rows] == [200, 100]
+    ranges = session.workload("people", "ill", Workload.prefixes(2), epsilon=20_000)
+    assert ([row[-1] for row in ranges.rows], ranges.unit) == ([150, 300], said)
+    assert str(session.balance().spent) == "epsilon = 90000"
     assert session.balance().unit == "groups added or removed (up to 10 rows each)"
     assert "groups added or removed (up to 10 rows each)" in str(session.card().to_dict())
 
