@@ -47,7 +47,10 @@ ROOMS = [
 ]
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 #: Rooms that may hold noise: the core and primitives, and those that test them.
-HOLDS_NOISE = {"noise", "mechanisms", "testing", "checks", "audit", "bench"}
+HOLDS_NOISE = {"noise", "mechanisms", "local", "testing", "checks", "audit", "bench"}
+
+#: Rooms that may use local reports: the door of devices, what carries and collects reports, and what tests them.
+USES_LOCAL = {"local", "cli", "service", "curator", "bench", "audit", "checks", "testing", "attack"}
 
 #: What is kept on disk is sealed, and people are known, by secrets of the same generator: nothing there is noise.
 SECRETS = {
@@ -150,6 +153,28 @@ def only_primitives_get_noise(one: Module) -> None:
         assert not module.startswith("dither.noise"), f"{one.path.name}:{line} imports noise; draw through run instead"
 
 
+def three_kinds_of_trust_stay_apart(one: Module) -> None:
+    """Decision 29: nobody is trusted in ``local``, so that nothing of a curator is there, and few need it."""
+    here = room_of(one.path)
+    for module, line in one.imports:
+        if here == "local":
+            assert not module.startswith("dither.curator"), f"{one.path.name}:{line} imports the curator"
+        if here not in USES_LOCAL and here != "__init__":
+            assert not module.startswith("dither.local"), f"{one.path.name}:{line} imports local reports"
+
+
+def clients_need_no_numpy(one: Module) -> None:
+    """What is shipped to devices is the standard library, ``noise.client_words`` and itself."""
+    local = SOURCE / "local"
+    if one.path in {local / "__init__.py", local / "document.py", local / "domains.py"} or one.path.is_relative_to(
+        local / "clients"
+    ):
+        allowed = ("dither.errors", "dither.noise.client_words", "dither.local.clients", "dither.local.d")
+        for module, line in one.imports:
+            known = module.startswith(allowed) or module.split(".")[0] in sys.stdlib_module_names
+            assert known, f"{one.path.name}:{line} imports {module}, which no client has"
+
+
 def test_composed_mechanisms_are_never_handed_noise() -> None:
     for kind, methods in ((Composed, ("plan", "release")), (Interactive, ("plan", "open"))):
         for method in methods:
@@ -185,6 +210,8 @@ RULES = (
     imports_go_downwards,
     only_noise_touches_the_system_generator,
     only_primitives_get_noise,
+    three_kinds_of_trust_stay_apart,
+    clients_need_no_numpy,
     no_code_is_loaded_from_data,
     no_module_is_too_long,
     rows_and_receipts_have_one_door,
@@ -209,6 +236,8 @@ def test_a_module_that_breaks_a_rule_is_found() -> None:
     broken = {
         imports_go_downwards: ("privacy/new.py", "from dither.cli import app"),
         only_noise_touches_the_system_generator: ("privacy/new.py", "import secrets"),
+        three_kinds_of_trust_stay_apart: ("learn/new.py", "from dither.local.document import Document"),
+        clients_need_no_numpy: ("local/clients/new.py", "import numpy as np"),
         only_primitives_get_noise: ("publish/new.py", "from dither.noise import system_noise"),
         no_code_is_loaded_from_data: ("privacy/new.py", "eval('1')"),
         no_module_is_too_long: ("privacy/new.py", "x = 1\n" * 601),
@@ -261,6 +290,13 @@ def test_public_names_are_sorted_and_exist() -> None:
     for module in public_modules():
         for name in getattr(module, "__all__", ()):
             assert hasattr(module, name), f"{module.__name__} promises {name}"
+
+
+def test_a_client_is_light() -> None:
+    """The client half of a survey loads neither NumPy nor any room of mechanisms."""
+    script = "import sys, dither.local.clients.kary, dither.local.document\nprint(*sys.modules)"
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert not set(told) & {"numpy", "scipy", "cryptography", "dither.exact", "dither.privacy", "dither.mechanisms"}
 
 
 def test_import_is_light() -> None:

@@ -30,6 +30,7 @@ AREAS: Final = {
     "data": "Tables, files and frames",
     "ledger": "Sessions, ledger and keys",
     "service": "The service",
+    "local": "Local reports",
     "mechanisms": "Mechanisms and noise",
     "tables": "Histograms, workloads, marginals and synthetic tables",
     "learning": "Learning",

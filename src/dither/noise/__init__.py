@@ -15,15 +15,17 @@ dtype('int64')
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from numpy.typing import ArrayLike, NDArray
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
-from dither.exact import Number
-from dither.noise.coins import Bools
-from dither.noise.entropy import Entropy, SystemEntropy
-from dither.noise.laplace import Integers
-from dither.noise.source import Noise
+    from dither.exact import Number
+    from dither.noise.coins import Bools
+    from dither.noise.entropy import Entropy, SystemEntropy
+    from dither.noise.laplace import Integers
+    from dither.noise.source import Noise
 
 __all__ = [
     "Entropy",
@@ -40,8 +42,24 @@ __all__ = [
 ]
 
 
+#: Loaded when they are first used: a client of a survey reads ``noise.client_words`` alone, without NumPy.
+_LAZY = {"Entropy": "entropy", "Noise": "source", "SystemEntropy": "entropy"}
+
+
+def __getattr__(name: str) -> Any:
+    """Return a class, importing it when it is first used."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"dither.noise.{_LAZY[name]}"), name)
+    globals()[name] = found
+    return found
+
+
 def system_noise() -> Noise:
     """Return the samplers over the operating system's generator."""
+    from dither.noise.entropy import SystemEntropy
+    from dither.noise.source import Noise
+
     return Noise(SystemEntropy())
 
 

@@ -1,8 +1,8 @@
 """Uniform random words from the operating system, expanded by AES in counter mode.
 
-The only module of the package that touches the system generator. Every thread of every process has its own key, taken
-from ``os.urandom``; a forked child throws its parent's keys away, and a key is replaced after 2^30 bytes. There is no
-seed and no fallback: if the system gives no bits, nothing is drawn.
+With ``noise.client_words``, which serves clients, the only module that draws from the system generator. Every thread of
+every process has its own key, taken from ``os.urandom``; a forked child throws its parent's keys away, and a key is
+replaced after 2^30 bytes. There is no seed and no fallback: if the system gives no bits, nothing is drawn.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ mechanisms, budgets that are stored somewhere.
 from dither.privacy.calibration import calibrate, gaussian_sigma, laplace_scale
 from dither.privacy.conversions import pure_to_zcdp, zcdp_delta, zcdp_epsilon, zcdp_rho
 from dither.privacy.distances import (
+    ANSWER,
     DIFFERENT,
     EDGE,
     ENTRIES,
@@ -55,6 +56,7 @@ from dither.privacy.plans import (
 )
 
 __all__ = [
+    "ANSWER",
     "DIFFERENT",
     "EDGE",
     "ENTRIES",

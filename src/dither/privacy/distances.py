@@ -118,6 +118,9 @@ RATING: Final = Unit("rating", Relation.ADD_REMOVE)
 LABEL: Final = Unit("label", Relation.REPLACE, "the rest of every row is not protected")
 #: A relaxed notion: neighbours have the same edges but for one weight, the last entry of an edge.
 WEIGHT: Final = Unit("weight", Relation.REPLACE, "which edges there are is not protected")
+#: What the book of a device counts: one answer, replaced by any other. No data set of a curator has this unit, so that
+#: it has no word there, and the two are never in one budget.
+ANSWER: Final = Unit("answer", Relation.REPLACE)
 
 #: The most members of a declared group.
 LARGEST_GROUP: Final = 10**6

@@ -133,6 +133,7 @@ _ROOMS_ABOVE = (
     "dither.learn.theory",
     "dither.learn.deep",
     "dither.learn.lifting",
+    "dither.local.frequencies",
 )
 
 

@@ -149,6 +149,11 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "timed-journeys": "For synthetic journeys that say in which part of the day they begin.",
             },
         ),
+        "local": Task(
+            "answers that each person randomises at home, and what many such reports estimate",
+            "dither survey, dither collect, dither estimate",
+            {},
+        ),
         "place": Task(
             "a report of one place: roughly where a device is, for an epsilon per metre",
             "dither report-location, dither.curator.device.report_location",

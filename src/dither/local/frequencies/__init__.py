@@ -1,0 +1,9 @@
+"""Frequencies: how many people gave each answer.
+
+Belongs here: frequency oracles, each a law and the unbiased estimate from its reports, and the choice among them. Does
+not belong here: their client halves (``local.clients``), numbers, sets and words, many rounds.
+"""
+
+from dither.local.frequencies.kary import KaryResponse
+
+__all__ = ["KaryResponse"]
