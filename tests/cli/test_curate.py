@@ -71,6 +71,29 @@ def test_a_file_for_spreadsheets_has_no_formula(home: Path) -> None:
         assert {row[0] for row in rows} >= {"Basel", "'=1+1", "' @SUM(1)"}
 
 
+def test_several_files_and_a_folder_are_added_as_one_table(home: Path) -> None:
+    head, *rows = (home / "sales.csv").read_text().splitlines()
+    (home / "parts" / "year=1").mkdir(parents=True)
+    for place, name in enumerate(("a.csv", "b.csv")):
+        text = "\n".join([head, *rows[place::2], ""])
+        (home / name).write_text(text)
+        # The same rows would be refused: they are another data set's.
+        (home / "parts" / "year=1" / name).write_text(text.replace("B", "T"))
+    words = ("--person", "customer", "--rows", "1", "--budget", "1")
+    assert "300 rows" in run("add", "a.csv", "b.csv", "--name", "both", *words)
+    assert f"source: [{home}/a.csv, {home}/b.csv]" in (home / "both.yaml").read_text()
+    (home / "a.csv").unlink()
+    assert "300 rows" in run("add", "parts", "--kind", "year=integer", *words)
+    assert f"source: {home}/parts/\n" in (home / "parts.yaml").read_text()
+    # The schema that was written adds the same rows again.
+    assert record("add", "parts.yaml", "--budget", "1")["edition"] == 2
+    again = run("add", "*.csv", "shop.yaml", "--budget", "1", code=2)
+    assert "a schema names its files itself" in again
+    assert "a pattern that some file fits" in run("add", "none*.csv", "--budget", "1", code=2)
+    draft = run("add", "--suggest", "b.csv", "sales.csv")
+    assert "source: [" in draft
+
+
 def test_from_a_file_to_answers(home: Path) -> None:
     draft = run("add", "--suggest", "sales.csv")
     assert "customer" in draft

@@ -9,7 +9,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Final
 
 from dither.cli.column_choices import Choice, Choices, kind_of_range
@@ -31,6 +30,7 @@ from dither.cli.questions import Answers
 from dither.cli.read_options import ReadOptions
 from dither.data.expressions import Kind
 from dither.data.facts import FROM_TYPE
+from dither.data.importing.named_files import NamedFiles
 from dither.errors import InvalidParameter
 
 _ENDINGS: Final = (".yaml", ".yml")
@@ -80,7 +80,7 @@ class Said:
         return "groups" if self.rows > 1 and self.groups is None else ""
 
 
-def said_answers(path: Path, dataset: str, said: Said, file: ReadOptions) -> Answers:
+def said_answers(path: NamedFiles, dataset: str, said: Said, file: ReadOptions) -> Answers:
     """Return what options decide about a file of which no row is read.
 
     Args:
@@ -204,7 +204,7 @@ def _column_example(choices: Choices) -> str:
     return choices.names[0] if choices.names else "column"
 
 
-def command(path: Path, answers: Answers, options: Sequence[str]) -> str:
+def command(path: NamedFiles, answers: Answers, options: Sequence[str]) -> str:
     """Return the command that decides what was decided, quoted for a shell.
 
     Args:
@@ -213,7 +213,7 @@ def command(path: Path, answers: Answers, options: Sequence[str]) -> str:
         options: those of the name, the budget and so on, which no question is about.
 
     """
-    words = ["dither", "add", str(path)]
+    words = ["dither", "add", *path.typed]
     if answers.person is not None:
         words += ["--person", answers.person]
         words += [] if answers.rows is None else ["--rows", str(answers.rows)]

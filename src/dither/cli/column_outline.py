@@ -7,6 +7,7 @@ from pathlib import Path
 from dither.data.expressions import Kind
 from dither.data.facts import FROM_DATA, FROM_TYPE, ColumnFacts, read_as
 from dither.data.hints import plain_names
+from dither.data.importing.named_files import NamedFiles
 from dither.data.suggest import described, unfit
 from dither.errors import InvalidParameter
 
@@ -26,15 +27,16 @@ class Outline:
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | Path | NamedFiles,
         *,
         sheet: str | None = None,
         delimiter: str | None = None,
         decimal: str | None = None,
     ) -> None:
-        self.path = str(Path(path).resolve())
-        self.read = read_as(self.path, sheet, delimiter, decimal)
-        found = described(path, sheet=sheet, delimiter=delimiter)
+        named = path if isinstance(path, NamedFiles) else NamedFiles.one(path)
+        self.path = named.source
+        self.read = read_as(str(named.first), sheet, delimiter, decimal)
+        found = described(named, sheet=sheet, delimiter=delimiter)
         listed = [name for name, *_ in found]
         if not any(name.strip() for name in listed):
             raise InvalidParameter("schema", str(path), "a file whose first line names its columns: this one is empty")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import glob
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,6 +45,7 @@ from dither.curator.folder import Curator, located_schema
 from dither.data.facts import Facts
 from dither.data.files import dump_schema, schema_from
 from dither.data.importing.fit import TableFit
+from dither.data.importing.named_files import NamedFiles, named_files
 from dither.data.importing.sources import is_data
 from dither.data.kinds import KINDS
 from dither.data.schema import DataSet
@@ -71,7 +73,9 @@ def init(
         )
 
 
-def _draft(source: Path, out: Path | None, name: str | None, file: ReadOptions, *, as_json: bool = False) -> None:
+def _draft(
+    source: Path | NamedFiles, out: Path | None, name: str | None, file: ReadOptions, *, as_json: bool = False
+) -> None:
     """Draft a schema from names and declared types, never from values; on a terminal, show what the values say."""
     draft = suggest(source, name=name, sheet=file.sheet, delimiter=file.delimiter)
     if as_json:
@@ -82,13 +86,13 @@ def _draft(source: Path, out: Path | None, name: str | None, file: ReadOptions, 
     _write_draft(draft.text, out)
     if out is not None:
         say(f"wrote {out}: replace every ??? and read the comments")
-    if is_screen() and is_data(source):
+    if is_screen() and isinstance(source, NamedFiles):
         with _looked_at(source, file) as facts:
             show_file(facts)
             show_columns(Choices(facts))
 
 
-def _looked_at(path: Path, file: ReadOptions) -> Facts:
+def _looked_at(path: NamedFiles, file: ReadOptions) -> Facts:
     """Return what the rows of a file show; a large one takes a while."""
     with progress("looking at the rows"):
         return Facts(path, sheet=file.sheet, delimiter=file.delimiter, decimal=file.decimal)
@@ -107,8 +111,12 @@ def _write_draft(text: str, out: Path | None) -> None:
 
 
 def add(
-    schema: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A schema, .yaml; or a data file: .csv, .jsonl, .xlsx, .parquet.")
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="A schema, .yaml; or data files of one table: .csv, .csv.gz, .jsonl, .xlsx, .parquet, or their folder.",
+        ),
     ],
     budget: Annotated[
         str | None, typer.Option(help="Total epsilon for all releases of this data set; it never renews.")
@@ -183,6 +191,9 @@ def add(
     If more than 1 % of the cells of a column are not of their declared kind, or most edges name undeclared nodes, it
     reports them to you and exits with 3. --allow-lost registers the data set nevertheless: such cells are NULL.
 
+    Several files, a folder, or a pattern in quotes are one table: all of them must name the same columns. Folders named
+    like ward=north give a column that all files below them lack.
+
     The wizard takes one table: of people, of rows, or of edges, which are a graph. Several that belong
     together are one schema: draft each with --suggest, and put their tables into one file.
 
@@ -191,8 +202,9 @@ def add(
     """
     lists = (out, kind, form, ranges, categories, missing)
     said = Said(person, rows, groups, *(tuple(listed or ()) for listed in lists))
-    _check_exists(schema)
-    is_file = is_data(schema)
+    given = _given(files)
+    is_file = given is not None
+    schema = files[0] if given is None else given.first
     file = read_options(schema, sheet, delimiter, decimal, is_asked=is_screen() and not as_json)
     if schema.suffix.lower() == ".json":
         rule = "a schema, .yaml, or a data file; write rows of JSON one object a line, into a file that ends in .jsonl"
@@ -201,23 +213,23 @@ def add(
         rule = "omitted with --suggest" if is_draft else "omitted with a schema, which states it: change the schema"
         raise InvalidParameter(said.first, getattr(said, said.first), rule)
     if is_draft:
-        _draft(schema, schema_file, name, file, as_json=as_json)
+        _draft(given or schema, schema_file, name, file, as_json=as_json)
         return
-    if is_file:
+    if given is not None:
         if is_elsewhere():
             rule = "a schema, .yaml: rows are never sent to a service; draft one with --suggest"
             raise InvalidParameter("schema", str(schema), rule)
         adding = _Adding(
-            schema, (budget, delta, rho), name, schema_file, home, in_place, is_unopened, as_json, file, may_lose
+            given, (budget, delta, rho), name, schema_file, home, in_place, is_unopened, as_json, file, may_lose
         )
-        answers = said_answers(schema, adding.called, said, file) if said.first else None
+        answers = said_answers(given, adding.called, said, file) if said.first else None
         if answers is not None and not said.lacks and adding.has_budget:
             _add_said(adding, answers, may_be_empty=may_be_empty)
         elif as_json or not is_screen():
             if said.first:
                 lacking = said.lacks or "budget"
                 raise InvalidParameter(lacking, None, f"required without a terminal: add --{lacking}")
-            print_open(schema, name, schema_file, lambda text: _write_draft(text, schema_file), file, as_json=as_json)
+            print_open(given, name, schema_file, lambda text: _write_draft(text, schema_file), file, as_json=as_json)
         else:
             _add_asking(adding, said)
         return
@@ -249,7 +261,7 @@ class _Adding:
     """What was typed about a data file, beside its columns.
 
     Args:
-        path: the file.
+        path: the file, or files.
         stated: epsilon, delta and rho of the budget.
         name: of the data set.
         out: the file of the schema.
@@ -262,7 +274,7 @@ class _Adding:
 
     """
 
-    path: Path
+    path: NamedFiles
     stated: tuple[str | None, str | None, str | None]
     name: str | None
     out: Path | None
@@ -276,7 +288,7 @@ class _Adding:
     @property
     def called(self) -> str:
         """The name of the data set."""
-        return named(self.path, self.name)
+        return named(self.path.typed[0], self.name)
 
     @property
     def has_budget(self) -> bool:
@@ -312,11 +324,32 @@ class _Adding:
         return goal
 
 
-def _check_exists(path: Path) -> None:
+def _given(files: Sequence[Path]) -> NamedFiles | None:
+    """Return the data files that were typed; None for a schema, and for what only a service can look up."""
+    if len(files) == 1:
+        is_pattern = glob.has_magic(str(files[0])) and not files[0].exists()
+        if not (files[0].is_dir() or is_pattern) or is_elsewhere():
+            _check_exists(files[0])
+            if not is_data(files[0]):
+                return None
+            return NamedFiles.one(files[0]) if is_elsewhere() else named_files(files[0], "schema")
+    elif is_elsewhere():
+        raise InvalidParameter("schema", str(files[1]), "one schema, .yaml: rows are never sent to a service")
+    for path in files:
+        if not glob.has_magic(str(path)):
+            _check_exists(path, may_be_folder=True)
+        if path.suffix.lower() in (".yaml", ".yml"):
+            raise InvalidParameter("schema", str(path), "alone: a schema names its files itself")
+    return named_files(files, "schema")
+
+
+def _check_exists(path: Path, *, may_be_folder: bool = False) -> None:
     """Refuse a file that does not exist before anything else, with those beside it that could be meant."""
     if path.is_file() or "://" in str(path) or is_elsewhere():
         return
     if path.is_dir():
+        if may_be_folder:
+            return
         raise InvalidParameter("schema", str(path), "a file, and not a folder")
     folder = path.parent
     beside = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.progress import (
     BarColumn,
@@ -27,6 +27,9 @@ from rich.progress import (
 
 from dither.cli.console import errors
 from dither.errors import DitherError
+
+if TYPE_CHECKING:
+    from dither.data.importing.named_files import NamedFiles
 
 #: What shows the release that is being made.
 _latest: list[Progress] = []
@@ -77,11 +80,11 @@ def share(*, is_shown: bool = True) -> Progress:
 
 
 @contextmanager
-def reading(schema: Path) -> Iterator[None]:
+def reading(schema: Path | NamedFiles) -> Iterator[None]:
     """Show how much of the files of a schema is read inside the block, to the owner who adds them.
 
     Args:
-        schema: the file that names them.
+        schema: the file that names them, or themselves.
 
     """
     if not sys.stderr.isatty():
@@ -96,17 +99,19 @@ def reading(schema: Path) -> Iterator[None]:
             yield
 
 
-def size_of(schema: Path) -> int | None:
+def size_of(schema: Path | NamedFiles) -> int | None:
     """Return how many bytes the files of a schema have; None where that cannot be said.
 
     Args:
-        schema: the file that names them.
+        schema: the file that names them, or themselves.
 
     """
     from dither.data.files import load_schema
     from dither.data.importing.sources import files_of
 
     with suppress(DitherError, OSError):
+        if not isinstance(schema, Path):
+            return sum(os.stat(file).st_size for file in schema.files) or None
         dataset = load_schema(schema)
         if dataset.engine.startswith("duckdb"):
             files = [file for table in dataset.tables for file in files_of(table, schema.resolve().parent)]

@@ -26,6 +26,7 @@ from dither.cli.questions import GROUPS, PERSON, ROWS, Answers, questions_of
 from dither.cli.read_options import ReadOptions
 from dither.data.facts import Facts
 from dither.data.files import schema_from
+from dither.data.importing.named_files import NamedFiles
 from dither.data.schema import DataSet
 from dither.data.suggest import Draft, suggest, table_name
 from dither.errors import DitherError, InvalidParameter
@@ -118,7 +119,7 @@ def draft_record(draft: Draft, out: Path | None) -> dict[str, Any]:
 
 
 def print_open(
-    path: Path,
+    path: NamedFiles,
     name: str | None,
     out: Path | None,
     write: Callable[[str], None],
@@ -186,12 +187,12 @@ class Wizard:
         is_named = any(one.choice.is_named for one in self.choices)
         return self.answers.is_person_decided or is_named or bool(self.typed)
 
-    def command(self, path: Path, options: Sequence[str]) -> str:
+    def command(self, path: NamedFiles, options: Sequence[str]) -> str:
         """Return the command that does the same; empty where no options can say it all."""
         is_all = self.answers.whole is None and not self.answers.has_parts and self.facts.decimal is None
         return command(path, self.answers, options) if is_all else ""
 
-    def resume(self, path: Path, options: Sequence[str]) -> str:
+    def resume(self, path: NamedFiles, options: Sequence[str]) -> str:
         """Return the command that asks what is still open."""
         return command(path, self.answers, options)
 
@@ -348,7 +349,7 @@ def is_agreed(text: str) -> bool | None:
     return None if line is None else line.strip().lower() in YES
 
 
-def named(path: Path, name: str | None) -> str:
+def named(path: str, name: str | None) -> str:
     """Return what a data set is called after its file, unless a name was typed."""
     return table_name(path) if name is None else name
 

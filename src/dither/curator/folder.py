@@ -410,9 +410,13 @@ def _located(dataset: DataSet, schema: Path) -> DataSet:
     for table in dataset.tables:
         is_path = is_duckdb or (is_spark and "://" not in table.source and is_path_in_spark(table.source))
         if is_path and table.source != FRAMES:
-            table = replace(table, source=str((base / table.source).resolve()))
+            table = replace(table, source="\n".join(_absolute(base, one) for one in table.sources))
         tables.append(table)
     return replace(dataset, tables=tuple(tables))
+
+
+def _absolute(base: Path, source: str) -> str:
+    return str((base / source).resolve()) + ("/" if source.endswith("/") else "")
 
 
 def find_folder(folder: str | Path | None) -> Path:

@@ -61,9 +61,9 @@ class NamedRows:
         for root in self.roots:
             # What a system cannot look up is not there: names that are too long, and links that lead to themselves.
             with suppress(OSError, RuntimeError, ValueError):
-                source = _source_below(root.resolve(), table.source)
-                if source is not None:
-                    return replace(table, source=source)
+                found = [_source_below(root.resolve(), one) for one in table.sources]
+                if all(one is not None for one in found):
+                    return replace(table, source="\n".join(one for one in found if one is not None))
         raise _refused(table.name, table.source)
 
 
@@ -149,9 +149,10 @@ def _check_relative(schema: Any) -> None:
     """Refuse sources that are no plain paths from a root, before anything is made of them."""
     tables = schema.get("tables") if isinstance(schema, Mapping) else None
     for name, table in tables.items() if isinstance(tables, Mapping) else ():
-        source = table.get("source") if isinstance(table, Mapping) else None
-        if isinstance(source, str) and not _is_relative(source):
-            raise _refused(str(name), source)
+        said = table.get("source") if isinstance(table, Mapping) else None
+        for source in said if isinstance(said, list) else [said]:
+            if isinstance(source, str) and not _is_relative(source):
+                raise _refused(str(name), source)
 
 
 def _is_relative(source: str) -> bool:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import datetime
 import difflib
-import glob
 import warnings
 import weakref
 from collections.abc import Collection, Mapping, Sequence
@@ -40,6 +39,7 @@ from dither.data.expressions import Kind
 from dither.data.files import dump_schema, schema_from
 from dither.data.hints import id_candidates, plain_names
 from dither.data.importing.fit import losses_of, losses_of_frame
+from dither.data.importing.named_files import NamedFiles, named_files
 from dither.data.importing.sources import FRAMES, files_of, is_json
 from dither.data.schema import DataSet, Table, check_name
 from dither.data.suggest import described, table_name
@@ -85,7 +85,8 @@ def private(
 
     Args:
         data: a pandas or Polars frame, an Arrow table, or a path (CSV, JSON lines, a workbook, Parquet), read once,
-            strictly, into a folder that nobody else can look into.
+            strictly, into a folder that nobody else can look into. A list of paths, a pattern such as
+            ``"visits-*.csv"`` and a folder are one table, of files that name the same columns.
         budget: what all releases together may lose: an epsilon, or a loss such as ``ZCDP("0.1")``.
         delta: with an epsilon, the probability that it may be exceeded; needed where groups are to be discovered.
         person: the column that says whose a row is: all rows of one person are protected together.
@@ -122,8 +123,12 @@ def private(
     (('people', 'age'), 'unledgered', 'epsilon = 1')
 
     """
-    is_file = isinstance(data, str | Path)
-    table = _named(name, table_name(data) if is_file else _FRAME_NAME)
+    is_file = isinstance(data, str | Path) or (
+        isinstance(data, list | tuple) and bool(data) and all(isinstance(one, str | Path) for one in data)
+    )
+    if is_file:
+        data = named_files(data, "data")
+    table = _named(name, table_name(data.typed[0]) if is_file else _FRAME_NAME)
     columns = _Columns(data, table, sheet, delimiter)
     _refuse_missing(
         columns,
@@ -135,7 +140,7 @@ def private(
     if isinstance(budget, Loss) and delta is not None:
         raise InvalidParameter("delta", delta, "part of the budget's own loss, where that is one")
     limits = {"rows": rows, "groups": groups, "rows per group": rows_per_group}
-    source = glob.escape(str(Path(data).expanduser().resolve())) if is_file else FRAMES
+    source = data.source if is_file else FRAMES
     said = _Said(
         columns.found("bounds", bounds),
         columns.found("categories", categories),
@@ -175,7 +180,7 @@ class _Columns:
     def __init__(self, data: Any, table: str, sheet: str | None, delimiter: str | None) -> None:
         self.table = table
         # Their keys are read from rows: only those that the caller names are public.
-        self._must_be_named = isinstance(data, str | Path) and is_json(data)
+        self._must_be_named = isinstance(data, NamedFiles) and is_json(data.first)
         try:
             self._found = described(data, sheet=sheet, delimiter=delimiter)
         except InvalidParameter as error:

@@ -59,9 +59,9 @@ def _paths(curator: Curator) -> Iterator[Path]:
         yield from folder.rglob("*")
     for dataset in curator.datasets():
         for table in dataset.tables:
-            place = str(home / table.source)
-            # A name with brackets in it may be a file's own; what a server calls a table is none.
-            yield from (Path(path) for path in (place, *glob.glob(place)) if os.path.exists(path))
+            for place in (str(home / source) for source in table.sources):
+                # A name with brackets in it may be a file's own; what a server calls a table is none.
+                yield from (Path(path) for path in (place, *glob.glob(place)) if os.path.exists(path))
         with suppress(EngineUnavailable):
             edition = current(home, dataset.name)
             for part in edition.tables.values() if edition is not None else ():

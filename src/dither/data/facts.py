@@ -24,7 +24,8 @@ from dither.data.hints import hint, plain_names
 from dither.data.importing.conversion import importing_connection, printed_cells
 from dither.data.importing.duckdb_tables import Source
 from dither.data.importing.excel_reader import chosen_sheet
-from dither.data.importing.fit import NOTHING, asked, opened, why_lost
+from dither.data.importing.fit import NOTHING, all_opened, asked, why_lost
+from dither.data.importing.named_files import NamedFiles
 from dither.data.importing.sources import is_excel, is_text
 from dither.data.schema import Column, Table
 from dither.data.suggest import Found, described, unfit
@@ -91,7 +92,7 @@ class Facts(Closing):
     """A file that its owner looks at: read once, into a private folder that goes with this.
 
     Args:
-        path: a CSV file, JSON lines, a workbook or Parquet.
+        path: a CSV file, JSON lines, a workbook or Parquet; or several that are one table.
         sheet: of a workbook with several.
         delimiter: of a CSV file, where it is declared.
         decimal: "," or ".", where it is declared; None to look at the cells.
@@ -100,16 +101,17 @@ class Facts(Closing):
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | Path | NamedFiles,
         *,
         sheet: str | None = None,
         delimiter: str | None = None,
         decimal: str | None = None,
     ) -> None:
         self._stack = ExitStack()
-        self.path = str(Path(path).resolve())
-        self.read = read_as(self.path, sheet, delimiter, decimal)
-        found = described(path, sheet=sheet, delimiter=delimiter)
+        named = path if isinstance(path, NamedFiles) else NamedFiles.one(path)
+        self.path = named.source
+        self.read = read_as(str(named.first), sheet, delimiter, decimal)
+        found = described(named, sheet=sheet, delimiter=delimiter)
         listed = [name for name, *_ in found]
         #: Columns that no schema can name, with the reason.
         self.left_out = [
@@ -125,10 +127,10 @@ class Facts(Closing):
             self._connection = self._stack.enter_context(importing_connection(folder.path))
             plain = tuple(_column(name, one, one[1] or Kind.TEXT) for name, one in usable)
             self._table = Table("t", plain, self.path, **self.read)  # type: ignore[arg-type]
-            self._source: Source = opened(self._connection, self._table, self.path, folder.path / "texts.parquet")
+            self._source: Source = all_opened(self._connection, self._table, named.files, folder.path)
             self._found = [one for _, one in usable]
             self.columns = self._columns(self._found)
-            if is_text(self.path) and decimal is None and self._has_decimal_commas():
+            if is_text(named.first) and decimal is None and self._has_decimal_commas():
                 self.read_with(",")
         except BaseException:
             self.close()

@@ -17,7 +17,7 @@ from dither.data.addresses import has_secret, redact
 from dither.data.evaluation import cast
 from dither.data.expressions import LARGEST_INTEGER, Kind, Value
 from dither.data.kinds import KINDS
-from dither.data.schema import ROLES, Column, DataSet, Owner, Table, person_unit
+from dither.data.schema import FRAMES, ROLES, Column, DataSet, Owner, Table, person_unit
 from dither.data.yaml_tree import LARGEST_TEXT, Node, from_plain, read
 from dither.errors import InvalidParameter, InvalidSchema
 from dither.privacy import ROW, ROW_REPLACED, Relation, Unit, declared_group
@@ -222,7 +222,7 @@ def _table(name: str, node: Node) -> Table:
         *("public", "key", "rows", *KINDS.names, "columns"),
     )
     parts = node.mapping("a table", known)
-    source = _need(node, parts, "source").text("a path or a table")
+    source = _sources(_need(node, parts, "source"))
     listed = _need(node, parts, "columns").mapping("columns by name")
     columns = tuple(_column(key, part) for key, part in listed.items())
     is_public = "public" in parts and _value(parts["public"], Kind.BOOLEAN) is True
@@ -258,6 +258,19 @@ def _table(name: str, node: Node) -> Table:
         if place == "source" and whose in listed:
             raise listed[whose].refuse(error.offender, error.rule, "from") from None
         raise parts.get(place, node).refuse(error.offender, error.rule) from None
+
+
+def _sources(node: Node) -> str:
+    """Return a path or the name of a table; of a list of paths, one a line."""
+    if not isinstance(node.value, list):
+        return node.text("a path or a table, or a list of paths")
+    listed = node.items("a path or a table, or a list of paths")
+    if not listed:
+        raise node.refuse("nothing", "at least one path")
+    for part in listed:
+        if part.text("a path") == FRAMES or "\n" in part.text("a path"):
+            raise part.refuse(part.text("a path"), "a path")
+    return "\n".join(part.text("a path") for part in listed)
 
 
 def _owner(parts: dict[str, Node]) -> Owner | None:
@@ -433,7 +446,8 @@ def _lines(dataset: DataSet) -> Iterator[str]:
             yield f"    key: [{', '.join(map(scalar, table.key))}]"
         if table.rows is not None:
             yield f"    rows: {table.rows}"
-        yield f"    source: {scalar(table.source)}"
+        named = [scalar(source) for source in table.sources]
+        yield f"    source: {named[0] if len(named) == 1 else '[' + ', '.join(named) + ']'}"
         if table.sheet is not None:
             yield f"    sheet: {scalar(table.sheet)}"
         if table.delimiter is not None:

@@ -209,7 +209,9 @@ class Table:
     Args:
         name: its name in requests.
         columns: the declared columns; other columns of the source are never read.
-        source: a path (CSV, Parquet), or the name of a table in the engine's database, possibly with a schema.
+        source: a path (CSV, Parquet), a pattern of paths, a folder (ending in "/" where how its files are read is
+            declared), or the name of a table in the engine's database, possibly with a schema. Several paths, one a
+            line, are one table.
         person: the column that holds the privacy id; None when every row is its own unit, or for public tables.
         is_public: whether its rows may be known to all: it can be joined to and costs nothing.
         key: for a public table, the columns whose values are different in every row.
@@ -290,14 +292,14 @@ class Table:
             raise InvalidParameter(f"privacy id of {self.name}", self.person, "a column of a private table")
         if any(name not in names for name in self.key) or (self.key and not self.is_public):
             raise InvalidParameter(f"key of {self.name}", self.key, "columns of a public table")
-        if self.decimal is not None and (self.decimal != "," or not self.source.lower().endswith(TEXT_ENDINGS)):
+        if self.decimal is not None and (self.decimal != "," or not self._may_end_in(TEXT_ENDINGS)):
             rule = "',' for text files and workbooks that write numbers as 3,14, and omitted otherwise"
             raise InvalidParameter(f"decimal of {self.name}", self.decimal, rule)
-        is_csv = self.source.lower().endswith(CSV_ENDINGS)
+        is_csv = self._may_end_in(CSV_ENDINGS)
         if self.delimiter is not None and not (is_csv and self.delimiter in DELIMITERS):
             rule = "a comma, a semicolon, a tab or a bar, for a CSV file"
             raise InvalidParameter(f"delimiter of {self.name}", self.delimiter, rule)
-        if self.sheet is not None and not self.source.lower().endswith(EXCEL_ENDINGS):
+        if self.sheet is not None and not self._may_end_in(EXCEL_ENDINGS):
             raise InvalidParameter(f"sheet of {self.name}", self.sheet, "omitted, unless the source is a workbook")
         if self.rows is not None:
             if not self.is_public:
@@ -312,6 +314,15 @@ class Table:
             whole(f"rows per person of {self.name}", self.rows_per_person, least=1, most=2**31)
         for one in self.declared:
             one.check(self)
+
+    def _may_end_in(self, endings: tuple[str, ...]) -> bool:
+        """Return whether all its files may have such names; those of a folder or a pattern are not known here."""
+        return all(one.lower().endswith((*endings, "/", "*")) for one in self.sources)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The paths that its source names: one, unless the source has several lines."""
+        return tuple(self.source.split("\n"))
 
     @property
     def stream(self) -> Ticks | None:
@@ -474,7 +485,11 @@ class DataSet:
 
     def _check_forms(self, table: Table) -> None:
         """Refuse forms of cells where another system reads the rows."""
-        if table.source == FRAMES or table.source.lower().endswith(TEXT_ENDINGS) or self.engine.startswith("duckdb"):
+        if (
+            table.source == FRAMES
+            or all(one.lower().endswith(TEXT_ENDINGS) for one in table.sources)
+            or self.engine.startswith("duckdb")
+        ):
             return
         for column in (one for one in table.columns if one.form is not None):
             rule = "absent where the engine reads the rows: it is for text files and frames"

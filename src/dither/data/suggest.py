@@ -23,9 +23,10 @@ from dither.data.importing.csv_reader import CsvReader
 from dither.data.importing.duckdb_tables import parquet_names
 from dither.data.importing.excel_reader import excel_names
 from dither.data.importing.json_reader import json_names
-from dither.data.importing.sources import FRAMES, is_csv, is_excel, is_json, is_parquet, unknown_kind
+from dither.data.importing.named_files import NamedFiles
+from dither.data.importing.sources import FRAMES, folder_values, is_csv, is_excel, is_json, is_parquet, unknown_kind
 from dither.data.kinds import KINDS
-from dither.data.schema import ROLES, Column
+from dither.data.schema import ROLES, Column, Table
 from dither.data.yaml_tree import UNDECIDED
 from dither.errors import EngineUnavailable, InvalidParameter, MissingExtra
 
@@ -85,6 +86,9 @@ def suggest(source: Any, *, name: str | None = None, sheet: str | None = None, d
     if isinstance(source, str | Path) and "://" in str(source):
         engine, table = str(source), name or ""
         found, location = _database(engine, table), table
+    elif isinstance(source, NamedFiles):
+        found, location = described(source, sheet=sheet, delimiter=delimiter), source.source
+        table = name or table_name(source.typed[0])
     elif isinstance(source, str | Path):
         found, location = described(source, sheet=sheet, delimiter=delimiter), str(source)
         table = name or table_name(source)
@@ -98,11 +102,17 @@ def described(source: Any, *, sheet: str | None = None, delimiter: str | None = 
     """Return the columns of a file or a frame: names, and kinds of the types that it declares. Reads no value.
 
     Args:
-        source: a path or a frame. Of JSON lines, the keys of the first ones are the names.
+        source: a path, several files that are one table, of which the first one counts, or a frame. Of JSON lines, the
+            keys of the first ones are the names.
         sheet: of a workbook with several.
         delimiter: of a CSV file; by default the one that finds most fields in the first row.
 
     """
+    if isinstance(source, NamedFiles):
+        found = _file(source.first, sheet, delimiter)
+        values = folder_values(Table("t", (Column("c", Kind.TEXT),), source.source), source.files[0])
+        # What folders are called is text that declares no type.
+        return [*found, *((name, None, "") for name in values if name not in [one for one, *_ in found])]
     return _file(Path(source), sheet, delimiter) if isinstance(source, str | Path) else _frame(source)
 
 
@@ -167,7 +177,8 @@ def _lines(
         yield f"engine: {scalar(engine)}"
     yield "tables:"
     yield f"  {table}:"
-    yield f"    source: {scalar(location)}"
+    named = [scalar(one) for one in location.split("\n")]
+    yield f"    source: {named[0] if len(named) == 1 else '[' + ', '.join(named) + ']'}"
     yield from (f"    {key}: {scalar(value)}" for key, value in read)
     if is_csv(location):
         yield "    # decide: a line 'decimal: \",\"' here, if numbers are written as 3,14."

@@ -11,7 +11,9 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from dither.data.importing.csv_reader import CsvReader
 from dither.data.importing.duckdb_tables import parquet_names, parquet_reader
+from dither.data.importing.sources import is_csv
 from dither.data.schema import Table
 from dither.errors import EngineUnavailable
 
@@ -51,6 +53,32 @@ def check_alike(table: Table, files: Iterable[tuple[str, Columns | None]], below
         for name, stored in found.items():
             if stored != first[name]:
                 raise _refusal(table, file, f"{_said(name, stored)}, where another file {_said(name, first[name])}")
+
+
+def check_headers(table: Table, files: Sequence[str]) -> None:
+    """Refuse CSV files of one table of which one names other columns than the first, declared or not.
+
+    Their order may differ, and so may the delimiter.
+
+    Args:
+        table: what is declared.
+        files: resolved, of any kind; only those that are CSV are compared.
+
+    """
+    first: tuple[str, ...] | None = None
+    listed = [file for file in files if is_csv(file)]
+    for file in listed if len(listed) > 1 else ():
+        with CsvReader(file, [column.stored_name for column in table.columns], table.delimiter) as reader:
+            names = reader.header.names
+        first = names if first is None else first
+        if sorted(names) == sorted(first):
+            continue
+        lacking, more = (
+            [one for one in these if one not in those] for these, those in ((first, names), (names, first))
+        )
+        said = [f"has no column {name!r}, which {listed[0]} has" for name in lacking[:1]]
+        said += [f"has a column {name!r}, which {listed[0]} lacks" for name in more[:1]]
+        raise _refusal(table, f"{file}, line 1:", f"it {' and '.join(said) or 'names a column more often'}")
 
 
 def parquet_columns(files: Iterable[str]) -> Iterator[tuple[str, Columns | None]]:

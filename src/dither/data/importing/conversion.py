@@ -15,13 +15,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dither.data.engines.emit_duckdb import MIXED, DuckDBEmitter, typed_name
+from dither.data.importing.alike import check_headers
 from dither.data.importing.cell_writer import TYPED, write_cells
 from dither.data.importing.csv_reader import CsvReader
-from dither.data.importing.duckdb_tables import Source, parquet_reader, parquet_source, text_constant
+from dither.data.importing.duckdb_tables import (
+    FOLDER,
+    Source,
+    in_both,
+    parquet_reader,
+    parquet_source,
+    text_constant,
+    with_folders,
+)
 from dither.data.importing.excel_reader import excel_rows
 from dither.data.importing.json_reader import JsonLinesReader
 from dither.data.importing.raw_parquet import TextWriter
-from dither.data.importing.sources import KnownFile, absent_column, is_csv, is_json, is_text, known
+from dither.data.importing.sources import KnownFile, absent_column, folder_values, is_csv, is_json, is_text, known
 from dither.data.schema import Table
 from dither.errors import EngineUnavailable
 
@@ -47,6 +56,7 @@ def convert(table: Table, files: Sequence[str], goal: Path) -> tuple[KnownFile, 
         goal: a new file, in a private folder. Temporary texts are kept beside it meanwhile.
 
     """
+    check_headers(table, files)
     handed: list[Path] = []
     try:
         with importing_connection(goal.parent) as connection:
@@ -154,10 +164,16 @@ def _texts_of_csv(table: Table, file: str, goal: Path) -> tuple[KnownFile, Sourc
     """Hand over the declared columns of a CSV file as strings, each with the quote before it if it had one."""
     with CsvReader(file, [column.stored_name for column in table.columns], table.delimiter) as reader:
         names = reader.header.names
+        values = folder_values(table, file)
         for column in table.columns:
-            if names.count(column.stored_name) != 1:
+            if names.count(column.stored_name) != (0 if column.stored_name in values else 1):
+                if column.stored_name in values:
+                    raise EngineUnavailable(in_both(table, file, column.stored_name))
                 raise EngineUnavailable(absent_column(table, column, names, file))
-        places = [names.index(column.stored_name) for column in table.columns]
+        read = {column.name: names.index(column.stored_name) for column in table.columns if column.stored_name in names}
+        places = list(read.values())
+        if not places:
+            raise EngineUnavailable(f"table {table.name}: none of its columns is in {file}; declare one that is")
         with open(os.open(goal, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             writer = TextWriter(stream, [f"x{place}" for place in places])
             for rows in reader:
@@ -170,8 +186,12 @@ def _texts_of_csv(table: Table, file: str, goal: Path) -> tuple[KnownFile, Sourc
         f" AS x{place}"
         for place in places
     )
+    outside = [column for column in table.columns if column.name not in read]
     source = f"(SELECT {told} FROM {parquet_reader([str(goal)])})"
-    return origin, (source, {name: (f"x{place}", "VARCHAR") for name, place in zip(table.kinds, places, strict=True)})
+    source = with_folders(source, {column.name: values[column.stored_name] for column in outside})
+    columns = {name: (f"x{place}", "VARCHAR") for name, place in read.items()}
+    columns |= {column.name: (f"{FOLDER}{place}", "VARCHAR") for place, column in enumerate(outside)}
+    return origin, (source, {name: columns[name] for name in table.kinds})
 
 
 def printed_cells(table: Table, source: Source) -> dict[str, str]:

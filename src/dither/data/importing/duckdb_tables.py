@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from dither.data.engines.emit_duckdb import family
 from dither.data.engines.protocol import can_hold
-from dither.data.importing.sources import absent_column
+from dither.data.importing.sources import absent_column, folder_values
 from dither.data.schema import Table
 from dither.errors import EngineUnavailable, InvalidParameter
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+#: How the columns begin whose values are names of folders.
+FOLDER: Final = "dither_folder_"
 #: What stands after FROM, and for each declared column its name there and its type.
 Source = tuple[str, dict[str, tuple[str, str]]]
 
@@ -33,6 +35,8 @@ def parquet_source(connection: DuckDBPyConnection, table: Table, files: Sequence
         for column in table.columns:
             found, stored = columns[column.name]
             reason = "" if found == column.stored_name else "is one of those that differ in case alone"
+            if reason and found.startswith(FOLDER):
+                reason = "comes from the names of folders"
             if not reason and stored != first[column.name][1]:
                 reason = f"is {_brief(first[column.name][1])} in one file and {_brief(stored)} in another"
             if reason:
@@ -45,7 +49,42 @@ def _one_file(connection: DuckDBPyConnection, table: Table, file: str) -> Source
     names: list[str] | None = None
     with contextlib.suppress(Exception):
         names = parquet_names(connection, file)
-    return typed_source(connection, table, parquet_reader([file]), "the file", names)
+    source = parquet_reader([file])
+    if names is not None:
+        values = {
+            name: value
+            for name, value in folder_values(table, file).items()
+            if any(name == column.stored_name for column in table.columns)
+        }
+        for name in names:
+            if name in values:
+                raise EngineUnavailable(in_both(table, file, name))
+        source = with_folders(source, values)
+        names = [*names, *values]
+    # Of several files, the one that differs is named.
+    return typed_source(connection, table, source, "the file", names, None if file in table.sources else file)
+
+
+def with_folders(source: str, values: Mapping[str, str | None]) -> str:
+    """Return a source with a column of text for each value that the names of folders give to all rows of a file.
+
+    Args:
+        source: the FROM clause.
+        values: by the names of the columns.
+
+    """
+    if not values:
+        return source
+    told = ", ".join(
+        f"CAST({'NULL' if value is None else text_constant(value)} AS VARCHAR) AS {FOLDER}{place}"
+        for place, value in enumerate(values.values())
+    )
+    return f"(SELECT *, {told} FROM {source})"  # noqa: S608 - quoted or made up
+
+
+def in_both(table: Table, file: str, name: str) -> str:
+    """Return the message for a column that a file has, and the name of its folder too."""
+    return f"table {table.name}: {file} has column {name}, and so has the name of its folder; rename one of them"
 
 
 def _brief(stored: str) -> str:
@@ -75,7 +114,12 @@ def _top_names(listed: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def typed_source(
-    connection: DuckDBPyConnection, table: Table, source: str, what: str, names: Sequence[str] | None = None
+    connection: DuckDBPyConnection,
+    table: Table,
+    source: str,
+    what: str,
+    names: Sequence[str] | None = None,
+    file: str | None = None,
 ) -> Source:
     """Return a source with typed columns, after comparing their types with the declared kinds.
 
@@ -85,23 +129,26 @@ def typed_source(
         source: the FROM clause.
         what: its name in messages.
         names: the names of its columns, in order, where DuckDB may use others.
+        file: the file that is read, where messages should name it instead of what the schema does.
 
     """
+    place = "the frame" if what == "the frame" else file
     described: list[tuple[Any, ...]] | None = None
     # Only the footer of a file is read here.
     with contextlib.suppress(Exception):
         described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()  # noqa: S608 - quoted or made up
     if described is None:
         fix = "it is damaged or of another kind: write it again"
-        raise EngineUnavailable(f"table {table.name}: {table.source} cannot be read; {fix}")
+        raise EngineUnavailable(f"table {table.name}: {place or table.source} cannot be read; {fix}")
     types = [(str(name), str(stored)) for name, stored, *_ in described]
     present = list(names) if names is not None and len(names) == len(types) else [name for name, _ in types]
     columns = {}
     for column in table.columns:
         if present.count(column.stored_name) != 1:
-            raise EngineUnavailable(absent_column(table, column, present, what if what == "the frame" else None))
+            raise EngineUnavailable(absent_column(table, column, present, place))
         found, stored = types[present.index(column.stored_name)]
-        if not can_hold(family(stored), column.kind):
+        # The name of a folder is text, which is read as the column is declared.
+        if not found.startswith(FOLDER) and not can_hold(family(stored), column.kind):
             fix = "change its kind in the schema, or omit it"
             declared = f"column {column.name} of table {table.name} is declared {column.kind.value}"
             raise EngineUnavailable(f"{declared}, but {what} stores {stored.split('(')[0]}; {fix}")

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dither.data.cell_forms import likely_form
-from dither.data.engines.emit_duckdb import DuckDBEmitter
+from dither.data.engines.emit_duckdb import MIXED, DuckDBEmitter, typed_name
 from dither.data.engines.frames import lost_cells
 from dither.data.engines.spill import SpillFolder
 from dither.data.expressions import Kind
 from dither.data.files import scalar
+from dither.data.importing.alike import check_headers
 from dither.data.importing.conversion import importing_connection, printed_cells, texts_of
 from dither.data.importing.duckdb_tables import Source, parquet_source
 from dither.data.importing.sources import is_text
@@ -242,6 +243,7 @@ def fit_of(table: Table, files: Sequence[str]) -> TableFit:
         EngineUnavailable: a file cannot be read to its end, or lacks a column.
 
     """
+    check_headers(table, files)
     parts: list[TableFit] = []
     with closing(SpillFolder()) as folder, importing_connection(folder.path) as connection:
         for file in files:
@@ -261,6 +263,40 @@ def opened(connection: DuckDBPyConnection, table: Table, file: str, texts: Path)
 
     """
     return texts_of(table, file, texts)[1] if is_text(file) else parquet_source(connection, table, [file])
+
+
+def all_opened(connection: DuckDBPyConnection, table: Table, files: Sequence[str], folder: Path) -> Source:
+    """Return several files as one source; refuse those whose columns are stored as different types.
+
+    Args:
+        connection: where they are to be read.
+        table: what is declared.
+        files: resolved.
+        folder: for the texts of CSV files.
+
+    """
+    check_headers(table, files)
+    sources = [opened(connection, table, file, folder / f"{place}.parquet") for place, file in enumerate(files)]
+    if len(sources) == 1:
+        return sources[0]
+    quote = DuckDBEmitter({}, _no_list).quote
+    first = sources[0][1]
+    parts = []
+    for file, (source, columns) in zip(files, sources, strict=True):
+        for name, (_, stored) in columns.items():
+            if stored != first[name][1]:
+                what = f"has column {name} as {stored[:40]}, where {files[0]} has it as {first[name][1][:40]}"
+                raise EngineUnavailable(f"table {table.name}: {file} {what}; write the files alike")
+        read = [f"{quote(found)} AS c{place}" for place, (found, _) in enumerate(columns.values())]
+        read += [
+            f"{quote(typed_name(found))} AS {quote(typed_name(f'c{place}'))}"
+            for place, (found, stored) in enumerate(columns.values())
+            if stored == MIXED
+        ]
+        parts.append(f"SELECT {', '.join(read)} FROM {source}")
+    return f"({' UNION ALL '.join(parts)})", {
+        name: (f"c{place}", stored) for place, (name, (_, stored)) in enumerate(first.items())
+    }
 
 
 def has_rows(table: Table, file: str) -> bool:

@@ -10,12 +10,15 @@ import difflib
 import glob
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Final, Self
+from urllib.parse import unquote
 
 from dither.data.closing import Closing
 from dither.data.endings import CSV_ENDINGS as CSV_ENDINGS
@@ -26,6 +29,10 @@ from dither.data.schema import Column, Table
 from dither.errors import EngineUnavailable, InvalidParameter
 
 _BLOCK: Final = 2**20
+#: What the name of a folder has where the value of its column is absent.
+_NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
+#: A character that is no pattern because it is alone in brackets.
+_ESCAPED: Final = re.compile(r"\[([*?[])\]")
 
 
 @dataclass(frozen=True)
@@ -204,17 +211,59 @@ def files_of(table: Table, folder: Path | None) -> list[str]:
         raise InvalidParameter("source", table.source, "without the character U+0000")
     if table.source == FRAMES:
         raise EngineUnavailable(f"table {table.name}: its rows are given as frames; give them with the session")
-    path = Path(table.source)
+    files = [file for source in table.sources for file in _files_of_one(table, source, folder)]
+    for file in files:
+        if not is_data(file):
+            raise EngineUnavailable(f"table {table.name}: {unknown_kind(file)}")
+    found = [str(Path(file).resolve()) for file in files]
+    twice = next((file for place, file in enumerate(found) if file in found[:place]), None) if len(found) > 1 else None
+    if twice is not None:
+        fix = "its rows would count twice; name each file once"
+        raise EngineUnavailable(f"table {table.name}: its source names {twice} more than once, and {fix}")
+    return found
+
+
+def _files_of_one(table: Table, source: str, folder: Path | None) -> list[str]:
+    """Return the files of one path, pattern or folder; refuse one that names none."""
+    path = Path(source)
     if not path.is_absolute():
         path = (folder or Path.cwd()) / path
-    files = sorted(glob.glob(str(path))) if glob.has_magic(table.source) else [str(path)]
-    for file in files or [str(path)]:
+    found = sorted(glob.glob(str(path))) if glob.has_magic(source) else [str(path)]
+    files = []
+    for one in found or [str(path)]:
+        below = files_below(Path(one)) if Path(one).is_dir() else [one]
+        if not below:
+            raise EngineUnavailable(f"table {table.name}: the folder {one} has no files; correct its source")
+        files += below
+    for file in files:
         if not Path(file).is_file():
             fix = "correct its source in the schema or put the file there"
             raise EngineUnavailable(f"table {table.name}: {file} does not exist; {fix}")
-    if not all(map(is_data, files)):
-        raise EngineUnavailable(f"table {table.name}: {unknown_kind(table.source)}")
-    return [str(Path(file).resolve()) for file in files]
+    return files
+
+
+def folder_values(table: Table, file: str) -> dict[str, str | None]:
+    """Return what the names of folders say about all rows of a file: ``ward=north/part.parquet`` has ward north.
+
+    Folders count below the folder that a source names, or below the first part of a pattern that is one.
+
+    Args:
+        table: what is declared.
+        file: resolved.
+
+    >>> from dither.data.expressions import Kind
+    >>> sales = Table("sales", (Column("n", Kind.INTEGER),), "/data/year=2023")
+    >>> folder_values(sales, "/data/year=2023/day=1%2F2/x.parquet")
+    {'day': '1/2'}
+
+    """
+    for source in table.sources:
+        parts = list(takewhile(lambda part: not glob.has_magic(_ESCAPED.sub("", part)), Path(source).parts))
+        root = Path(*(_ESCAPED.sub(r"\1", part) for part in parts)).resolve()
+        if Path(file).is_relative_to(root):
+            named = (part.partition("=") for part in Path(file).relative_to(root).parts[:-1] if "=" in part)
+            return {unquote(key): None if value == _NO_VALUE else unquote(value) for key, _, value in named}
+    return {}
 
 
 def files_below(folder: Path) -> list[str]:
