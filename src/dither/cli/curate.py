@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
-import glob
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from dither.cli.check import kept_words, misplaced, problems, referring
 from dither.cli.column_choices import Choices
 from dither.cli.column_table import show_columns, show_file
 from dither.cli.console import console, is_screen, print_json, say, tell_owner
+from dither.cli.given_files import given_files
 from dither.cli.lost_cells import accepts_losses, stop_at_losses
 from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, OwnHome, Rho, Server
 from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, keep_sources, write_whole
@@ -45,8 +44,7 @@ from dither.curator.folder import Curator, located_schema
 from dither.data.facts import Facts
 from dither.data.files import dump_schema, schema_from
 from dither.data.importing.fit import TableFit
-from dither.data.importing.named_files import NamedFiles, named_files
-from dither.data.importing.sources import is_data
+from dither.data.importing.named_files import NamedFiles
 from dither.data.kinds import KINDS
 from dither.data.schema import DataSet
 from dither.data.suggest import suggest
@@ -115,7 +113,7 @@ def add(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="A schema, .yaml; or data files of one table: .csv, .csv.gz, .jsonl, .xlsx, .parquet, or their folder.",
+            help="A schema, .yaml; or a table: files (.csv, .csv.gz, .jsonl, .xlsx, .parquet), or their folder.",
         ),
     ],
     budget: Annotated[
@@ -202,7 +200,7 @@ def add(
     """
     lists = (out, kind, form, ranges, categories, missing)
     said = Said(person, rows, groups, *(tuple(listed or ()) for listed in lists))
-    given = _given(files)
+    given = given_files(files)
     is_file = given is not None
     schema = files[0] if given is None else given.first
     file = read_options(schema, sheet, delimiter, decimal, is_asked=is_screen() and not as_json)
@@ -322,40 +320,6 @@ class _Adding:
         check_outputs(outputs)
         keep_sources(outputs, curator)
         return goal
-
-
-def _given(files: Sequence[Path]) -> NamedFiles | None:
-    """Return the data files that were typed; None for a schema, and for what only a service can look up."""
-    if len(files) == 1:
-        is_pattern = glob.has_magic(str(files[0])) and not files[0].exists()
-        if not (files[0].is_dir() or is_pattern) or is_elsewhere():
-            _check_exists(files[0])
-            if not is_data(files[0]):
-                return None
-            return NamedFiles.one(files[0]) if is_elsewhere() else named_files(files[0], "schema")
-    elif is_elsewhere():
-        raise InvalidParameter("schema", str(files[1]), "one schema, .yaml: rows are never sent to a service")
-    for path in files:
-        if not glob.has_magic(str(path)):
-            _check_exists(path, may_be_folder=True)
-        if path.suffix.lower() in (".yaml", ".yml"):
-            raise InvalidParameter("schema", str(path), "alone: a schema names its files itself")
-    return named_files(files, "schema")
-
-
-def _check_exists(path: Path, *, may_be_folder: bool = False) -> None:
-    """Refuse a file that does not exist before anything else, with those beside it that could be meant."""
-    if path.is_file() or "://" in str(path) or is_elsewhere():
-        return
-    if path.is_dir():
-        if may_be_folder:
-            return
-        raise InvalidParameter("schema", str(path), "a file, and not a folder")
-    folder = path.parent
-    beside = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
-    near = difflib.get_close_matches(path.name, beside, 1, 0.7)
-    meant = f": did you mean {str(folder / near[0])!r}?" if near else ""
-    raise InvalidParameter("schema", str(path), f"a file that exists{meant}")
 
 
 def _add_said(adding: _Adding, answers: Answers, *, may_be_empty: bool) -> None:

@@ -507,3 +507,14 @@ def _common(function: str, kinds: list[Kind]) -> Kind:
 def _require(parameter: str, kind: Kind, is_allowed: bool, rule: str) -> None:
     if not is_allowed:
         raise InvalidParameter(parameter, kind.value, rule)
+
+
+def as_real(value: Value) -> float:
+    """Return a declared bound as a double.
+
+    >>> as_real(3)
+    3.0
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InvalidParameter("bound", value, "a finite number")
+    return float(value)

@@ -8,7 +8,6 @@ read off the rows. There are no defaults for what protects people: unit, bounds 
 from __future__ import annotations
 
 import datetime
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ from typing import Final
 
 from dither.data.cell_forms import Form, forms_of
 from dither.data.dataset_checks import check_group, check_known
-from dither.data.endings import CSV_ENDINGS, DELIMITERS, EXCEL_ENDINGS, TEXT_ENDINGS
+from dither.data.endings import CSV_ENDINGS, DELIMITERS, EXCEL_ENDINGS, TEXT_ENDINGS, may_end_in
 from dither.data.expressions import Kind, Literal, Value, as_stored
 from dither.data.graphs import Graph
 from dither.data.kinds import KINDS, Declaration, gathered
@@ -292,14 +291,14 @@ class Table:
             raise InvalidParameter(f"privacy id of {self.name}", self.person, "a column of a private table")
         if any(name not in names for name in self.key) or (self.key and not self.is_public):
             raise InvalidParameter(f"key of {self.name}", self.key, "columns of a public table")
-        if self.decimal is not None and (self.decimal != "," or not self._may_end_in(TEXT_ENDINGS)):
+        if self.decimal is not None and (self.decimal != "," or not may_end_in(self.sources, TEXT_ENDINGS)):
             rule = "',' for text files and workbooks that write numbers as 3,14, and omitted otherwise"
             raise InvalidParameter(f"decimal of {self.name}", self.decimal, rule)
-        is_csv = self._may_end_in(CSV_ENDINGS)
+        is_csv = may_end_in(self.sources, CSV_ENDINGS)
         if self.delimiter is not None and not (is_csv and self.delimiter in DELIMITERS):
             rule = "a comma, a semicolon, a tab or a bar, for a CSV file"
             raise InvalidParameter(f"delimiter of {self.name}", self.delimiter, rule)
-        if self.sheet is not None and not self._may_end_in(EXCEL_ENDINGS):
+        if self.sheet is not None and not may_end_in(self.sources, EXCEL_ENDINGS):
             raise InvalidParameter(f"sheet of {self.name}", self.sheet, "omitted, unless the source is a workbook")
         if self.rows is not None:
             if not self.is_public:
@@ -314,10 +313,6 @@ class Table:
             whole(f"rows per person of {self.name}", self.rows_per_person, least=1, most=2**31)
         for one in self.declared:
             one.check(self)
-
-    def _may_end_in(self, endings: tuple[str, ...]) -> bool:
-        """Return whether all its files may have such names; those of a folder or a pattern are not known here."""
-        return all(one.lower().endswith((*endings, "/", "*")) for one in self.sources)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -602,14 +597,3 @@ def _is_source_name(name: str) -> bool:
 def person_unit(id_column: str, *, replaced: bool = False) -> Unit:
     """Return the unit of a person with all their rows."""
     return person(id_column, Relation.REPLACE if replaced else Relation.ADD_REMOVE)
-
-
-def as_real(value: Value) -> float:
-    """Return a declared bound as a double.
-
-    >>> as_real(3)
-    3.0
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InvalidParameter("bound", value, "a finite number")
-    return float(value)

@@ -17,7 +17,8 @@ import numpy as np
 from dither import learn
 from dither.data import DataSet, Kind, Relation
 from dither.data.examples import clinic
-from dither.data.schema import Column, as_real, person_unit
+from dither.data.expressions import as_real
+from dither.data.schema import Column, person_unit
 from dither.errors import InvalidParameter, MissingExtra
 from dither.learn.linear.descent import GradientDescent
 from dither.learn.linear.moments import MomentRegression

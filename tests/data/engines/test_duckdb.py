@@ -249,7 +249,7 @@ def test_tables_that_cannot_be_opened_are_refused_with_the_fix(tmp_path: Path) -
     cases = [
         ("absent.csv", one, "does not exist; correct its source"),
         ("*.none", one, "does not exist; correct its source"),
-        (".", one, "does not exist"),
+        (".", one, "notes.docx is of no known kind"),
         ("cut.parquet", one, "write it again"),
         ("empty.parquet", one, "write it again"),
         ("text.parquet", one, "write it again"),

@@ -80,13 +80,14 @@ def _of_one(said: str | Path, parameter: str) -> tuple[str, list[str]]:
     for place in map(Path, sorted(glob.glob(str(path)))):
         found += _below(place, parameter) if place.is_dir() else [str(place.resolve())]
     if not found:
-        rule = "a file or folder that exists" if not glob.has_magic(str(said)) else "a pattern that some file fits"
-        raise InvalidParameter(parameter, str(said), rule)
+        if not glob.has_magic(str(said)):
+            raise EngineUnavailable(f"{said} is no file")
+        raise InvalidParameter(parameter, str(said), "a pattern that some file fits")
     return str(path), found
 
 
 def _below(folder: Path, parameter: str) -> list[str]:
     found = files_below(folder)
     if not found:
-        raise InvalidParameter(parameter, str(folder), "a folder with files; this one has none")
+        raise InvalidParameter(parameter, str(folder), "a folder with files; this one is empty")
     return found

@@ -206,7 +206,10 @@ def is_path_in_spark(source: str) -> bool:
 
 
 def files_of(table: Table, folder: Path | None) -> list[str]:
-    """Return the files that a source names, patterns expanded and links followed; refuse other kinds of files."""
+    """Return the files that a source names, each once: patterns and folders expanded, links followed.
+
+    Files of other kinds are refused.
+    """
     if "\x00" in table.source:
         raise InvalidParameter("source", table.source, "without the character U+0000")
     if table.source == FRAMES:
@@ -215,12 +218,9 @@ def files_of(table: Table, folder: Path | None) -> list[str]:
     for file in files:
         if not is_data(file):
             raise EngineUnavailable(f"table {table.name}: {unknown_kind(file)}")
-    found = [str(Path(file).resolve()) for file in files]
-    twice = next((file for place, file in enumerate(found) if file in found[:place]), None) if len(found) > 1 else None
-    if twice is not None:
-        fix = "its rows would count twice; name each file once"
-        raise EngineUnavailable(f"table {table.name}: its source names {twice} more than once, and {fix}")
-    return found
+    # A file that is found twice, also by a link, has its rows once.
+    found = {(state.st_dev, state.st_ino): str(Path(file).resolve()) for file in files if (state := os.stat(file))}
+    return list(found.values())
 
 
 def _files_of_one(table: Table, source: str, folder: Path | None) -> list[str]:

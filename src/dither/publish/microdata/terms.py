@@ -14,8 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from dither.data import Call, Case, Column, DataSet, Expression, Kind, Literal, Name, Relation
-from dither.data.expressions import Value
-from dither.data.schema import as_real
+from dither.data.expressions import Value, as_real
 from dither.errors import InvalidParameter
 from dither.lift.axes import Axis
 from dither.lift.cells import Cells, source_of
