@@ -52,6 +52,7 @@ COLUMNS: dict[str, Callable[[], Any]] = {
     "timestamp_ms beyond": lambda: bits([0, MOST // 1000 + 1], pa.timestamp("ms")),
     "timestamp_us": lambda: bits([0, -1, LEAST, LEAST + 1, MOST - 1, MOST], pa.timestamp("us")),
     "timestamp_ns": lambda: bits([LEAST, *NANOSECONDS], pa.timestamp("ns")),
+    "timestamp_ns_zone": lambda: bits([LEAST, *NANOSECONDS], pa.timestamp("ns", "America/New_York")),
     "timestamp_zone": lambda: bits([0, MOST], pa.timestamp("us", "UTC")),
     "date32": lambda: bits([0, -(2**31), -719163, -719162, 2932896, 2932897, 2**31 - 1], pa.date32()),
     "time32": lambda: bits([0, -1, 2**31 - 1], pa.time32("ms")),
@@ -124,12 +125,14 @@ def test_a_file_with_a_cell_that_no_query_could_read_is_refused_when_it_is_opene
     assert refused.value.__cause__ is refused.value.__context__ is None
 
 
-def test_a_moment_of_nanoseconds_is_the_same_in_a_file_and_in_a_frame(tmp_path: Path) -> None:
-    column, kinds = bits(NANOSECONDS, pa.timestamp("ns")), [Kind.TIMESTAMP, Kind.DATE]
+@pytest.mark.parametrize("zone", [None, "America/New_York"])
+def test_a_moment_of_nanoseconds_is_the_same_in_a_file_and_in_a_frame(zone: str | None, tmp_path: Path) -> None:
+    column, kinds = bits(NANOSECONDS, pa.timestamp("ns", zone)), [Kind.TIMESTAMP, Kind.DATE]
     with opened(column, tmp_path / "t.parquet", kinds) as file, opened(column, None, kinds) as frame:
-        for kind in kinds:
-            assert cells(file, kind) == cells(frame, kind)
-            assert None not in cells(file, kind)
+        with opened(bits(NANOSECONDS, pa.timestamp("ns")), None, kinds) as plain:
+            for kind in kinds:
+                assert cells(file, kind) == cells(frame, kind) == cells(plain, kind)
+                assert None not in cells(file, kind)
 
 
 def test_files_that_were_read_when_they_were_added_are_not_read_again(

@@ -165,6 +165,8 @@ class DuckDBEmitter(Emitter):
             return f"(CASE WHEN {self.quote(typed_name(raw))} THEN {read_typed(self, sql, kind)} ELSE {text} END)"
         if family(stored) is Kind.TEXT:
             return self._text_cell(table, column, f"CAST({sql} AS VARCHAR)", kind)
+        if stored == "TIMESTAMPTZ_NS":
+            sql, stored = f"CAST({sql} AS TIMESTAMP_NS)", "TIMESTAMP_NS"  # the same 64 bits: both count in UTC
         if stored == "TIMESTAMP_NS":
             # A cast would round to the nearest microsecond; a moment belongs to the one in which it lies.
             # No step of this can overflow: division is towards zero, and then one less below 1970.
@@ -270,7 +272,7 @@ _FAMILIES: Final = {
     "DATE": Kind.DATE,
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.TIMESTAMP),
     # A moment with a zone counts in UTC.
-    "TIMESTAMP WITH TIME ZONE": Kind.TIMESTAMP,
+    **dict.fromkeys(("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"), Kind.TIMESTAMP),
 }
 
 
