@@ -128,11 +128,14 @@ def test_a_file_with_a_cell_that_no_query_could_read_is_refused_when_it_is_opene
 @pytest.mark.parametrize("zone", [None, "America/New_York"])
 def test_a_moment_of_nanoseconds_is_the_same_in_a_file_and_in_a_frame(zone: str | None, tmp_path: Path) -> None:
     column, kinds = bits(NANOSECONDS, pa.timestamp("ns", zone)), [Kind.TIMESTAMP, Kind.DATE]
-    with opened(column, tmp_path / "t.parquet", kinds) as file, opened(column, None, kinds) as frame:
-        with opened(bits(NANOSECONDS, pa.timestamp("ns")), None, kinds) as plain:
-            for kind in kinds:
-                assert cells(file, kind) == cells(frame, kind) == cells(plain, kind)
-                assert None not in cells(file, kind)
+    with (
+        opened(column, tmp_path / "t.parquet", kinds) as file,
+        opened(column, None, kinds) as frame,
+        opened(bits(NANOSECONDS, pa.timestamp("ns")), None, kinds) as plain,
+    ):
+        for kind in kinds:
+            assert cells(file, kind) == cells(frame, kind) == cells(plain, kind)
+            assert None not in cells(file, kind)
 
 
 def test_files_that_were_read_when_they_were_added_are_not_read_again(
