@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dither.learn import ESTIMATORS
+from dither.learn import ESTIMATORS, RECOMMENDERS
 from dither.lift.verb import Group, verbs_of
 from tools import verb_pages
 from tools.surface import public_names
@@ -45,7 +45,7 @@ def pages() -> dict[str, str]:
     for name in public_names():
         room, _, short = name.rpartition(".")
         rooms.setdefault(room, []).append(short)
-    rooms["dither.learn"] += ESTIMATORS
+    rooms["dither.learn"] += [*ESTIMATORS, *RECOMMENDERS]
     found = {f"{_file(room)}.md": _page(room, names) for room, names in rooms.items()}
     return {"index.md": _index(rooms), "results.md": _results(), "verbs.md": _verbs(), **found}
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 @typed
-class Ratings(Declaration):
+class Likes(Declaration):
     """What people think of items."""
 
     item: str
@@ -39,14 +39,14 @@ class Ratings(Declaration):
     most: int | None = None
     scale: tuple[float, ...] = ()
 
-    kind: ClassVar[str] = "ratings"
-    called: ClassVar[str] = "ratings"
+    kind: ClassVar[str] = "likes"
+    called: ClassVar[str] = "likes"
     keys: ClassVar[Mapping[str, str]] = MappingProxyType(
         {"item": "item", "value": "value", "scale": "scale", "rows per person": "most"}
     )
     units: ClassVar[Mapping[str, Unit]] = MappingProxyType({"rating": RATING})
     asked_with: ClassVar[str] = "a model of the ratings"
-    hint: ClassVar[str] = "If rows say who likes what: 'ratings: {item: COLUMN, value: COLUMN}' below."
+    hint: ClassVar[str] = "If rows say who likes what: 'likes: {item: COLUMN, value: COLUMN}' below."
 
     def __post_init__(self) -> None:
         if self.most is not None and self.most < 1:
@@ -55,13 +55,13 @@ class Ratings(Declaration):
     def check(self, table: Table) -> None:
         """Refuse a value that is no number."""
         if not table.column(self.value).kind.is_number:
-            raise InvalidParameter(f"ratings of {table.name}", self.value, "a column of numbers")
+            raise InvalidParameter(f"likes of {table.name}", self.value, "a column of numbers")
 
     def check_in(self, table: Table, dataset: DataSet) -> None:
         """Refuse a limit of people where there are none."""
         if self.most is not None and not dataset.protects_persons:
             raise InvalidParameter(
-                f"ratings of {table.name}", self.most, "without rows per person: no person is protected"
+                f"likes of {table.name}", self.most, "without rows per person: no person is protected"
             )
 
     def limits(self, table: Table) -> dict[str, Any]:
@@ -71,9 +71,9 @@ class Ratings(Declaration):
 
 @pytest.fixture
 def ratings() -> Iterator[None]:
-    declares(Ratings)
+    declares(Likes)
     yield
-    del KINDS._parts["ratings"]
+    del KINDS._parts["likes"]
 
 
 SCHEMA = """
@@ -84,7 +84,7 @@ tables:
   stars:
     source: stars.csv
     {person}
-    ratings: {ratings}
+    likes: {ratings}
     columns:
       who: text
       film: text
@@ -101,21 +101,21 @@ def schema(said: str = "{item: film, value: stars}", *, unit: str = "person") ->
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        (schema(), Ratings("film", "stars")),
-        (schema("{item: film, value: stars, rows per person: 20}"), Ratings("film", "stars", 20)),
-        (schema("{item: film, value: stars, scale: [0, 2.5]}", unit="row"), Ratings("film", "stars", scale=(0.0, 2.5))),
-        (schema(unit="rating"), Ratings("film", "stars")),
+        (schema(), Likes("film", "stars")),
+        (schema("{item: film, value: stars, rows per person: 20}"), Likes("film", "stars", 20)),
+        (schema("{item: film, value: stars, scale: [0, 2.5]}", unit="row"), Likes("film", "stars", scale=(0.0, 2.5))),
+        (schema(unit="rating"), Likes("film", "stars")),
     ],
 )
-def test_a_toy_kind_is_read_from_a_schema_written_back_and_sent(text: str, wanted: Ratings) -> None:
+def test_a_toy_kind_is_read_from_a_schema_written_back_and_sent(text: str, wanted: Likes) -> None:
     found = loads(text)
-    assert Ratings.of(found.table("stars")) == wanted
+    assert Likes.of(found.table("stars")) == wanted
     assert (found.table("stars").graph, found.table("stars").places) == (None, None)
-    assert found.table("stars") == replace(found.table("stars"), declared=(), ratings=wanted)  # type: ignore[call-arg]
+    assert found.table("stars") == replace(found.table("stars"), declared=(), likes=wanted)  # type: ignore[call-arg]
     assert loads(dump_schema(found)) == found
     assert wire.loads(wire.dumps(found)) == found
     sent = wire.encode(found.table("stars"))
-    assert sent["ratings"]["is"] == "Ratings"
+    assert sent["likes"]["is"] == "Likes"
     assert "declared" not in sent
 
 
@@ -123,16 +123,16 @@ def test_a_toy_kind_is_read_from_a_schema_written_back_and_sent(text: str, wante
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        (schema("{item: film}"), "tables.stars.ratings.value (line 9) must be given"),
-        (schema("{item: film, value: stars, colour: red}"), "tables.stars.ratings.colour"),
-        (schema("{item: film, value: stars, rows per person: 0}"), "tables.stars.ratings.rows per person (line 9)"),
+        (schema("{item: film}"), "tables.stars.likes.value (line 9) must be given"),
+        (schema("{item: film, value: stars, colour: red}"), "tables.stars.likes.colour"),
+        (schema("{item: film, value: stars, rows per person: 0}"), "tables.stars.likes.rows per person (line 9)"),
         (schema("{item: film, value: stars, rows per person: many}"), "an integer"),
-        (schema("{item: film, value: who}"), "tables.stars.ratings (line 9) must be a column of numbers"),
+        (schema("{item: film, value: who}"), "tables.stars.likes (line 9) must be a column of numbers"),
         (schema("{item: film, value: stars, rows per person: 2}", unit="row"), "no person is protected"),
-        (schema("[film, stars]"), "tables.stars.ratings (line 9) must be ratings"),
+        (schema("[film, stars]"), "tables.stars.likes (line 9) must be likes"),
         (schema(unit="stars"), "edge, node, weight, rating"),
         (
-            schema(unit="rating").replace("    ratings: {item: film, value: stars}\n", ""),
+            schema(unit="rating").replace("    likes: {item: film, value: stars}\n", ""),
             "declared: the unit is rating",
         ),
     ],
@@ -146,8 +146,8 @@ def test_what_is_wrong_with_it_is_refused_with_its_place(text: str, shown: str) 
 @pytest.mark.usefixtures("ratings")
 def test_where_its_own_unit_is_protected_rows_are_not_asked() -> None:
     shop = loads(schema(unit="rating"))
-    assert shop.own_kind is Ratings
-    with pytest.raises(InvalidParameter, match="here it is ratings"):
+    assert shop.own_kind is Likes
+    with pytest.raises(InvalidParameter, match="here it is likes"):
         contribution(shop, Limits(), None)
     with pytest.raises(InvalidParameter, match="a model of the ratings"):
         check_relation(Scan(shop.table("stars")), shop)
@@ -156,7 +156,7 @@ def test_where_its_own_unit_is_protected_rows_are_not_asked() -> None:
 @pytest.mark.usefixtures("ratings")
 def test_a_draft_of_a_schema_mentions_it(tmp_path: Path) -> None:
     (tmp_path / "stars.csv").write_text("who,film,stars\n")
-    assert f"  # {Ratings.hint}\n" in suggest(tmp_path / "stars.csv").text
+    assert f"  # {Likes.hint}\n" in suggest(tmp_path / "stars.csv").text
 
 
 @pytest.mark.usefixtures("ratings")
@@ -169,24 +169,24 @@ def test_on_the_wire_nothing_but_the_declaration_of_the_kind_stands_under_its_na
         None,
     ):
         with pytest.raises(InvalidParameter):
-            wire.decode({**table, "ratings": wrong})
+            wire.decode({**table, "likes": wrong})
     places = {**wire.encode(Places(zones=("who", "film")))}
-    with pytest.raises(InvalidParameter, match="ratings must be of type Ratings"):
-        wire.decode({**table, "ratings": places})
+    with pytest.raises(InvalidParameter, match="likes must be of type Likes"):
+        wire.decode({**table, "likes": places})
     with pytest.raises(InvalidParameter):
-        wire.decode({**table, "declared": [table["ratings"]]})
+        wire.decode({**table, "declared": [table["likes"]]})
 
 
 def test_a_kind_that_is_not_registered_is_unknown_everywhere() -> None:
     with pytest.raises(InvalidSchema, match="one of the keys"):
         loads(schema())
     columns = (Column("film", Kind.TEXT), Column("stars", Kind.INTEGER, 1, 5))
-    with pytest.raises(TypeError, match="unexpected keyword argument 'ratings'"):
-        Table("stars", columns, "stars.csv", ratings=Ratings("film", "stars"))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'likes'"):
+        Table("stars", columns, "stars.csv", likes=Likes("film", "stars"))
     with pytest.raises(InvalidParameter, match="declared"):
-        Table("stars", columns, "stars.csv", declared=(Ratings("film", "stars"),))
-    with pytest.raises(InvalidParameter, match="a kind of data: stream, graph, places"):
-        Slot[str]().add("ratings", "what is asked")
+        Table("stars", columns, "stars.csv", declared=(Likes("film", "stars"),))
+    with pytest.raises(InvalidParameter, match="a kind of data: stream, graph, places, ratings"):
+        Slot[str]().add("likes", "what is asked")
 
 
 def test_a_table_takes_a_kind_by_its_name_and_nothing_else_under_it() -> None:

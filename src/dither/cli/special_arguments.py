@@ -100,10 +100,14 @@ def _made(model: str, options: Sequence[str], stated: Mapping[str, Any]) -> Any:
     from dither.learn.base import PrivateEstimator
 
     def is_fitted(name: str) -> bool:
-        return issubclass(getattr(learn, name), PrivateEstimator) and name not in _OTHERWISE
+        is_kind = name in learn.RECOMMENDERS or issubclass(getattr(learn, name), PrivateEstimator)
+        return is_kind and name not in _OTHERWISE
 
-    if model not in learn.ESTIMATORS or not is_fitted(model):
-        raise InvalidParameter("model", model, f"one of {', '.join(filter(is_fitted, sorted(learn.ESTIMATORS)))}")
+    known_models = (*learn.ESTIMATORS, *learn.RECOMMENDERS)
+    # Typed in any case: no two names differ in case alone.
+    model = {name.lower(): name for name in known_models}.get(model.lower(), model)
+    if model not in known_models or not is_fitted(model):
+        raise InvalidParameter("model", model, f"one of {', '.join(filter(is_fitted, sorted(known_models)))}")
     kind = getattr(learn, model)
     given = dict(map(_parameter, options))
     known = {name for name in kind().get_params(deep=False) if name not in _NOT_TYPED}

@@ -232,8 +232,9 @@ class _Reader:
         from dither.learn.base import PrivateEstimator
 
         name, parameters = value["estimator"], value["parameters"]
-        kind = getattr(learn, name) if isinstance(name, str) and name in learn.ESTIMATORS else None
-        if kind is None or not issubclass(kind, PrivateEstimator):
+        is_known = isinstance(name, str) and (name in learn.ESTIMATORS or name in learn.RECOMMENDERS)
+        kind = getattr(learn, name) if is_known else None
+        if kind is None or not (name in learn.RECOMMENDERS or issubclass(kind, PrivateEstimator)):
             raise InvalidParameter(f"{place}.estimator", name, "an estimator of dither.learn")
         known = {one for one in kind().get_params(deep=False) if one not in _NOT_TOLD}
         if not isinstance(parameters, dict) or not known.issuperset(parameters):

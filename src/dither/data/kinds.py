@@ -208,7 +208,12 @@ class Declaration:
 
 #: Every kind of data by its name, in the order in which a schema file has them.
 KINDS: Final = Slot[type[Declaration]](
-    {"stream": "dither.data.ticks", "graph": "dither.data.graphs", "places": "dither.data.place_tables"}
+    {
+        "stream": "dither.data.ticks",
+        "graph": "dither.data.graphs",
+        "places": "dither.data.place_tables",
+        "ratings": "dither.data.ratings",
+    }
 )
 
 

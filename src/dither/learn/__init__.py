@@ -44,21 +44,25 @@ ESTIMATORS = {
     "UniformBinner": "dither.learn.preparing.estimators",
 }
 
-__all__ = ["ESTIMATORS", "load_estimator"]
+#: What learns from ratings of items, and not from rows of columns.
+RECOMMENDERS = {"Recommender": "dither.learn.recommend.recommender"}
+
+__all__ = ["ESTIMATORS", "RECOMMENDERS", "load_estimator"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ESTIMATORS:
+    module = ESTIMATORS.get(name) or RECOMMENDERS.get(name)
+    if module is None:
         raise AttributeError(f"module 'dither.learn' has no attribute {name!r}")
     try:
         importlib.import_module("sklearn")
     except ImportError:
         raise MissingExtra("an estimator", "ml") from None
-    return getattr(importlib.import_module(ESTIMATORS[name]), name)
+    return getattr(importlib.import_module(module), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *ESTIMATORS])
+    return sorted([*globals(), *ESTIMATORS, *RECOMMENDERS])
 
 
 def load_estimator(path: Any) -> Any:

@@ -200,7 +200,7 @@ def plan_fit(
 
 
 def trusted_estimator(estimator: Any, depth: int = DEEPEST) -> Any:
-    """Return a fresh estimator with the parameters of one whose class is registered in ``dither.learn.ESTIMATORS``.
+    """Return a fresh estimator with the parameters of one whose class is registered in ``dither.learn``.
 
     Args:
         estimator: of a registered class exactly, with plain parameters.
@@ -222,7 +222,8 @@ def trusted_estimator(estimator: Any, depth: int = DEEPEST) -> Any:
 
 
 def _is_registered(kind: Any) -> bool:
-    return kind.__name__ in learn.ESTIMATORS and getattr(learn, kind.__name__) is kind
+    name = kind.__name__
+    return (name in learn.ESTIMATORS or name in learn.RECOMMENDERS) and getattr(learn, name) is kind
 
 
 def _scored(learner: Any, loss: Loss, part: Any, classes: tuple[Any, ...] | None) -> HeldOutScore:

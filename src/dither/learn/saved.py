@@ -158,9 +158,9 @@ def read(text: str) -> dict[str, Any]:
 
 def kind_of(text: str) -> str:
     """Return the class name of the estimator that a text describes."""
-    from dither.learn import ESTIMATORS
+    from dither.learn import ESTIMATORS, RECOMMENDERS
 
     name = read(text)["estimator"]
-    if name not in ESTIMATORS:
-        raise InvalidParameter("estimator", name, f"one of {', '.join(ESTIMATORS)}")
+    if name not in ESTIMATORS and name not in RECOMMENDERS:
+        raise InvalidParameter("estimator", name, f"one of {', '.join((*ESTIMATORS, *RECOMMENDERS))}")
     return str(name)

@@ -194,7 +194,9 @@ def _shapes(mechanism: Any, data: Any) -> Iterator[tuple[int, ...]]:
             yield shape
     if isinstance(data, np.ndarray) and data.ndim == 2:
         bounds = getattr(getattr(mechanism, "lower", None), "values", np.zeros(0)).size
-        for width in dict.fromkeys((len(sizes), len(sizes) + 1, bounds, bounds + 1, *_numbers(mechanism))):
+        items = getattr(mechanism, "items", 0)
+        known = (len(sizes), len(sizes) + 1, bounds, bounds + 1, items, *_numbers(mechanism))
+        for width in dict.fromkeys(known):
             yield from ((rows, width) for rows in (len(data), *_numbers(mechanism)))
     if isinstance(data, np.ndarray) and data.ndim:
         yield from ((rows, *data.shape[1:]) for rows in _numbers(mechanism))

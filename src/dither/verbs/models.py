@@ -8,6 +8,7 @@ from typing import Annotated, Any, Unpack
 
 from dither.data import wire
 from dither.data.schema import DataSet
+from dither.errors import InvalidParameter
 from dither.lift.offer import Offer
 from dither.lift.verb import Arg, Group, Keyed, M, verb
 from dither.mechanisms.core.spec import digest
@@ -65,8 +66,13 @@ class Models(Group[M]):
     ) -> Offer[Any]:
         """Learn a private model of a table: linear, logistic, naive Bayes, or another estimator of ``dither.learn``.
 
-        The estimator states the loss of a unit of the data set: of a person with all rows that count.
+        The estimator states the loss of a unit of the data set: of a person with all rows that count. A recommender
+        learns from a table that declares ratings.
         """
+        from dither import learn
+
+        if type(estimator).__name__ in learn.RECOMMENDERS:
+            return _recommender(dataset, estimator, table, target, features, where, per=per, score=score)
         from dither.learn.lifting import plan_fit
 
         planned = plan_fit(dataset, rows_of(dataset, table, where), estimator, target, features, per=per, score=score)
@@ -84,3 +90,43 @@ class Models(Group[M]):
             return planned.adopt(json.loads(stored), receipt)
 
         return Offer("fit", planned.words, planned.mechanism, asked, planned.stated, present, read)
+
+
+def _recommender(
+    dataset: DataSet,
+    estimator: Any,
+    table: str,
+    target: str | None,
+    features: Sequence[str] | None,
+    where: str | None,
+    *,
+    per: str,
+    score: bool,
+) -> Offer[Any]:
+    """Return the offer of a recommender, which learns from all ratings of a table and from nothing else."""
+    from dither.learn.recommend.planning import plan_recommender
+
+    rule = "not allowed: a recommender learns from all ratings of the table, one person being the unit"
+    for name, value, usual in (
+        ("target", target, None),
+        ("features", features, None),
+        ("where", where, None),
+        ("per", per, "person"),
+        ("score", score, False),
+    ):
+        if value != usual:
+            raise InvalidParameter(name, value, rule)
+    planned = plan_recommender(dataset, table, estimator)
+    asked = {
+        "source": wire.encode(planned.mechanism.source),
+        "mechanism": digest(planned.mechanism.method),
+        "estimator": type(planned.estimator).__name__,
+    }
+
+    def present(model: Any) -> bytes:
+        return json.dumps(model.to_dict()).encode()
+
+    def read(stored: bytes, receipt: str) -> Any:
+        return planned.adopt(json.loads(stored), receipt)
+
+    return Offer("fit", planned.words, planned.mechanism, asked, planned.stated, present, read)

@@ -130,6 +130,8 @@ _ROOMS_ABOVE = (
     "dither.publish.streams",
     "dither.learn.selection",
     "dither.learn.preparing",
+    "dither.learn.recommend",
+    "dither.learn.recommend.planning",
     "dither.learn.theory",
     "dither.learn.deep",
     "dither.learn.lifting",

@@ -340,6 +340,13 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "truncated-frequency": "For a handful of sets of a fixed small size.",
             },
         ),
+        "recommend": Task(
+            "which items people like, to recommend them",
+            "dither.learn: Recommender",
+            {
+                "item-means": "First, for few people for each item, or a small loss.",
+            },
+        ),
         "tuning": Task(
             "the best setting of a learner, or how well it does",
             "dither.learn.PrivateSearch",
