@@ -8,8 +8,9 @@ from typing import Any
 
 from dither.data import DataSet
 from dither.data.examples import clinic
+from dither.data.expressions import as_real
 from dither.data.ratings import Ratings
-from dither.data.schema import as_real, person_unit
+from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
 from dither.learn.lifting import trusted_estimator
 from dither.learn.models import Model
