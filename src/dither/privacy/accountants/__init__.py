@@ -2,9 +2,9 @@
 
 Belongs here: rules that turn what is known of mechanisms into one (epsilon, delta), and what that means for a person.
 Privacy-loss distributions of dominating pairs, Renyi curves, optimal composition of epsilons and deltas, the exact
-curve of Gaussian noise, amplification by sampling, membership. Does not belong here: filters and budgets. Except for
-sums of rho and of pure epsilons, which live one room above, **no bound here holds for losses that are chosen as the
-answers come**.
+curve of Gaussian noise, amplification by sampling and by shuffling, membership. Does not belong here: filters and
+budgets. Except for sums of rho and of pure epsilons, which live one room above, **no bound here holds for losses that
+are chosen as the answers come**.
 
 All figures are rounded towards more loss; floats are used only where their error is bounded and added.
 """
@@ -50,6 +50,16 @@ from dither.privacy.accountants.renyi import (
     response_curve,
     sampled_gaussian_curve,
 )
+from dither.privacy.accountants.shuffling import (
+    Mixture,
+    any_randomiser,
+    closed_form_epsilon,
+    mixture_of,
+    mixtures_of,
+    shuffled,
+    shuffled_delta,
+    shuffled_loss,
+)
 from dither.privacy.gaussian_curve import analytic_delta, analytic_epsilon, analytic_sigma, classical_sigma
 
 __all__ = [
@@ -61,6 +71,7 @@ __all__ = [
     "GaussianPair",
     "LaplacePair",
     "LossDistribution",
+    "Mixture",
     "Pair",
     "RenyiCurve",
     "ResponsePair",
@@ -71,7 +82,9 @@ __all__ = [
     "analytic_delta",
     "analytic_epsilon",
     "analytic_sigma",
+    "any_randomiser",
     "classical_sigma",
+    "closed_form_epsilon",
     "compose_distributions",
     "concentrated_epsilon",
     "discrete_gaussian_curve",
@@ -81,6 +94,8 @@ __all__ = [
     "laplace_curve",
     "mixed_delta",
     "mixed_epsilon",
+    "mixture_of",
+    "mixtures_of",
     "optimal_delta",
     "optimal_epsilon",
     "poisson_sampled",
@@ -88,6 +103,9 @@ __all__ = [
     "sampled_gaussian_curve",
     "sampled_with_replacement",
     "sampled_without_replacement",
+    "shuffled",
+    "shuffled_delta",
+    "shuffled_loss",
     "success",
     "true_positive_rate",
 ]
