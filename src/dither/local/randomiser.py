@@ -29,6 +29,12 @@ from dither.privacy import DIFFERENT, NOTHING, Loss, Metric
 #: The module and the class of each randomiser, by its name in a document.
 RANDOMISERS: Final[dict[str, tuple[str, str]]] = {
     "kary-response": ("frequencies.kary", "KaryResponse"),
+    "one-bit-number": ("numbers.bit", "OneBitNumber"),
+    "piecewise-number": ("numbers.piecewise", "PiecewiseNumber"),
+    "hybrid-number": ("numbers.hybrid", "HybridNumber"),
+    "square-wave": ("numbers.wave", "SquareWave"),
+    "sign-vector": ("numbers.signs", "SignVector"),
+    "sampled-attribute": ("numbers.sampled", "SampledAttribute"),
 }
 #: Payloads are read this many bits at a time, each a byte in memory.
 _BITS_AT_A_TIME: Final = 2**24

@@ -14,6 +14,12 @@ from dither.noise.client_words import Words, system_words
 #: The module and the class of the client half of each randomiser, by its name in a document.
 HALVES: Final[dict[str, tuple[str, str]]] = {
     "kary-response": ("kary", "Kary"),
+    "one-bit-number": ("numbers", "OneBit"),
+    "piecewise-number": ("numbers", "PiecewiseHalf"),
+    "hybrid-number": ("numbers", "Hybrid"),
+    "square-wave": ("numbers", "WaveHalf"),
+    "sign-vector": ("attributes", "Signs"),
+    "sampled-attribute": ("attributes", "Sampled"),
 }
 
 

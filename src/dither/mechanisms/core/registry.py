@@ -136,6 +136,7 @@ _ROOMS_ABOVE = (
     "dither.learn.deep",
     "dither.learn.lifting",
     "dither.local.frequencies",
+    "dither.local.numbers",
 )
 
 
