@@ -18,6 +18,7 @@ from dither.errors import InvalidParameter
 
 MOST_NAMES: Final = 2**16
 MOST_CELLS: Final = 2**40
+MOST_COMBINATIONS: Final = 2**62
 _LONGEST: Final = 200
 _FARTHEST: Final = 2**53 - 1
 
@@ -151,8 +152,120 @@ class Range(Domain):
         return cls(**_fields("domain", record, {"low", "high"}))
 
 
+@dataclass(frozen=True)
+class Bins(Domain):
+    """A number in one of ``count`` equal bins; one outside counts as the nearest, and anything else as the first.
+
+    >>> gains = Bins(0, 1000, 100)
+    >>> gains.cell(2999), gains.cell(3000.5), gains.cell(10**9), gains.cell(-1), gains.cell(None), gains.name(2)
+    (2, 3, 99, 0, 0, '2000 to 2999')
+    """
+
+    kind: ClassVar[str] = "bins"
+    low: int
+    width: int
+    count: int
+
+    def __post_init__(self) -> None:
+        """Refuse ends that are no integers, bins without width, and fewer than two or too many."""
+        for name, part in (("low", self.low), ("width", self.width), ("count", self.count)):
+            if type(part) is not int or abs(part) > _FARTHEST:
+                raise InvalidParameter(f"domain.{name}", part, "an integer of at most 2^53 - 1")
+        if not 2 <= self.count <= MOST_CELLS:
+            raise InvalidParameter("domain.count", self.count, "from 2 to 2^40")
+        if self.width < 1 or self.low + self.width * self.count > _FARTHEST:
+            raise InvalidParameter("domain.width", self.width, "at least 1, with a last bin below 2^53")
+
+    @property
+    def cells(self) -> int:
+        """The number of bins."""
+        return self.count
+
+    def cell(self, answer: Any) -> int:
+        """Return the bin of a number."""
+        if type(answer) is float and math.isfinite(answer):
+            answer = math.floor(answer)
+        if type(answer) is float and answer == math.inf:
+            return self.count - 1
+        return min(max((answer - self.low) // self.width, 0), self.count - 1) if type(answer) is int else 0
+
+    def name(self, cell: int) -> str:
+        """Return the first and the last integer of a bin."""
+        first = self.low + self.width * cell
+        return str(first) if self.width == 1 else f"{first} to {first + self.width - 1}"
+
+    def record(self) -> dict[str, Any]:
+        """Return the first end, the width and the number of bins."""
+        return {"low": self.low, "width": self.width, "count": self.count}
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Bins:
+        """Return the domain of a record."""
+        return cls(**_fields("domain", record, {"low", "width", "count"}))
+
+
+@dataclass(frozen=True)
+class Attributes(Domain):
+    """Several answers of one person, by name; one that is missing counts as an object outside of its domain.
+
+    The first attribute changes fastest in the number of a combination.
+
+    >>> person = Attributes((("age", Range(0, 2)), ("cycles", Categories(("yes", "no"), "no"))))
+    >>> person.cell({"age": 1, "cycles": "yes"}), person.cell({"age": 1}), person.cell(None), person.name(4)
+    (1, 4, 3, 'age 1, cycles no')
+    """
+
+    kind: ClassVar[str] = "attributes"
+    parts: tuple[tuple[str, Domain], ...]
+
+    def __post_init__(self) -> None:
+        """Refuse names that are no names or repeated, parts of parts, and too many combinations."""
+        names = [name for name, _ in self.parts]
+        if not 1 <= len(names) <= 62 or len(set(names)) < len(names) or not all(map(_named, names)):
+            rule = f"1 to 62 attributes with different names of 1 to {_LONGEST} characters"
+            raise InvalidParameter("domain.attributes", names, rule)
+        if any(isinstance(part, Attributes) for _, part in self.parts):
+            raise InvalidParameter("domain.attributes", "attributes of attributes", "one list of attributes")
+        if self.cells > MOST_COMBINATIONS:
+            raise InvalidParameter("domain.attributes", self.cells, "at most 2^62 combinations of values")
+
+    @property
+    def cells(self) -> int:
+        """The number of combinations."""
+        return math.prod(part.cells for _, part in self.parts)
+
+    def cell(self, answer: Any) -> int:
+        """Return the number of a combination; an object that is no dictionary has no attribute."""
+        given = answer if type(answer) is dict else {}
+        cell = 0
+        for name, part in reversed(self.parts):
+            cell = cell * part.cells + part.cell(given.get(name))
+        return cell
+
+    def name(self, cell: int) -> str:
+        """Return all names and answers."""
+        found = []
+        for name, part in self.parts:
+            cell, own = divmod(cell, part.cells)
+            found.append(f"{name} {part.name(own)}")
+        return ", ".join(found)
+
+    def record(self) -> dict[str, Any]:
+        """Return names and domains, in their order."""
+        return {"attributes": [{"name": name, "kind": part.kind, **part.record()} for name, part in self.parts]}
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Attributes:
+        """Return the domain of a record."""
+        listed = _fields("domain", record, {"attributes"})["attributes"]
+        if type(listed) is not list or not all(type(part) is dict and "name" in part for part in listed):
+            raise InvalidParameter("domain.attributes", listed, "a list of domains, each with a name")
+        parts = ((part["name"], {word: entry for word, entry in part.items() if word != "name"}) for part in listed)
+        return cls(tuple((name, domain_of(part)) for name, part in parts))
+
+
 #: The kinds of domains by the word that a document has for them.
-DOMAINS: Final[dict[str, type[Domain]]] = {kind.kind: kind for kind in (Categories, Range)}
+DOMAINS: Final[dict[str, type[Domain]]] = {kind.kind: kind for kind in (Categories, Range, Bins, Attributes)}
 
 
 def domain_of(record: Any) -> Domain:

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 from dither.errors import InvalidParameter
 from dither.local.clients.half import Half, between, check_ratio, check_weight
 from dither.local.clients.numbers import bit_ratio, check_bit
-from dither.noise.words import Words
+from dither.noise.client_words import Words
 
 #: All combinations of values are numbered by 62 bits.
 MOST_COMBINATIONS: Final = 2**62
@@ -19,9 +19,9 @@ MOST_COMBINATIONS: Final = 2**62
 class Signs(Half):
     """Report a sign for each number, all at the price of one bit.
 
-    Each number becomes a sign, + with probability ``value / (places - 1)``; then the report is a uniform vector among those
-    that agree with at least half of these signs, with probability ``agree / 2^bits``, else among those that disagree with
-    at least half. Words: the sign of each number, the coin, and the vector; all are always read.
+    Each number becomes a sign, + with probability ``value / (places - 1)``. Then the report is a uniform vector among
+    those that agree with at least half of these signs, with probability ``agree / 2^bits``, else among those that
+    disagree with at least half. Words: the sign of each number, the coin, and the vector; all are always read.
 
     Args:
         places: how many values each number has.

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import ClassVar, Final
 
 from dither.local.clients.half import Half, between, check_ratio, check_weight
-from dither.noise.words import Words
+from dither.noise.client_words import Words
 
 MOST_PLACES: Final = 2**24
 #: Outputs of a window: their squares add up in 64 bits for two billion reports.

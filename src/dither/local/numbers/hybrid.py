@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,16 +101,12 @@ class HybridNumber(NumberRandomiser):
         share = 1 - math.exp(-epsilon / 2) if epsilon > THRESHOLD else 0.0
         weight = min(max(round(share * 2**bits), 1), 2**bits - 1)
         inside = inside_of(within, places, far, width, bits)
-        return cls(
-            places=places, share=weight, low=low, step=step, stride=far, width=width, inside=inside, bits=bits
-        )
+        return cls(places=places, share=weight, low=low, step=step, stride=far, width=width, inside=inside, bits=bits)
 
     @property
     def hybrid(self) -> Hybrid:
         """The client half."""
-        half = self.half
-        assert isinstance(half, Hybrid)
-        return half
+        return cast(Hybrid, self.half)
 
     def draw_each(self, cells: NDArray[np.int64], noise: Noise) -> NDArray[np.int64]:
         """Return the choice and the report of the chosen part, for each number."""

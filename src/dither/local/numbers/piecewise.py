@@ -55,7 +55,7 @@ class PiecewiseNumber(WindowRandomiser):
     >>> print(law.loss(1))
     epsilon = 2
     >>> law.window.outputs, law.width
-    (1369, 369)
+    (1368, 368)
 
     """
 
@@ -76,7 +76,9 @@ class PiecewiseNumber(WindowRandomiser):
         """
         step = stride or max(1, 1000 // (places - 1))
         width = piecewise_width(within, places, step)
-        return cls(places=places, stride=step, width=width, inside=inside_of(within, places, step, width, bits), bits=bits)
+        return cls(
+            places=places, stride=step, width=width, inside=inside_of(within, places, step, width, bits), bits=bits
+        )
 
     def tally(self, reports: NDArray[np.int64]) -> Tally:
         """Return how many reports there are, the sum of outputs, and that of their squares."""

@@ -73,9 +73,7 @@ class SampledAttribute(NumberRandomiser):
         _ = self.half
 
     @classmethod
-    def calibrated(
-        cls, within: Loss, *, places: Sequence[int], numbers: Sequence[int], bits: int = 32
-    ) -> Self:
+    def calibrated(cls, within: Loss, *, places: Sequence[int], numbers: Sequence[int], bits: int = 32) -> Self:
         """Return the report of one attribute that keeps a target, whichever it is.
 
         Args:
@@ -126,14 +124,16 @@ class SampledAttribute(NumberRandomiser):
         return np.bincount(starts[reports[:, 0]] + reports[:, 1], minlength=self._columns[-1].stop).astype(np.int64)
 
     def means(self, tally: Tally, confidence: Number = "0.95") -> Means:
-        """Return the mean of each number, in its cells; for categories the mean of their numbers, which means little."""
+        """Return the mean of each number, in its cells; NaN for categories, which have ``shares``."""
         counts = np.array([int(tally[column].sum()) for column in self._columns])
         found, level = [], level_of(confidence)
         for place, column in enumerate(self._columns):
             if self.steps[place]:
                 scale = 2.0**-self.bits
                 low, step = (np.array([part[place] * scale]) for part in (self.weights, self.steps))
-                one = bit_means(tally[column][1:], counts[place : place + 1], low, step, np.array([self.places[place]]), level)
+                one = bit_means(
+                    tally[column][1:], counts[place : place + 1], low, step, np.array([self.places[place]]), level
+                )
                 found.append((one.means[0], one.low[0], one.high[0]))
             else:
                 found.append((np.nan, np.nan, np.nan))

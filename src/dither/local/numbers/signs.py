@@ -58,7 +58,9 @@ class SignVector(NumberRandomiser):
     version: ClassVar[int] = 1
     half_type: ClassVar[type[Half]] = Signs
 
-    places: TupleOf = TupleOf(Whole(least=2, most=2**24), most=62, rule="the number of values of each of up to 62 numbers")
+    places: TupleOf = TupleOf(
+        Whole(least=2, most=2**24), most=62, rule="the number of values of each of up to 62 numbers"
+    )
     agree: Whole = Whole(least=1, most=2**32 - 1)
     bits: Whole = Whole(32, least=1, most=32)
 
@@ -95,7 +97,7 @@ class SignVector(NumberRandomiser):
 
     def tally(self, reports: NDArray[np.int64]) -> Tally:
         """Return how many reports there are, and how many 1s for each number."""
-        return np.array([len(reports), *reports.reshape(len(reports), -1).sum(axis=0)], dtype=np.int64)
+        return np.array([len(reports), *reports.reshape(len(reports), len(self.places)).sum(axis=0)], dtype=np.int64)
 
     def means(self, tally: Tally, confidence: Number = "0.95") -> Means:
         """Return the mean of each number."""

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
+from dither.exact import Flag, Number
 from dither.local.clients.half import Half
 from dither.local.clients.numbers import WaveHalf, Window
 from dither.local.numbers.means import Floats, Means, Tally, level_of
 from dither.local.numbers.window import WindowRandomiser, inside_of, window_mean
 from dither.local.weights import epsilon_within
-from dither.exact import Flag, Number
 from dither.mechanisms.core.registry import Example, register
 from dither.privacy import Loss, PureDP
 

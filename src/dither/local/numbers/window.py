@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +38,7 @@ class WindowRandomiser(NumberRandomiser):
     @property
     def window(self) -> Window:
         """The client half."""
-        half = self.half
-        assert isinstance(half, Window)
-        return half
+        return cast(Window, self.half)
 
     def draw_each(self, cells: NDArray[np.int64], noise: Noise) -> NDArray[np.int64]:
         """Return one output for each number."""
