@@ -1,4 +1,4 @@
-"""The hybrid report of a number: by a window or by one bit, whichever a public coin says.
+"""The hybrid report of a number: by a window or by one bit, as a public coin decides.
 
 For the mean of one number at every epsilon: never a larger worst variance than either of its parts. Cost: that of
 both; the report says which part was used.

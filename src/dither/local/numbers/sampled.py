@@ -74,7 +74,7 @@ class SampledAttribute(NumberRandomiser):
 
     @classmethod
     def calibrated(cls, within: Loss, *, places: Sequence[int], numbers: Sequence[int], bits: int = 32) -> Self:
-        """Return the report of one attribute that keeps a target, whichever it is.
+        """Return the report of one attribute that keeps a target for each of them.
 
         Args:
             within: the target.

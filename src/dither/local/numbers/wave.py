@@ -95,7 +95,7 @@ class SquareWave(WindowRandomiser):
 
 
 def wave_width(epsilon: float, places: int) -> int:
-    """Return the odd width of a window that tells the most about a number.
+    """Return the odd width of a window that says the most about a number.
 
     >>> wave_width(1.0, 100)
     51
