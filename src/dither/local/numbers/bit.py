@@ -86,8 +86,8 @@ class OneBitNumber(NumberRandomiser):
     def means(self, tally: Tally, confidence: Number = "0.95") -> Means:
         """Return the mean number."""
         scale = 2.0**-self.bits
-        parts = (np.array([part * scale]) for part in (self.low, self.step))
-        return bit_means(tally[1:2], tally[:1], *parts, np.array([self.places]), level_of(confidence))
+        low, step = np.array([self.low * scale]), np.array([self.step * scale])
+        return bit_means(tally[1:2], tally[:1], low, step, np.array([self.places]), level_of(confidence))
 
     def variances(self, cells: NDArray[np.int64]) -> Floats:
         """Return those of a coin, in cells."""
@@ -98,10 +98,11 @@ class OneBitNumber(NumberRandomiser):
 def bit_weights(within: Loss, places: int, bits: int) -> tuple[int, int]:
     """Return the weight of a 1 under the smallest number, and the largest step that keeps the target."""
     between = Whole(least=2, most=MOST_PLACES).convert("places", places) - 1
-    widest = (2**bits - 2) // between
+    total: int = 2**bits
+    widest = (total - 2) // between
 
     def low(step: int) -> int:
-        return (2**bits - step * between) // 2
+        return (total - step * between) // 2
 
     step = largest_weight(lambda step: bit_ratio(places, low(min(step, widest)), min(step, widest), bits), within, bits)
     return low(min(step, widest)), min(step, widest)

@@ -147,7 +147,8 @@ def quantiles(shares: Floats, levels: Floats) -> NDArray[np.int64]:
     [0, 1, 2]
     """
     totals = np.cumsum(shares)
-    return np.minimum(np.searchsorted(totals, levels * totals[-1] * (1 - 1e-12)), len(shares) - 1)
+    found = np.searchsorted(totals, levels * totals[-1] * (1 - 1e-12))
+    return np.asarray(np.minimum(found, len(shares) - 1), dtype=np.int64)
 
 
 def variance_of(shares: Floats) -> float:

@@ -70,7 +70,7 @@ def draw_window(window: Window, cells: NDArray[np.int64], noise: Noise) -> NDArr
     within = noise.uniform_below(window.width, len(cells))
     beyond = noise.uniform_below(window.outputs - window.width, len(cells))
     start = window.stride * cells
-    return np.where(is_inside, start + within, beyond + window.width * (beyond >= start)).astype(np.int64)
+    return np.asarray(np.where(is_inside, start + within, beyond + window.width * (beyond >= start)), dtype=np.int64)
 
 
 def window_line(window: Window) -> tuple[Fraction, Fraction]:
