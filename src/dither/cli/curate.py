@@ -44,6 +44,7 @@ from dither.curator.folder import Curator, located_schema
 from dither.data.facts import Facts
 from dither.data.files import dump_schema, schema_from
 from dither.data.importing.fit import TableFit
+from dither.data.importing.handing import reading_once
 from dither.data.importing.named_files import NamedFiles
 from dither.data.kinds import KINDS
 from dither.data.schema import DataSet
@@ -240,9 +241,10 @@ def add(
         _say_added(added, as_json=as_json)
         return
     loss = stated_loss(epsilon=budget, delta=delta, rho=rho, called="budget")
-    with Curator.open(home) as curator:
+    with Curator.open(home) as curator, reading_once():
         declared = located_schema(schema)
-        fits = _fits(curator, declared, may_be_empty=may_be_empty)
+        with reading(schema):
+            fits = _fits(curator, declared, may_be_empty=may_be_empty)
         stop_at_losses(fits, may_lose=may_lose or may_be_empty, as_json=as_json)
         references = references_of(curator.folder, declared, fits)
         with reading(schema):
@@ -327,10 +329,11 @@ def _add_said(adding: _Adding, answers: Answers, *, may_be_empty: bool) -> None:
     loss = adding.loss()
     if loss is None:
         return
-    with Curator.open(adding.home) as curator:
+    with Curator.open(adding.home) as curator, reading_once():
         goal = adding.goal(curator)
         dataset = schema_from(answers.tree())
-        fits = _fits(curator, dataset, may_be_empty=may_be_empty)
+        with reading(adding.path):
+            fits = _fits(curator, dataset, may_be_empty=may_be_empty)
         stop_at_losses(fits, may_lose=adding.may_lose or may_be_empty, as_json=adding.as_json)
         with reading(adding.path):
             _register(
@@ -346,7 +349,7 @@ def _add_asking(adding: _Adding, said: Said) -> None:
     """Ask what is public about a file, and register it."""
     # What cannot be a budget is refused before the questions, and not after them.
     loss, called = adding.loss(), adding.called
-    with Curator.open(adding.home) as curator:
+    with Curator.open(adding.home) as curator, reading_once():
         goal = adding.goal(curator)
         with _looked_at(adding.path, adding.file) as facts:
             wizard = Wizard(facts, called, said)

@@ -39,6 +39,7 @@ from dither.data.expressions import Kind
 from dither.data.files import dump_schema, schema_from
 from dither.data.hints import id_candidates, plain_names
 from dither.data.importing.fit import losses_of, losses_of_frame
+from dither.data.importing.handing import reading_once
 from dither.data.importing.named_files import NamedFiles, named_files
 from dither.data.importing.sources import FRAMES, files_of, is_json
 from dither.data.schema import DataSet, Table, check_name
@@ -160,8 +161,9 @@ def private(
     if any(limit is not None for limit in limits.values()):
         tree["contribution"] = {key: limit for key, limit in limits.items() if limit is not None}
     dataset = schema_from({**tree, "tables": {table: declared}})
-    _warn_of_lost_cells(dataset.tables[0], None if is_file else data)
-    return _opened(dataset, loss, None if is_file else {table: data}, home)
+    with reading_once():
+        _warn_of_lost_cells(dataset.tables[0], None if is_file else data)
+        return _opened(dataset, loss, None if is_file else {table: data}, home)
 
 
 def _warn_of_lost_cells(table: Table, frame: Any) -> None:

@@ -8,6 +8,7 @@ and dates only after a pattern has found them to be such, because ``TRY_CAST`` a
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -29,6 +30,10 @@ _FIRST_NANOSECOND, _LAST_NANOSECOND = "TIMESTAMP '1677-09-21 00:12:43.145224'", 
 _LARGEST: Final = sys.float_info.max
 #: The type of a column of texts beside which another one, ``typed_name``, says which of them the file stores otherwise.
 MIXED: Final = "VARCHAR OR TYPED"
+#: A cast of what stands between blanks, as ``_found`` prints it.
+_BETWEEN_BLANKS: Final = re.compile(
+    r"TRY_CAST\(regexp_extract\(([^']*), '\^ \*\(([^']*)\) \*\$', 1\) AS (DOUBLE|BIGINT)\)"
+)
 _CAPITAL, _SMALL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -37,6 +42,22 @@ def _found(pattern: str, group: int, kind: str) -> str:
     # Where the pattern finds nothing the text is empty, and an empty text is neither a number nor a date.
     escaped = pattern.replace("{", "{{").replace("}", "}}")
     return f"TRY_CAST(regexp_extract({{0}}, '^{escaped}$', {group}) AS {kind})"
+
+
+def read_at_once(sql: str) -> str:
+    """Return a cast of a text that first tries the whole text; it means the same, and does not cut most texts out.
+
+    Where the whole text fits what is between the blanks, that is what the cast would find: the text itself.
+
+    >>> print(read_at_once("TRY_CAST(regexp_extract(x, '^ *(a+) *$', 1) AS DOUBLE)"))
+    (CASE WHEN regexp_full_match(x, 'a+') THEN TRY_CAST(x AS DOUBLE) ELSE \
+TRY_CAST(regexp_extract(x, '^ *(a+) *$', 1) AS DOUBLE) END)
+    """
+    found = _BETWEEN_BLANKS.fullmatch(sql)
+    if found is None:
+        return sql
+    text, pattern, kind = found.groups()
+    return f"(CASE WHEN regexp_full_match({text}, '{pattern}') THEN TRY_CAST({text} AS {kind}) ELSE {sql} END)"
 
 
 def _wide(operation: str) -> str:

@@ -14,23 +14,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dither.data.engines.emit_duckdb import MIXED, DuckDBEmitter, typed_name
+from dither.data.engines.emit_duckdb import DuckDBEmitter, read_at_once
 from dither.data.importing.alike import check_headers
-from dither.data.importing.cell_writer import TYPED, write_cells
-from dither.data.importing.csv_reader import CsvReader
-from dither.data.importing.duckdb_tables import (
-    FOLDER,
-    Source,
-    in_both,
-    parquet_reader,
-    parquet_source,
-    text_constant,
-    with_folders,
-)
-from dither.data.importing.excel_reader import excel_rows
-from dither.data.importing.json_reader import JsonLinesReader
-from dither.data.importing.raw_parquet import TextWriter
-from dither.data.importing.sources import KnownFile, absent_column, folder_values, is_csv, is_json, is_text, known
+from dither.data.importing.duckdb_tables import Source, parquet_source, text_constant
+from dither.data.importing.handing import forget_texts, texts_of
+from dither.data.importing.sources import KnownFile, is_text, known
 from dither.data.schema import Table
 from dither.errors import EngineUnavailable
 
@@ -60,25 +48,29 @@ def convert(table: Table, files: Sequence[str], goal: Path) -> tuple[KnownFile, 
     handed: list[Path] = []
     try:
         with importing_connection(goal.parent) as connection:
-            origins, sources = [], []
+            origins, sources, expected = [], [], 0
             for place, file in enumerate(files):
                 if is_text(file):
                     handed.append(goal.with_name(f"{goal.name}.{place}"))
-                    origin, source = texts_of(table, file, handed[-1])
+                    texts = texts_of(table, file, handed[-1])
+                    origins.append(texts.origin)
+                    sources.append(texts.source)
+                    expected += texts.rows
                 else:
-                    origin, source = known(file), parquet_source(connection, table, [file])
-                origins.append(origin)
-                sources.append(source)
+                    origins.append(known(file))
+                    sources.append(parquet_source(connection, table, [file]))
             rows = " UNION ALL ".join(_cells(table, source) for source in sources)
             statement = f"COPY ({rows}) TO {text_constant(str(goal))} (FORMAT parquet)"
-            _run(connection, table, statement, list(zip(files, sources, strict=True)))
+            made = _run(connection, table, statement, list(zip(files, sources, strict=True)))
+            if all(map(is_text, files)) and made != [(expected,)]:
+                raise EngineUnavailable(f"table {table.name} could not be read: {expected} rows were handed over")
         goal.chmod(0o600)
         keep_on_disk(goal)
     except OSError as error:
         raise EngineUnavailable(f"{goal.parent} cannot be written to ({error.strerror})") from None
     finally:
         for text in handed:
-            text.unlink(missing_ok=True)
+            forget_texts(text)
     _refuse_changed(origins)
     return tuple(origins)
 
@@ -131,99 +123,57 @@ def importing_connection(workshop: Path) -> Iterator[DuckDBPyConnection]:
         yield connection
 
 
-def texts_of(table: Table, file: str, goal: Path) -> tuple[KnownFile, Source]:
-    """Hand over the declared columns of a CSV file, JSON lines or a workbook as strings."""
-    return _texts_of_csv(table, file, goal) if is_csv(file) else _texts_of_typed(table, file, goal)
-
-
-def _texts_of_typed(table: Table, file: str, goal: Path) -> tuple[KnownFile, Source]:
-    """Hand over columns of strings and typed cells, which a mark distinguishes."""
-    names = [f"x{place}" for place in range(len(table.columns))]
-    with open(os.open(goal, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-        writer = TextWriter(stream, names)
-        if is_json(file):
-            with JsonLinesReader(file) as reader:
-                write_cells(writer, reader.rows(table), len(names))
-                origin = reader.finish()
-        else:
-            origin = known(file)
-            write_cells(writer, excel_rows(file, table), len(names))
-            _refuse_changed([origin])
-        writer.finish()
-    quote = DuckDBEmitter({}, _no_list).quote
-    told = ", ".join(
-        f"(CASE WHEN {name} <> '' THEN substring({name}, 2) END) AS {name}, "
-        f"starts_with({name}, '{TYPED}') AS {quote(typed_name(name))}"
-        for name in names
-    )
-    source = f"(SELECT {told} FROM {parquet_reader([str(goal)])})"
-    return origin, (source, {name: (place, MIXED) for name, place in zip(table.kinds, names, strict=True)})
-
-
-def _texts_of_csv(table: Table, file: str, goal: Path) -> tuple[KnownFile, Source]:
-    """Hand over the declared columns of a CSV file as strings, each with the quote before it if it had one."""
-    with CsvReader(file, [column.stored_name for column in table.columns], table.delimiter) as reader:
-        names = reader.header.names
-        values = folder_values(table, file)
-        for column in table.columns:
-            if names.count(column.stored_name) != (0 if column.stored_name in values else 1):
-                if column.stored_name in values:
-                    raise EngineUnavailable(in_both(table, file, column.stored_name))
-                raise EngineUnavailable(absent_column(table, column, names, file))
-        read = {column.name: names.index(column.stored_name) for column in table.columns if column.stored_name in names}
-        places = list(read.values())
-        if not places:
-            raise EngineUnavailable(f"table {table.name}: none of its columns is in {file}; declare one that is")
-        with open(os.open(goal, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            writer = TextWriter(stream, [f"x{place}" for place in places])
-            for rows in reader:
-                writer.write([rows.column(place) for place in places], len(rows.starts))
-            writer.finish()
-        origin = reader.finish()
-    # An empty field is NULL, a quoted one a text, perhaps an empty one.
-    told = ", ".join(
-        f"(CASE WHEN starts_with(x{place}, '\"') THEN substring(x{place}, 2) WHEN x{place} <> '' THEN x{place} END)"
-        f" AS x{place}"
-        for place in places
-    )
-    outside = [column for column in table.columns if column.name not in read]
-    source = f"(SELECT {told} FROM {parquet_reader([str(goal)])})"
-    source = with_folders(source, {column.name: values[column.stored_name] for column in outside})
-    columns = {name: (f"x{place}", "VARCHAR") for name, place in read.items()}
-    columns |= {column.name: (f"{FOLDER}{place}", "VARCHAR") for place, column in enumerate(outside)}
-    return origin, (source, {name: columns[name] for name in table.kinds})
-
-
 def printed_cells(table: Table, source: Source) -> dict[str, str]:
     """Return each declared column as a clean value of its kind."""
     emitter = DuckDBEmitter({table.name: source}, _no_list)
     return {name: emitter.cell(table, name, kind) for name, kind in table.kinds.items()}
 
 
+def cells_once(table: Table, source: Source) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what to select of a source, by name, and each declared column as a clean value made of that.
+
+    A real is asked whether it is finite: it is made once, and not for the question and for the answer.
+    """
+    inner, outer = {}, {}
+    quote = DuckDBEmitter({}, _no_list).quote
+    for name, sql in printed_cells(table, source).items():
+        head, middle, end = "(CASE WHEN isfinite(", ") THEN ", " END)"
+        size = (len(sql) - len(head) - len(middle) - len(end)) // 2
+        bare = sql[len(head) : len(head) + size]
+        is_checked = sql == f"{head}{bare}{middle}{bare}{end}"
+        inner[name] = read_at_once(bare) if is_checked else sql
+        outer[name] = f"{head}{quote(name)}{middle}{quote(name)}{end}" if is_checked else quote(name)
+    return inner, outer
+
+
 def _cells(table: Table, source: Source) -> str:
     quote = DuckDBEmitter({}, _no_list).quote
-    cells = ", ".join(f"{sql} AS {quote(name)}" for name, sql in printed_cells(table, source).items())
-    return f"SELECT {cells} FROM {source[0]} AS s"
+    inner, outer = cells_once(table, source)
+    made = ", ".join(f"{sql} AS {quote(name)}" for name, sql in inner.items())
+    cells = ", ".join(f"{sql} AS {quote(name)}" for name, sql in outer.items())
+    return f"SELECT {cells} FROM (SELECT {made} FROM {source[0]} AS s)"
 
 
-def _run(connection: DuckDBPyConnection, table: Table, statement: str, parts: Sequence[tuple[str, Source]]) -> None:
+def _run(
+    connection: DuckDBPyConnection, table: Table, statement: str, parts: Sequence[tuple[str, Source]]
+) -> list[tuple[Any, ...]]:
     """Run a statement over all cells; where it fails, name the file and the column that cannot be read."""
-    if _succeeds(connection, statement):
-        return
+    made = _rows_of(connection, statement)
+    if made is not None:
+        return made
     for file, source in parts:
         for name, sql in printed_cells(table, source).items():
-            if not _succeeds(connection, f"SELECT max(hash({sql})) FROM {source[0]}"):
+            if _rows_of(connection, f"SELECT max(hash({sql})) FROM {source[0]}") is None:
                 fix = "nothing was taken from it; write it again"
                 raise EngineUnavailable(f"table {table.name}: column {name} of {file} cannot be read to its end; {fix}")
     raise EngineUnavailable(f"table {table.name} could not be read: is the disk or the memory full?")
 
 
-def _succeeds(connection: DuckDBPyConnection, statement: str) -> bool:
+def _rows_of(connection: DuckDBPyConnection, statement: str) -> list[tuple[Any, ...]] | None:
     try:
-        connection.execute(statement).fetchall()
+        return connection.execute(statement).fetchall()
     except Exception:
-        return False  # what DuckDB says may quote a cell
-    return True
+        return None  # what DuckDB says may quote a cell
 
 
 def _refuse_changed(origins: Sequence[KnownFile]) -> None:

@@ -21,8 +21,9 @@ from dither.data.engines.spill import SpillFolder
 from dither.data.expressions import Kind
 from dither.data.files import scalar
 from dither.data.importing.alike import check_headers
-from dither.data.importing.conversion import importing_connection, printed_cells, texts_of
+from dither.data.importing.conversion import cells_once, importing_connection
 from dither.data.importing.duckdb_tables import Source, parquet_source
+from dither.data.importing.handing import texts_of
 from dither.data.importing.sources import is_text
 from dither.data.place_tables import DEGREES, Places
 from dither.data.schema import Column, Table
@@ -262,7 +263,7 @@ def opened(connection: DuckDBPyConnection, table: Table, file: str, texts: Path)
         texts: a new file, for the texts of a CSV file.
 
     """
-    return texts_of(table, file, texts)[1] if is_text(file) else parquet_source(connection, table, [file])
+    return texts_of(table, file, texts).source if is_text(file) else parquet_source(connection, table, [file])
 
 
 def all_opened(connection: DuckDBPyConnection, table: Table, files: Sequence[str], folder: Path) -> Source:
@@ -331,22 +332,30 @@ def asked(connection: DuckDBPyConnection, statement: str, table: Table) -> list[
 
 def _fit(connection: DuckDBPyConnection, table: Table, source: Source) -> TableFit:
     emitter = DuckDBEmitter({table.name: source}, _no_list)
-    cells = printed_cells(table, source)
-    raw = {name: emitter.quote(stored) for name, (stored, _) in source[1].items()}
+    made, clean = cells_once(table, source)
+    # Each cell is made once, and counted and compared as often as need be.
+    inner = [f"{emitter.quote(stored)} AS r{place}" for place, (stored, _) in enumerate(source[1].values())]
+    inner += [f"{sql} AS {emitter.quote(name)}" for name, sql in made.items()]
+    outer = [f"r{place}" for place in range(len(source[1]))]
+    outer += [f"{sql} AS c{place}" for place, sql in enumerate(clean.values())]
+    rows_of_cells = f"(SELECT {', '.join(outer)} FROM (SELECT {', '.join(inner)} FROM {source[0]} AS s) AS m)"
+    raw = {name: f"r{place}" for place, name in enumerate(source[1])}
+    cells = {name: f"c{place}" for place, name in enumerate(clean)}
     known = " AND ".join(f"{cells[name]} IS NOT NULL" for name in table.identifying)
     told = ["count(*)", f"count(*) FILTER ({known or 'true'})"]
     for column in table.columns:
         cell, stored = cells[column.name], raw[column.name]
         outside = _outside(emitter, column, cell)
         told += [f"count({stored})", f"count({cell})"]
-        told.append(f"min(CAST({stored} AS VARCHAR)) FILTER ({stored} IS NOT NULL AND {cell} IS NULL)")
-        told.append(f"count(*) FILTER ({outside})")
-        told.append(f"min(CAST({cell} AS VARCHAR)) FILTER ({outside})")
+        # Only examples become text, and not every cell.
+        told.append(f"min(CASE WHEN {stored} IS NOT NULL AND {cell} IS NULL THEN CAST({stored} AS VARCHAR) END)")
+        told.append(f"count(*) FILTER ({outside})" if outside != "false" else "0")
+        told.append(f"min(CASE WHEN {outside} THEN CAST({cell} AS VARCHAR) END)" if outside != "false" else "NULL")
     pairs = _pairs(table.places)
     for places, pair in pairs:
         told += [f"count(*) FILTER ({rule})" for rule in _misplaced(emitter, places, [cells[name] for name in pair])]
     told.append(f"count(*) FILTER ({_undeclared(emitter, table, cells, raw)})")
-    rows, with_id, *figures = asked(connection, f"SELECT {', '.join(told)} FROM {source[0]} AS s", table)[0]
+    rows, with_id, *figures = asked(connection, f"SELECT {', '.join(told)} FROM {rows_of_cells} AS s", table)[0]
     fits = []
     for place, column in enumerate(table.columns):
         filled, kept, example, count, other = figures[5 * place : 5 * place + 5]

@@ -31,7 +31,8 @@ class TextWriter:
         self._stream = stream
         self._names = tuple(names)
         self._groups: list[bytes] = []
-        self._rows = 0
+        #: How many were written.
+        self.rows = 0
         self._place = stream.write(_MAGIC)
 
     def write(self, columns: Sequence[tuple[NDArray[np.uint8], NDArray[np.int64]]], rows: int) -> None:
@@ -68,7 +69,7 @@ class TextWriter:
         self._groups.append(
             _struct((1, _LIST, _list(_STRUCT, chunks)), (2, _I64, _number(total)), (3, _I64, _number(rows)))
         )
-        self._rows += rows
+        self.rows += rows
 
     def finish(self) -> None:
         """Write the footer."""
@@ -85,7 +86,7 @@ class TextWriter:
         footer = _struct(
             (1, _I32, _number(1)),
             (2, _LIST, _list(_STRUCT, [root, *leaves])),
-            (3, _I64, _number(self._rows)),
+            (3, _I64, _number(self.rows)),
             (4, _LIST, _list(_STRUCT, self._groups)),
         )
         self._stream.write(footer + len(footer).to_bytes(4, "little") + _MAGIC)
