@@ -45,7 +45,7 @@ def _found(pattern: str, group: int, kind: str) -> str:
 
 
 def read_at_once(sql: str) -> str:
-    """Return a cast of a text that first tries the whole text; it means the same, and does not cut most texts out.
+    """Return a cast that first tries the string as it is: the same result, without cutting most strings out.
 
     Where the whole text fits what is between the blanks, that is what the cast would find: the text itself.
 

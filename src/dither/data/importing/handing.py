@@ -9,6 +9,7 @@ again. Inside ``reading_once`` a file is read and handed over only once, for all
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
@@ -37,7 +38,7 @@ _Key = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Handed:
-    """A text file as the engine reads it.
+    """What the engine reads of a file.
 
     Args:
         origin: the file as it was read.
@@ -82,7 +83,7 @@ def texts_of(table: Table, file: str, goal: Path) -> Handed:
     key = (columns, table.source, table.delimiter, table.sheet, file)
     found = known_ones.get(key)
     if found is None or not found.origin.is_unchanged():
-        found = known_ones[key] = _handed(table, file, folder / f"{len(known_ones)}-{os.urandom(8).hex()}")
+        found = known_ones[key] = _handed(table, file, folder / uuid.uuid4().hex)
     return found
 
 
