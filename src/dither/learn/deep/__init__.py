@@ -5,6 +5,6 @@ trains a module of the user's own. Does not belong here: linear models (``learn.
 'deep'; it is imported when something here needs it, and nothing in this room imports it on the way in.
 """
 
-from __future__ import annotations
+from dither.learn.deep.noisy_gradients import NoisyGradients
 
-__all__: list[str] = []
+__all__ = ["NoisyGradients"]

@@ -1,0 +1,64 @@
+"""The least noise of sampled steps whose loss is within an epsilon and a delta."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final, cast
+
+from dither.errors import InvalidParameter, NoGuarantee
+from dither.exact import round_up, sqrt_up
+from dither.mechanisms.core.accounted import Accounted
+from dither.mechanisms.gaussian import Gaussian
+from dither.privacy import ApproxDP, Loss, Repeat, Sampled, Unit, Use
+from dither.privacy.calibration import check_loss
+from dither.privacy.conversions import zcdp_rho
+from dither.privacy.losses import states_rho
+
+#: Noise is the least there is, up to this share.
+_PRECISION: Final = 0.003
+#: What discrete noise may cost more than rounded noise: more than what a grid of 2^20 steps and more sets aside.
+SPARE: Final = Fraction(1000, 1001)
+
+
+def checked(within: Loss) -> ApproxDP:
+    """Return the loss that sampled steps may have; a pure epsilon and a rho are refused."""
+    check_loss(within)
+    if not isinstance(within, ApproxDP) or not within.delta or states_rho(within):
+        raise InvalidParameter("within", within, "an epsilon at a delta: samples do not lessen a rho")
+    if not within.epsilon:
+        raise NoGuarantee(f"no noise reaches {within}")
+    return within
+
+
+@lru_cache(maxsize=64)
+def noise_multiple(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int, unit: Unit) -> Fraction:
+    """Return the noise of a step, as a multiple of the largest change of its sum by one unit."""
+    target = epsilon * SPARE
+
+    def excess(times: Fraction) -> float:
+        rounds = Repeat(Sampled(Use(Gaussian(sigma=times)), rate), steps)
+        lost = cast(ApproxDP, Accounted(rounds, unit, delta).loss(1))
+        return math.log(float(lost.epsilon / target)) if lost.epsilon else -math.inf
+
+    # Without samples this much noise would do, and samples tell less.
+    high = round_up(sqrt_up(steps / (2 * zcdp_rho(target, delta))), bits=16)
+    low, over = high * rate / 4, math.inf
+    while not (under := excess(high)) <= 0:
+        low, high, over = high, 2 * high, under
+    while high > low * (1 + Fraction(_PRECISION)):
+        known = math.isfinite(over) and math.isfinite(under)
+        # Epsilon falls about in proportion to the noise; the guess is moved a little to the safe side.
+        share = min(max(-under / (over - under), 0.03), 0.97) if known else 0.5
+        middle = round_up(high * Fraction((float(low) / float(high)) ** share), bits=16)
+        if not low < middle < high:
+            break
+        found = excess(middle)
+        if found <= 0:
+            high, under = middle, found
+            over = over / 2 if known else over
+        else:
+            low, over = middle, found
+            under = under / 2 if known else under
+    return high
