@@ -35,6 +35,10 @@ RANDOMISERS: Final[dict[str, tuple[str, str]]] = {
     "square-wave": ("numbers.wave", "SquareWave"),
     "sign-vector": ("numbers.signs", "SignVector"),
     "sampled-attribute": ("numbers.sampled", "SampledAttribute"),
+    "unary-response": ("frequencies.unary", "UnaryResponse"),
+    "local-hashing": ("frequencies.hashing", "LocalHashing"),
+    "subset-response": ("frequencies.subset", "SubsetResponse"),
+    "hadamard-response": ("frequencies.hadamard", "HadamardResponse"),
 }
 #: Payloads are read this many bits at a time, each a byte in memory.
 _BITS_AT_A_TIME: Final = 2**24

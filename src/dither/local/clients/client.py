@@ -20,6 +20,10 @@ HALVES: Final[dict[str, tuple[str, str]]] = {
     "square-wave": ("numbers", "WaveHalf"),
     "sign-vector": ("attributes", "Signs"),
     "sampled-attribute": ("attributes", "Sampled"),
+    "unary-response": ("unary", "Unary"),
+    "local-hashing": ("hashing", "Hashing"),
+    "subset-response": ("subset", "Subset"),
+    "hadamard-response": ("hadamard", "Hadamard"),
 }
 
 

@@ -74,14 +74,14 @@ class KaryResponse(SupportOracle):
         return cls(categories=categories, truth=truth, bits=bits)
 
     @property
-    def hold(self) -> Fraction:
+    def hold_share(self) -> Fraction:
         """The probability of the truth."""
         return Fraction(self.truth, 2**self.bits)
 
     @property
-    def stray(self) -> Fraction:
+    def stray_share(self) -> Fraction:
         """The probability of one false answer."""
-        return (1 - self.hold) / (self.categories - 1)
+        return (1 - self.hold_share) / (self.categories - 1)
 
     def draw_each(self, cells: NDArray[np.int64], noise: Noise) -> NDArray[np.int64]:
         """Return one report for each answer."""

@@ -8,11 +8,10 @@ exactly from the shares. Only sums are stored: memory does not grow with the num
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,43 +124,26 @@ class SupportOracle(Oracle):
 
     @property
     @abstractmethod
-    def hold(self) -> Fraction:
+    def hold_share(self) -> Fraction:
         """The probability that a report supports the answer it comes from."""
 
     @property
     @abstractmethod
-    def stray(self) -> Fraction:
+    def stray_share(self) -> Fraction:
         """The probability that a report supports any one other answer."""
 
     @property
     def slope(self) -> Fraction:
         """The difference of both."""
-        return self.hold - self.stray
+        return self.hold_share - self.stray_share
 
     @property
     def base(self) -> Fraction:
         """That of a stray support."""
-        return self.stray
+        return self.stray_share
 
     def scatter(self, shares: Floats) -> tuple[Floats, Floats]:
         """Return the variances of two coins."""
-        own, other = self.hold * (1 - self.hold), self.stray * (1 - self.stray)
+        own, other = self.hold_share * (1 - self.hold_share), self.stray_share * (1 - self.stray_share)
         ones = np.ones(len(shares))
         return float(other) * ones, float(own - other) * ones
-
-
-def best_oracle(oracles: dict[str, Any]) -> tuple[str, str]:
-    """Return the name of the oracle with the least squared error, and why, in a sentence.
-
-    Args:
-        oracles: by their names.
-
-    """
-    errors = {name: oracle.squared_error for name, oracle in oracles.items()}
-    order = sorted(errors, key=lambda name: (errors[name], oracles[name].half.size))
-    best = order[0]
-    why = f"{best}: the least exact variance of {len(order)}"
-    if len(order) > 1:
-        more = 100 * (errors[order[1]] / errors[best] - 1) if errors[best] else math.inf
-        why += f"; the next, {order[1]}, has {more:.0f} % more"
-    return best, why

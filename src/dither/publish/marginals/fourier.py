@@ -17,9 +17,9 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, NoGuarantee
+from dither.estimate.walsh_hadamard import walsh_hadamard
 from dither.exact import Flag, Number, probability, sqrt_up
 from dither.lift.attributes import Attributes, Axes, checked_sets
 from dither.mechanisms.core.mechanism import Bound, Interval, Numerics
@@ -239,18 +239,6 @@ class FourierMarginals(MarginalRelease):
             table = nearest_table(noisy, self.used)
             return np.concatenate([_marginal(table, self.used, axes).ravel() for axes in self.sets])
         return np.concatenate([_inverse(noisy, axes).ravel() for axes in self.sets])
-
-
-def walsh_hadamard(table: NDArray[Any]) -> NDArray[Any]:
-    """Return, for every subset of the axes (1: chosen), the sum of cells with the sign of their chosen ones.
-
-    >>> walsh_hadamard(np.array([[3, 1], [0, 2]])).tolist()
-    [[6, 0], [2, 4]]
-    """
-    for axis in range(table.ndim):
-        low, high = np.take(table, 0, axis=axis), np.take(table, 1, axis=axis)
-        table = np.stack([low + high, low - high], axis=axis)
-    return table
 
 
 def nearest_table(noisy: dict[Axes, float], used: Axes) -> Floats:
