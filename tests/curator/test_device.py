@@ -11,9 +11,14 @@ import pytest
 from typer.testing import CliRunner
 
 from dither.cli.app import app
-from dither.curator.device import read_book, report_location
+from dither.curator.device import read_book, report_answer, report_location
+from dither.curator.device_file import read_file
 from dither.data.places import Box
-from dither.errors import BudgetExceeded, InvalidParameter
+from dither.errors import BudgetExceeded, InvalidParameter, RequestSealed
+from dither.local.document import Document
+from dither.local.domains import Categories
+from dither.local.frequencies import KaryResponse
+from dither.privacy import PureDP
 
 _BOX = Box.of(48, 2, 49, 3)
 
@@ -162,3 +167,79 @@ def test_somebody_at_a_screen_is_told_that_a_place_is_outside(tmp_path: Path, mo
     assert CliRunner().invoke(app, ["report-location", "50", "2.5", *words]).exit_code == 0
     assert "outside of the box" in told[-2]
     assert "swapped" not in told[-2]
+
+
+def _survey(epsilon: str = "1", question: str = "Which colour?") -> Document:
+    law = KaryResponse.calibrated(PureDP(epsilon), categories=3)
+    return law.document(question, Categories(("red", "green", "other"), "other"))
+
+
+def test_a_survey_is_answered_once_whatever_the_answer_is_by_then(tmp_path: Path) -> None:
+    book = tmp_path / "phone.json"
+    made = report_answer("red", document=_survey(), book=book, cap=2)
+    for answer in ("green", None, "red") * 5:
+        again = report_answer(answer, document=_survey(), book=book)
+        assert (again.text, again.is_new, again.spent) == (made.text, False, made.epsilon)
+    assert 0.999 < float(made.epsilon) <= 1
+    # The file holds the report and the price, and no answer.
+    assert "red" not in book.read_text()
+
+
+def test_the_cap_is_that_of_all_surveys(tmp_path: Path) -> None:
+    book = tmp_path / "phone.json"
+    with pytest.raises(InvalidParameter, match="required with the first survey"):
+        report_answer("red", document=_survey(), book=book)
+    assert not book.exists()
+    report_answer("red", document=_survey(), book=book, cap="1.5")
+    before = book.read_text()
+    with pytest.raises(BudgetExceeded):
+        report_answer("red", document=_survey(question="And now?"), book=book)
+    with pytest.raises(InvalidParameter, match="cap"):
+        report_answer("red", document=_survey("0.1", "And now?"), book=book, cap=3)
+    assert book.read_text() == before
+    assert report_answer("red", document=_survey("0.1", "And now?"), book=book).spent > 1
+
+
+def test_a_report_that_was_paid_for_and_not_stored_is_sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    book = tmp_path / "phone.json"
+
+    def broken(*_: object) -> None:
+        # The debit is on the disk before the first random word.
+        assert read_file(book).surveys[_survey().identifier].epsilon > 0
+        raise OSError("no words")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("dither.curator.device.draw_report", broken)
+        with pytest.raises(OSError, match="no words"):
+            report_answer("red", document=_survey(), book=book, cap=2)
+    for _ in range(3):
+        with pytest.raises(RequestSealed):
+            report_answer("red", document=_survey(), book=book)
+
+
+def test_places_and_answers_share_a_file_and_no_sum(tmp_path: Path) -> None:
+    book = tmp_path / "phone.json"
+    report_location("48.5", "2.5", epsilon="0.01", book=book, box=_BOX)
+    assert json.loads(book.read_text())["version"] == 1
+    report_answer("red", document=_survey(), book=book, cap=1)
+    assert json.loads(book.read_text())["version"] == 2
+    made = report_location("48.5", "2.5", epsilon="0.02", book=book)
+    assert made.book.spent == Fraction(3, 100)
+    assert not report_answer("red", document=_survey(), book=book).is_new
+    answers = tmp_path / "tablet.json"
+    report_answer("red", document=_survey(), book=answers, cap=1)
+    with pytest.raises(InvalidParameter, match="reported a place"):
+        read_book(answers)
+    assert report_location("48.5", "2.5", epsilon="0.02", book=answers, box=_BOX).book.reports == 1
+
+
+@pytest.mark.parametrize("field", ["cap", "surveys", "places"])
+def test_a_damaged_file_of_answers_reports_nothing(tmp_path: Path, field: str) -> None:
+    book = tmp_path / "phone.json"
+    report_answer("red", document=_survey(), book=book, cap=1)
+    for value in (-1, "x", [1], {"a": 1}):
+        record = {**json.loads(book.read_text()), field: value}
+        other = tmp_path / "other.json"
+        other.write_text(json.dumps(record))
+        with pytest.raises(InvalidParameter, match="damaged"):
+            report_answer("red", document=_survey(), book=other)

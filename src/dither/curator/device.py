@@ -1,19 +1,15 @@
-"""One device without a curator: reports of its own place, and a file that says what all of them cost together.
+"""The door of devices: answers to surveys and reports of places, and one file that counts what all of them cost.
 
-The file holds public facts alone: the box, the limit, how many reports there were, what they cost, and the last one. It
-is locked while a report is made, and the cost is on the disk before the first random bit is drawn; a report that fails
-after that stays paid for. Costs are epsilon per metre, which add up: after T reports, places r metres apart are told
-apart by at most the total times r. Whoever deletes the file forgets what was spent.
+No curator is trusted here. The file holds public facts alone: for each survey what its report cost and the report, for
+places the box, how many reports there were and the last one, and the limits. It is locked while a report is made, and
+the cost is on the disk before the first random bit is drawn; a report that fails after that stays paid for. A survey
+is answered once: asked again, the stored report is returned, even if the answer has changed. Answers are in units of
+epsilon, places in epsilon per metre: two sums that never meet. Deleting the file forgets what was spent.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
 import math
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -21,18 +17,27 @@ from typing import Any, Final
 
 import numpy as np
 
-from dither.curator.adding import write_whole
+from dither.curator.device_file import (
+    PLACES_KIND,
+    PLACES_VERSION,
+    SurveyLine,
+    damaged,
+    file_of,
+    held,
+    read_file,
+    write_part,
+)
 from dither.data import wire
-from dither.data.importing.conversion import keep_on_disk
 from dither.data.places import Box
-from dither.errors import BudgetExceeded, InvalidParameter
-from dither.exact import Number, exact, positive
+from dither.errors import BudgetExceeded, InvalidParameter, RequestSealed
+from dither.exact import Number, exact, log_up, positive
+from dither.local.clients import draw_report, half_of
+from dither.local.document import Document
 from dither.mechanisms.core.release import Budget, release
+from dither.noise.client_words import system_words
 from dither.privacy import place
 from dither.publish.places.report import ReportedPlaces
 
-_KIND: Final = "places reported by one device"
-_VERSION: Final = 1
 _BEYOND: Final = Fraction(10**300)
 
 
@@ -54,6 +59,26 @@ class DeviceBook:
     reports: int = 0
     spent: Fraction = Fraction(0)
     last: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class AnswerReport:
+    """A report to a survey.
+
+    Args:
+        text: what is sent.
+        epsilon: what it cost, once.
+        spent: what the answers to all surveys have cost.
+        cap: the most that they may cost together.
+        is_new: whether it was drawn now; else it is the stored one.
+
+    """
+
+    text: str
+    epsilon: Fraction
+    spent: Fraction
+    cap: Fraction
+    is_new: bool
 
 
 @dataclass(frozen=True)
@@ -101,8 +126,8 @@ def report_location(
     """
     north, east = _coordinate("latitude", latitude), _coordinate("longitude", longitude)
     price = positive("epsilon", epsilon)
-    path = _one(book)
-    with _held(path):
+    path = file_of(book)
+    with held(path):
         known = _opened(path, box, limit)
         if not known.box.plane and not (abs(north) <= 90 and abs(east) <= 180):
             rule = "a latitude from -90 to 90 and a longitude from -180 to 180 (are they swapped?)"
@@ -125,10 +150,60 @@ def report_location(
 
 def read_book(book: str | Path) -> DeviceBook:
     """Return what a device has reported so far; nothing is drawn."""
-    path = _one(book)
+    path = file_of(book)
     if not path.is_file():
         raise InvalidParameter("book", str(book), "the file of a device that has made a report")
-    return _read(path)
+    known = _read(path)
+    if known is None:
+        raise InvalidParameter("book", str(book), "the file of a device that has reported a place")
+    return known
+
+
+def report_answer(answer: Any, *, document: Document, book: str | Path, cap: Number | None = None) -> AnswerReport:
+    """Return the report of this device to a survey, and write to its file what it cost.
+
+    Guarantee: whoever sees the report learns of the answer at most what its loss says, computed from the integers that
+    are drawn. The answer is not stored. A second call returns the stored report, at no cost.
+
+    Args:
+        answer: of the person; one outside of the survey's domain counts as its other category or nearest end.
+        document: of the survey.
+        book: the file of this device; made by the first report.
+        cap: the most epsilon that the answers to all surveys may cost together; required with the first survey.
+
+    """
+    half = half_of(document)
+    price = log_up(half.ratio)
+    path = file_of(book)
+    with held(path):
+        known = read_file(path)
+        limit = _cap(known.cap, cap)
+        stored = known.surveys.get(document.identifier)
+        if stored is None:
+            spent = sum((line.epsilon for line in known.surveys.values()), Fraction(0))
+            if spent + price > limit:
+                raise BudgetExceeded(*(f"epsilon {float(one):g}" for one in (price, spent, limit)))
+            paid = SurveyLine(document.question, price, None)
+            write_part(path, cap=limit, survey=(document.identifier, paid))
+            report = draw_report(document, half, answer, system_words()).text
+            stored = replace(paid, report=report)
+            write_part(path, survey=(document.identifier, stored))
+            total, is_new = spent + price, True
+        else:
+            total, is_new = sum((line.epsilon for line in known.surveys.values()), Fraction(0)), False
+    if stored.report is None:
+        raise RequestSealed(document.identifier, 1)
+    return AnswerReport(stored.report, stored.epsilon, total, limit, is_new)
+
+
+def _cap(known: Fraction | None, given: Number | None) -> Fraction:
+    """Return the most that all surveys may cost together: that of the first report."""
+    limit = None if given is None else positive("cap", given)
+    if known is None and limit is None:
+        raise InvalidParameter("cap", None, "required with the first survey: the most epsilon for all surveys together")
+    if known is not None and limit is not None and known != limit:
+        raise InvalidParameter("cap", str(limit), f"{known}, as with the first survey")
+    return known if known is not None else positive("cap", given or 0)
 
 
 def _coordinate(name: str, value: Number) -> Fraction:
@@ -139,39 +214,18 @@ def _coordinate(name: str, value: Number) -> Fraction:
         raise InvalidParameter(name, "something else", "a finite number, such as 48.8584") from None
 
 
-def _one(book: str | Path) -> Path:
-    """Return where the file itself is: a book that is written through a link would become two books."""
-    try:
-        path = Path(book).resolve()
-        links = path.stat().st_nlink if path.is_file() else 1
-    except (OSError, RuntimeError, ValueError):
-        raise InvalidParameter("book", str(book), "a path to a file") from None
-    if links > 1:
-        raise InvalidParameter("book", str(book), "a file with one name: under another one it would be another book")
-    return path
-
-
-@contextmanager
-def _held(path: Path) -> Iterator[None]:
-    """Let one process at a time report."""
-    try:
-        handle = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise InvalidParameter("book", str(path), f"in a folder that can be written to ({error.strerror})") from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
 def _opened(path: Path, box: Box | None, limit: Number | None) -> DeviceBook:
     cap = None if limit is None else positive("limit", limit)
     if not path.exists():
         if box is None:
             raise InvalidParameter("box", None, "the area in which the device may be, with the first report")
         return DeviceBook(box, cap)
-    known = _read(path)
+    found = _read(path)
+    if found is None:
+        if box is None:
+            raise InvalidParameter("box", None, "the area in which the device may be, with the first report")
+        return DeviceBook(box, cap)
+    known = found
     if box is not None and box != known.box:
         other = "take another file (--budget, in Python book) for another area"
         rule = f"omitted, or {_edges(known.box)} as in the first report; {other}"
@@ -187,24 +241,23 @@ def _edges(box: Box) -> str:
 
 def _write(path: Path, book: DeviceBook) -> None:
     record: dict[str, Any] = {
-        "dither": _KIND,
-        "version": _VERSION,
+        "dither": PLACES_KIND,
+        "version": PLACES_VERSION,
         "box": wire.encode(book.box),
         "limit": None if book.limit is None else str(book.limit),
         "reports": book.reports,
         "spent": str(book.spent),
         "last": book.last,
     }
-    write_whole(path, json.dumps(record, indent=1) + "\n")
-    # That the file has its new content is a fact about the folder.
-    keep_on_disk(path.parent)
+    write_part(path, places=record)
 
 
-def _read(path: Path) -> DeviceBook:
+def _read(path: Path) -> DeviceBook | None:
+    """Return what a file knows about places; None if it knows answers alone."""
+    record = read_file(path).places
+    if record is None:
+        return None
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if record["dither"] != _KIND or record["version"] != _VERSION:
-            raise ValueError
         limit, reports, last = record["limit"], record["reports"], record["last"]
         spent = exact("spent", record["spent"])
         if not (type(reports) is int and reports >= 0 and spent >= 0):
@@ -216,6 +269,5 @@ def _read(path: Path) -> DeviceBook:
         if not isinstance(box, Box):
             raise ValueError
         return DeviceBook(box, None if limit is None else positive("limit", limit), reports, spent, shown)
-    except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError, OverflowError):
-        rule = "a file that 'dither report-location' wrote, unchanged: nothing is reported on a damaged one"
-        raise InvalidParameter("book", str(path), rule) from None
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError, OverflowError):
+        raise damaged(path) from None

@@ -61,7 +61,7 @@ class Hadamard(Half):
     @property
     def outside(self) -> int:
         """How many places do not belong to a cell."""
-        return self.blocks * 2**self.order - 2 ** (self.order - 1)
+        return (self.blocks << self.order) - (1 << (self.order - 1))
 
     @property
     def ratio(self) -> Fraction:

@@ -94,7 +94,7 @@ class HadamardResponse(Oracle):
     @property
     def _beside(self) -> Fraction:
         """The probability of the other half of its block."""
-        return (1 - self._inside) * Fraction(2 ** (self.order - 1), self.half_type.of(self.parameters).outside)
+        return (1 - self._inside) * Fraction(1, 2 * self.blocks - 1)
 
     @property
     def slope(self) -> Fraction:
@@ -127,18 +127,18 @@ class HadamardResponse(Oracle):
         other += other >= block
         beside = block * length + _with_parity(row, np.minimum(outside, length // 2 - 1), 1)
         lie = np.where(beyond < 0, beside, other * length + beyond % length)
-        return np.where(is_true, block * length + _with_parity(row, inside, 0), lie).astype(np.int64)
+        return np.asarray(np.where(is_true, block * length + _with_parity(row, inside, 0), lie), dtype=np.int64)
 
     def is_valid(self, reports: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which reports are places of the table."""
-        return reports < self.blocks * 2**self.order
+        return np.asarray(reports < self.blocks * 2**self.order)
 
     def totals(self, reports: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return for each answer the reports from its half less those from the other half of its block."""
         counts = np.bincount(reports, minlength=self.blocks * 2**self.order).astype(np.int64)
         table = counts.reshape(self.blocks, *(2,) * self.order)
         signed = walsh_hadamard(table, range(1, self.order + 1)).reshape(self.blocks, -1)[:, 1:]
-        return signed.reshape(-1)[: self.categories].astype(np.int64)
+        return np.asarray(signed.reshape(-1)[: self.categories], dtype=np.int64)
 
 
 def _with_parity(row: NDArray[np.int64], bits: NDArray[np.int64], parity: int) -> NDArray[np.int64]:
