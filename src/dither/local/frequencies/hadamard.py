@@ -146,4 +146,4 @@ def _with_parity(row: NDArray[np.int64], bits: NDArray[np.int64], parity: int) -
     top = np.frexp(row.astype(np.float64))[1].astype(np.int64) - 1
     number = ((bits >> top) << (top + 1)) | (bits & ((np.int64(1) << top) - 1))
     odd = np.bitwise_count(row & number).astype(np.int64) & 1
-    return number | ((odd ^ parity) << top)
+    return np.asarray(number | ((odd ^ parity) << top), dtype=np.int64)
