@@ -39,6 +39,9 @@ RANDOMISERS: Final[dict[str, tuple[str, str]]] = {
     "local-hashing": ("frequencies.hashing", "LocalHashing"),
     "subset-response": ("frequencies.subset", "SubsetResponse"),
     "hadamard-response": ("frequencies.hadamard", "HadamardResponse"),
+    "memoised-kary": ("rounds.kary", "MemoisedKary"),
+    "memoised-hashing": ("rounds.hashed", "MemoisedHashing"),
+    "rappor": ("rounds.rappor", "RapporResponse"),
 }
 #: Payloads are read this many bits at a time, each a byte in memory.
 _BITS_AT_A_TIME: Final = 2**24
@@ -119,7 +122,7 @@ class Randomiser(Primitive[Any, Any]):
         widths, size = self.half.widths, self.half.size
         bits = np.unpackbits(payloads, axis=1)
         valid = ~bits[:, size:].any(axis=1)
-        if max(widths) == 1:
+        if set(widths) == {1}:
             columns = bits[:, :size].astype(np.int64)
         else:
             columns = np.zeros((len(payloads), len(widths)), dtype=np.int64)

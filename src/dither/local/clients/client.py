@@ -24,6 +24,9 @@ HALVES: Final[dict[str, tuple[str, str]]] = {
     "local-hashing": ("hashing", "Hashing"),
     "subset-response": ("subset", "Subset"),
     "hadamard-response": ("hadamard", "Hadamard"),
+    "memoised-kary": ("chains", "KaryChain"),
+    "memoised-hashing": ("chains", "HashedChain"),
+    "rappor": ("chains", "Rappor"),
 }
 
 

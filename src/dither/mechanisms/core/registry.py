@@ -137,6 +137,7 @@ _ROOMS_ABOVE = (
     "dither.learn.lifting",
     "dither.local.frequencies",
     "dither.local.numbers",
+    "dither.local.rounds",
 )
 
 
