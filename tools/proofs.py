@@ -64,6 +64,7 @@ ROOMS = (
     "dither.data.cell_values",
     "dither.data.graphs",
     "dither.data.place_tables",
+    "dither.data.policies",
     "dither.data.graph_relations",
     "dither.data.places.box",
     "dither.data.places.extent",

@@ -213,6 +213,7 @@ KINDS: Final = Slot[type[Declaration]](
         "graph": "dither.data.graphs",
         "places": "dither.data.place_tables",
         "ratings": "dither.data.ratings",
+        "policy": "dither.data.policies",
     }
 )
 

@@ -121,6 +121,8 @@ WEIGHT: Final = Unit("weight", Relation.REPLACE, "which edges there are is not p
 #: What the book of a device counts: one answer, replaced by any other. No data set of a curator has this unit, so that
 #: it has no word there, and the two are never in one budget.
 ANSWER: Final = Unit("answer", Relation.REPLACE)
+#: A relaxed notion: one value moves along an edge of a declared policy; how many rows there are is open.
+VALUE: Final = Unit("value", Relation.METRIC, "along the declared policy")
 
 #: The most members of a declared group.
 LARGEST_GROUP: Final = 10**6

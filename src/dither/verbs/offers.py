@@ -64,6 +64,10 @@ class Offers(EveryVerb[Priced], Methods[Priced], Streams[Priced], Conversations[
             from dither.verbs.declared_groups import offer_of_group
 
             made = offer_of_group(self.dataset, verb, arguments)
+        elif self.dataset.own_kind is not None and self.dataset.own_kind.kind == "policy":
+            from dither.verbs.under_policy import offer_under_policy
+
+            made = offer_under_policy(self.dataset, verb, arguments)
         else:
             made = verb.offer(self.dataset, arguments)
         self._made[id(made)] = made

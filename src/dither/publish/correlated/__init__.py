@@ -5,5 +5,6 @@ each with its own unit and name. Does not belong here: mechanisms for one row or
 """
 
 from dither.publish.correlated.groups import Grouped, for_one
+from dither.publish.correlated.policy_plans import plan_policy_histogram, plan_policy_queries
 
-__all__ = ["Grouped", "for_one"]
+__all__ = ["Grouped", "for_one", "plan_policy_histogram", "plan_policy_queries"]

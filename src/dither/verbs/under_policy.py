@@ -1,0 +1,390 @@
+"""Offers under a declared policy: counts, sums and histograms of its columns, by the verbs of other data sets."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.data import DataSet, Filter, Kind, Name, Relation, wire
+from dither.data.columns import ColumnRows, Values
+from dither.data.evaluation import evaluator
+from dither.data.expressions import kind_of, names_in
+from dither.data.owners import table_of
+from dither.data.policies import Policy, policy_of, public_cells
+from dither.data.schema import Table
+from dither.errors import InvalidParameter
+from dither.exact import exact
+from dither.lift.lifted import Lifted
+from dither.lift.offer import Offer
+from dither.lift.policies import LARGEST_ENTRY
+from dither.lift.stored import LARGEST_ANSWER, check_length
+from dither.lift.verb import LEVEL, LOSSES, Verb, level_of, loss_of
+from dither.mechanisms.core.mechanism import Bound
+from dither.privacy import ROW, Loss
+from dither.publish.correlated.policy_plans import plan_policy_histogram, plan_policy_queries
+from dither.publish.queries import Query, QueryResult, ResultColumn
+from dither.publish.queries.builder import Groups
+from dither.publish.queries.display_values import believable
+from dither.publish.queries.sql import agreed_loss, parse_request, parse_statement
+from dither.publish.workloads import Workload
+
+#: The verbs that a data set with a policy has.
+UNDER_POLICY: Final = ("sql", "ask", "histogram", "workload")
+_TERMS: Final = (*LOSSES, "key", "confidence")
+_ROW, _HEAD = 2**9, 2**16
+_KINDS: Final = {Kind.TEXT: "text", Kind.INTEGER: "integer", Kind.DATE: "date", Kind.BOOLEAN: "boolean"}
+
+
+def offer_under_policy(dataset: DataSet, verb: Verb[..., Any], arguments: Mapping[str, Any]) -> Offer[Any]:
+    """Return the offer of a verb about the columns of a declared policy.
+
+    Args:
+        dataset: the schema, whose unit is a value.
+        verb: one of ``UNDER_POLICY``.
+        arguments: by name.
+
+    """
+    given = {name: value for name, value in arguments.items() if not _is_default(verb, name, value)}
+    key = given.pop("key", None)
+    if verb.name not in UNDER_POLICY:
+        rule = f"{', '.join(UNDER_POLICY)}: the data set declares a policy, and others have no price under it"
+        raise InvalidParameter("verb", verb.name, rule)
+    made = {"sql": _sql, "ask": _ask, "histogram": _histogram, "workload": _workload}[verb.name](dataset, given)
+    return made if key is None else replace(made, key=key)
+
+
+def _is_default(verb: Verb[..., Any], name: str, value: Any) -> bool:
+    """Whether an argument says what it says where it is omitted, as a command passes all of its options."""
+    known = verb.argument(name)
+    if value is None or known is None or name in _TERMS:
+        return value is None
+    default = known.default
+    is_number = isinstance(default, int | Fraction) and not isinstance(default, bool)
+    return bool(exact(name, value) == default) if is_number else bool(value == default)
+
+
+def protected_words(dataset: DataSet) -> str:
+    """Return what is protected, and by which policy.
+
+    Args:
+        dataset: the schema, whose unit is a value.
+
+    """
+    return f"{dataset.unit}: {policy_of(dataset)[1]}"
+
+
+def _only(given: Mapping[str, Any], *known: str) -> None:
+    """Refuse options that have no meaning under a policy."""
+    for name in given:
+        if name not in (*known, *_TERMS):
+            raise InvalidParameter(name, given[name], "not allowed where the data set declares a policy")
+
+
+def _stated(given: Mapping[str, Any]) -> Loss:
+    return loss_of({name: given.get(name) for name in LOSSES})  # type: ignore[arg-type]
+
+
+def _histogram(dataset: DataSet, given: Mapping[str, Any]) -> Offer[QueryResult]:
+    _only(given, "table", "columns", "method")
+    stated, level = _stated(given), level_of(given)  # type: ignore[arg-type]
+    _, policy = _columns_of(dataset, given)
+    planned = plan_policy_histogram(dataset, stated, method=str(given.get("method", "auto")))
+    source, release = planned.source, planned.mechanism
+    check_length("columns", source.cells, _ROW, _HEAD)
+    notes = (
+        *_notes(dataset),
+        f"method {planned.shape.method}: {planned.because}; the raw counts of a range may be added up",
+    )
+
+    def shown(out: Any) -> QueryResult:
+        return _table(dataset, release, planned.cells(out), planned.reach(level), level, notes)
+
+    asked = {"method": given.get("method", "auto"), "confidence": str(level)}
+    words = f"histogram of {', '.join(policy.columns)} under a policy"
+    return _offer("histogram", words, dataset, release, asked, stated, shown, planned.error(level))
+
+
+def _workload(dataset: DataSet, given: Mapping[str, Any]) -> Offer[QueryResult]:
+    _only(given, "table", "columns", "workload")
+    stated, level = _stated(given), level_of(given)  # type: ignore[arg-type]
+    table, policy = _columns_of(dataset, given)
+    workload = given.get("workload")
+    if type(workload) is not Workload or workload.cells != math.prod(policy.shape(table)):
+        raise InvalidParameter("workload", workload, f"a Workload over the {math.prod(policy.shape(table))} cells")
+    if not workload.matrix.is_integer:
+        raise InvalidParameter("workload", workload.matrix.kind, "queries with integer weights")
+    rows = np.asarray(workload.matrix.dense())
+    if np.abs(rows).max() > LARGEST_ENTRY:
+        raise InvalidParameter("workload", float(np.abs(rows).max()), "weights of at most 2^32")
+    names = [f"query_{number}" for number in range(len(rows))]
+    asked = {"confidence": str(level)}
+    words = f"{len(rows)} queries under a policy"
+    return _linear("workload", words, dataset, rows.astype(np.int64), names, asked, stated, level)
+
+
+def _columns_of(dataset: DataSet, given: Mapping[str, Any]) -> tuple[Table, Policy]:
+    """Return the table and the policy; refuse a request about other columns."""
+    table, policy = policy_of(dataset)
+    if dataset.table(str(given.get("table"))) is not table:
+        raise InvalidParameter("table", given.get("table"), f"{table.name}, which declares the policy")
+    columns = given.get("columns")
+    named = (columns,) if isinstance(columns, str) else tuple(columns or ())
+    if named != policy.columns:
+        rule = f"{', '.join(policy.columns)}: those of the policy, in its order. Other columns are not protected by it"
+        raise InvalidParameter("columns", named, rule)
+    return table, policy
+
+
+def _sql(dataset: DataSet, given: Mapping[str, Any]) -> Offer[QueryResult]:
+    _only(given, "text")
+    statement = parse_statement(str(given["text"]))
+    stated = agreed_loss(statement.sql, **{name: given.get(name) for name in LOSSES})
+    built = parse_request(statement.sql, twin_of(dataset))
+    return _of_query(dataset, built, stated, given, str(given["text"]))
+
+
+def _ask(dataset: DataSet, given: Mapping[str, Any]) -> Offer[QueryResult]:
+    _only(given, "query", "description")
+    query = given["query"]
+    built = query.build(twin_of(dataset)) if isinstance(query, Groups) else query
+    return _of_query(dataset, built, _stated(given), given, str(given.get("description", "")))
+
+
+def twin_of(dataset: DataSet) -> DataSet:
+    """Return the same tables with rows as the unit, in which a query is read; it is never released from them.
+
+    Args:
+        dataset: the schema, whose unit is a value.
+
+    """
+    plain = tuple(replace(table, declared=()) for table in dataset.tables)
+    return replace(dataset, tables=plain, unit=ROW)
+
+
+def _of_query(dataset: DataSet, built: Any, stated: Loss, given: Mapping[str, Any], words: str) -> Offer[QueryResult]:
+    table, policy = policy_of(dataset)
+    if not isinstance(built, Query) or built.dataset != twin_of(dataset):
+        raise InvalidParameter("query", type(built).__name__, f"one SELECT about {table.name}, as it is declared now")
+    rows, names = _LinearRows(table, policy).of(built)
+    level = level_of({"confidence": given.get("confidence", LEVEL)})
+    asked = {"names": names, "confidence": str(level)}
+    if built.keys:
+        return _grouped(dataset, built, rows, names, asked, stated, level, words)
+    return _linear("query", words, dataset, rows, names, asked, stated, level, is_row=True)
+
+
+class _LinearRows:
+    """Counts and sums with a condition, as weights of the cells of a policy."""
+
+    def __init__(self, table: Table, policy: Policy) -> None:
+        self.table, self.policy = table, policy
+        self.labels = [public_cells(table.column(name)) or () for name in policy.columns]
+
+    def of(self, query: Query) -> tuple[NDArray[np.int64], list[str]]:
+        """Return a row of weights for each number of the answer, group by group, and the names of the aggregates."""
+        if query.having is not None or query.order or query.limit is not None:
+            raise self._refused("HAVING, ORDER BY or LIMIT")
+        plain = [(one.name, Name(one.name)) for one in (*query.keys, *query.aggregates)]
+        if list(query.outputs) != plain:
+            raise self._refused("computed columns, or groups behind aggregates")
+        for key in query.keys:
+            if not isinstance(key.value, Name) or key.value.name not in self.policy.columns:
+                raise self._refused(f"groups of {key.name}")
+        relation, masks = query.relation, [self.all_cells]
+        while isinstance(relation, Filter):
+            masks.append(self._holds(relation.condition, relation))
+            relation = relation.relation
+        if table_of(relation) is None or table_of(relation).name != self.table.name:  # type: ignore[union-attr]
+            raise self._refused("other rows, a join or a subquery")
+        counted = np.logical_and.reduce(masks)
+        found = []
+        for group in self._groups([key.value.name for key in query.keys if isinstance(key.value, Name)]):
+            for aggregate in query.aggregates:
+                found.append(np.where(counted & group, self._weights(aggregate), 0))
+        return np.array(found, dtype=np.int64), [aggregate.name for aggregate in query.aggregates]
+
+    @property
+    def all_cells(self) -> NDArray[np.bool_]:
+        """All cells."""
+        return np.ones(math.prod(map(len, self.labels)), dtype=np.bool_)
+
+    def _groups(self, names: Sequence[str]) -> list[NDArray[np.bool_]]:
+        places = [self.policy.columns.index(name) for name in names]
+        numbers = np.indices([len(labels) for labels in self.labels]).reshape(len(self.labels), -1)
+        groups = itertools.product(*(range(len(self.labels[place])) for place in places))
+        return [
+            np.logical_and.reduce([self.all_cells, *(numbers[p] == n for p, n in zip(places, group, strict=True))])
+            for group in groups
+        ]
+
+    def _weights(self, aggregate: Any) -> Any:
+        if aggregate.function == "count":
+            return 1
+        if aggregate.function != "sum" or not isinstance(aggregate.arguments[0], Name):
+            raise self._refused(f"{aggregate.function.upper()}, or a SUM of an expression")
+        name = aggregate.arguments[0].name
+        if name not in self.policy.columns or self.table.column(name).kind is not Kind.INTEGER:
+            raise self._refused(f"the sum of {name}")
+        place = self.policy.columns.index(name)
+        low, high = aggregate.bounds[0] if aggregate.bounds else (-math.inf, math.inf)
+        values = [max(low, min(high, value)) for value in self.labels[place]]  # type: ignore[type-var]
+        if any(value != int(value) or abs(value) > LARGEST_ENTRY for value in values):
+            raise self._refused(f"the sum of {name} with bounds that are no integers of at most 2^32")
+        numbers = np.indices([len(labels) for labels in self.labels]).reshape(len(self.labels), -1)
+        return np.array([int(value) for value in values], dtype=np.int64)[numbers[place]]
+
+    def _holds(self, condition: Any, relation: Relation) -> NDArray[np.bool_]:
+        """Return the cells in which a condition is true, by its meaning for rows."""
+        other = names_in(condition) - set(self.policy.columns)
+        if other:
+            raise self._refused(f"a condition on {', '.join(sorted(other))}")
+        compute = evaluator(condition, relation.relation.columns)  # type: ignore[attr-defined]
+        rows = itertools.product(*self.labels)
+        return np.array([compute(dict(zip(self.policy.columns, row, strict=True))) is True for row in rows])
+
+    def _refused(self, what: str) -> InvalidParameter:
+        rule = f"COUNT(*) and SUM over {', '.join(self.policy.columns)}, with WHERE and GROUP BY of these columns alone"
+        return InvalidParameter("query", what, f"{rule}: others are not protected by the policy")
+
+
+def _linear(
+    verb: str,
+    words: str,
+    dataset: DataSet,
+    rows: NDArray[np.int64],
+    names: list[str],
+    asked: dict[str, Any],
+    stated: Loss,
+    level: Fraction,
+    *,
+    is_row: bool = False,
+) -> Offer[QueryResult]:
+    """Return the offer of linear queries, in one row or in one row each."""
+    release = plan_policy_queries(dataset, rows.tolist(), stated)
+    reach, notes = _reach(release, level), _notes(dataset)
+
+    def shown(out: Any) -> QueryResult:
+        values = [int(value) for value in np.asarray(out).tolist()]
+        if is_row:
+            columns = tuple(ResultColumn(name, "integer", is_key=False, estimand=_ESTIMAND) for name in names)
+            lines = [tuple(values)]
+        else:
+            columns = (
+                ResultColumn("query", "text", is_key=True),
+                ResultColumn("answer", "integer", is_key=False, estimand=_ESTIMAND),
+            )
+            lines = [*zip(names, values, strict=True)]
+        low, high = (
+            [tuple(one + sign * reach if isinstance(one, int) else None for one in line) for line in lines]
+            for sign in (-1, 1)
+        )
+        words_of_unit = protected_words(dataset)
+        return QueryResult(columns, lines, low, high, level, True, release.loss(1), words_of_unit, notes)
+
+    bound = Bound(reach, level, "the largest absolute error of any answer")
+    return _offer(verb, words, dataset, release, asked, stated, shown, bound)
+
+
+def _grouped(
+    dataset: DataSet,
+    built: Query,
+    rows: NDArray[np.int64],
+    names: list[str],
+    asked: dict[str, Any],
+    stated: Loss,
+    level: Fraction,
+    words: str,
+) -> Offer[QueryResult]:
+    """Return the offer of aggregates by groups of columns of the policy."""
+    table, _ = policy_of(dataset)
+    release = plan_policy_queries(dataset, rows.tolist(), stated)
+    reach, notes = _reach(release, level), _notes(dataset)
+    used = [key.value.name for key in built.keys if isinstance(key.value, Name)]
+    groups = list(itertools.product(*(public_cells(table.column(name)) or () for name in used)))
+    check_length("query", len(groups), _ROW, _HEAD)
+    kinds = [_KINDS[kind_of(Name(name), table.kinds)] for name in used]
+    heads = [ResultColumn(key.name, kind, is_key=True) for key, kind in zip(built.keys, kinds, strict=True)]
+    columns = (*heads, *(ResultColumn(name, "integer", is_key=False, estimand=_ESTIMAND) for name in names))
+
+    def shown(out: Any) -> QueryResult:
+        values = np.asarray(out).reshape(len(groups), len(names)).tolist()
+        none = (None,) * len(used)
+        lines = [(*group, *map(int, line)) for group, line in zip(groups, values, strict=True)]
+        low, high = ([(*none, *(one + sign * reach for one in line)) for line in values] for sign in (-1, 1))
+        said = protected_words(dataset)
+        return QueryResult(columns, lines, low, high, level, True, release.loss(1), said, notes)
+
+    bound = Bound(reach, level, "the largest absolute error of any answer")
+    return _offer("query", words, dataset, release, asked | {"keys": used}, stated, shown, bound)
+
+
+_ESTIMAND: Final = "the exact answer for the rows with declared values"
+
+
+def _reach(release: Lifted, level: Fraction) -> float:
+    """Return the largest error of any number, for all simultaneously."""
+    bound = release.error(level)
+    return math.inf if bound is None else float(bound.value)
+
+
+def _notes(dataset: DataSet) -> tuple[str, ...]:
+    """Return what is not hidden under the policy."""
+    table, policy = policy_of(dataset)
+    notes = [f"policy: {policy}. Not hidden: the number of rows, other columns, and values that no path connects"]
+    parts = policy.parts(policy.shape(table), tuple(policy.block_starts(table)))
+    if parts > 1:
+        notes.append(f"the policy has {parts} separate parts: in which part a value is, is not hidden")
+    return tuple(notes)
+
+
+def _table(
+    dataset: DataSet,
+    release: Lifted,
+    counts: NDArray[np.float64],
+    reach: float,
+    level: Fraction,
+    notes: tuple[str, ...],
+) -> QueryResult:
+    """Return counts by the values of the columns of a policy."""
+    table, policy = policy_of(dataset)
+    labels = list(itertools.product(*(public_cells(table.column(name)) or () for name in policy.columns)))
+    shown, low, high = believable(counts, counts - reach, counts + reach, 0.0)
+    heads = [ResultColumn(name, _KINDS[table.kinds[name]], is_key=True) for name in policy.columns]
+    columns = (*heads, ResultColumn("count", "real", is_key=False, estimand="the number of rows with these values"))
+    keys: list[Values] = [[row[place] for row in labels] for place in range(len(policy.columns))]
+
+    def rows(of: NDArray[np.float64]) -> ColumnRows:
+        return ColumnRows([*keys, of], len(labels))
+
+    def ends(of: NDArray[np.float64]) -> ColumnRows:
+        return ColumnRows([*(None for _ in keys), of], len(labels))
+
+    words = protected_words(dataset)
+    return QueryResult(
+        columns, rows(shown), ends(low), ends(high), level, True, release.loss(1), words, notes, raw=rows(counts)
+    )
+
+
+def _offer(
+    verb: str,
+    words: str,
+    dataset: DataSet,
+    release: Lifted,
+    asked: Mapping[str, Any],
+    stated: Loss,
+    shown: Callable[[Any], QueryResult],
+    bound: Bound,
+) -> Offer[QueryResult]:
+    def present(out: Any) -> bytes:
+        return shown(out).stored_within(LARGEST_ANSWER)[1].encode()
+
+    said = protected_words(dataset)
+    asked = {**asked, "source": wire.encode(release.source)}
+    return Offer(verb, words, release, asked, stated, present, QueryResult.stored, expected=bound.words, unit=said)
