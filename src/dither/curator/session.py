@@ -52,7 +52,7 @@ from dither.lift.trusted import checked_mechanism
 from dither.lift.verb import LEVEL, LOSSES, Released, Verb, spelled_out
 from dither.mechanisms.core.guard import Guard
 from dither.mechanisms.core.release import before_first_draw
-from dither.privacy import VALUE, Loss, stated_loss
+from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, quote
 from dither.publish.queries.builder import Groups, Rows, table
 from dither.publish.queries.found_clamps import USUAL_SHARE, found_clamps
@@ -167,7 +167,7 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
             asked = {name: value for name, value in how.items() if name not in ("key", "confidence")}
             return self.quote(text, **asked, auto_share=auto_share)
         self._check_text(statement.sql)
-        clamps = None if self.dataset.unit == VALUE else found_clamps(statement.sql, self.dataset)
+        clamps = None if self._answers_by_offers else found_clamps(statement.sql, self.dataset)
         with saying_what_is_left(self.balance):
             if clamps is None:
                 return self.release(self.offer.sql(text, **how))
@@ -286,11 +286,12 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
             unit, expected = what.unit or str(self.dataset.protected), what.expected
             error = expected if isinstance(expected, str) else expected()
             return Price(words, what.loss, unit, room.left, room.fits, is_at_most, error)
-        if self.dataset.unit == VALUE:
-            # Under a policy a query is an offer like any other.
+        if self._answers_by_offers:
+            # Where a table has a unit of its own, a query is an offer like any other.
+            asked_with: Any = self.offer.sql if isinstance(what, str) else self.offer.ask
             with saying_what_is_left(self.balance):
-                priced = self.offer.sql if isinstance(what, str) else self.offer.ask
-                return self.quote(priced(what, **how))  # type: ignore[operator]
+                offer: Offer[Any] = asked_with(what, **how)
+            return self.quote(offer)
         said: Any = {name: how.get(name) for name in LOSSES}
         threshold_share = how.get("threshold_share")
         if any(word is not None for word in said.values()):
@@ -325,6 +326,11 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
             )
         room = self._room_for(quoted.loss, is_counted=True)
         return replace(quoted, left=room.left, affordable=room.releases)
+
+    @property
+    def _answers_by_offers(self) -> bool:
+        """Whether the unit is that of a kind of data whose queries are priced as offers."""
+        return self.dataset.own_kind is not None and self.dataset.own_kind.answers_by_offers
 
     def _check_text(self, text: str) -> None:
         """Refuse a query that would be priced for one member where groups are protected."""

@@ -122,6 +122,8 @@ class Declaration:
     units: ClassVar[Mapping[str, Unit]] = MappingProxyType({})
     #: What to ask where one of these is protected, so that rows are not.
     asked_with: ClassVar[str] = ""
+    #: Whether SQL about such tables is answered by offers of its own, which price its unit.
+    answers_by_offers: ClassVar[bool] = False
     #: What a draft of a schema says of its unit, or of the table, to those who have such rows.
     hint: ClassVar[str] = ""
 

@@ -60,6 +60,7 @@ class Policy(Declaration):
 
     kind: ClassVar[str] = "policy"
     called: ClassVar[str] = "a policy"
+    answers_by_offers: ClassVar[bool] = True
     units: ClassVar[Mapping[str, Unit]] = MappingProxyType({"value": VALUE})
     asked_with: ClassVar[str] = (
         "a count or a sum over the columns of the policy, by session.sql, session.histogram or session.workload"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
@@ -12,18 +12,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.data import DataSet, Filter, Kind, Name, Relation, wire
+from dither.data import DataSet, Kind, Name, wire
 from dither.data.columns import ColumnRows, Values
-from dither.data.evaluation import evaluator
-from dither.data.expressions import kind_of, names_in
-from dither.data.owners import table_of
+from dither.data.expressions import kind_of
 from dither.data.policies import Policy, policy_of, public_cells
 from dither.data.schema import Table
 from dither.errors import InvalidParameter
 from dither.exact import exact
 from dither.lift.lifted import Lifted
 from dither.lift.offer import Offer
-from dither.lift.policies import LARGEST_ENTRY
 from dither.lift.stored import LARGEST_ANSWER, check_length
 from dither.lift.verb import LEVEL, LOSSES, Verb, level_of, loss_of
 from dither.mechanisms.core.mechanism import Bound
@@ -34,6 +31,7 @@ from dither.publish.queries.builder import Groups
 from dither.publish.queries.display_values import believable
 from dither.publish.queries.sql import agreed_loss, parse_request, parse_statement
 from dither.publish.workloads import Workload
+from dither.verbs.linear_rows import LARGEST_ENTRY, LinearRows, key_columns
 
 #: The verbs that a data set with a policy has.
 UNDER_POLICY: Final = ("sql", "ask", "histogram", "workload")
@@ -172,86 +170,17 @@ def _of_query(dataset: DataSet, built: Any, stated: Loss, given: Mapping[str, An
     table, policy = policy_of(dataset)
     if not isinstance(built, Query) or built.dataset != twin_of(dataset):
         raise InvalidParameter("query", type(built).__name__, f"one SELECT about {table.name}, as it is declared now")
-    rows, names = _LinearRows(table, policy).of(built)
+    listed = ", ".join(policy.columns)
+    why = (
+        f"COUNT(*) and SUM over {listed}, with WHERE and GROUP BY of these columns alone: the policy protects no other"
+    )
+    groups = LinearRows(table, policy.columns, why).of(built)
+    rows, names = np.array([row for group in groups for row in group]), [one.name for one in built.aggregates]
     level = level_of({"confidence": given.get("confidence", LEVEL)})
     asked = {"names": names, "confidence": str(level)}
     if built.keys:
         return _grouped(dataset, built, rows, names, asked, stated, level, words)
     return _linear("query", words, dataset, rows, names, asked, stated, level, is_row=True)
-
-
-class _LinearRows:
-    """Counts and sums with a condition, as weights of the cells of a policy."""
-
-    def __init__(self, table: Table, policy: Policy) -> None:
-        self.table, self.policy = table, policy
-        self.labels = [public_cells(table.column(name)) or () for name in policy.columns]
-
-    def of(self, query: Query) -> tuple[NDArray[np.int64], list[str]]:
-        """Return a row of weights for each number of the answer, group by group, and the names of the aggregates."""
-        if query.having is not None or query.order or query.limit is not None:
-            raise self._refused("HAVING, ORDER BY or LIMIT")
-        plain = [(one.name, Name(one.name)) for one in (*query.keys, *query.aggregates)]
-        if list(query.outputs) != plain:
-            raise self._refused("computed columns, or groups behind aggregates")
-        for key in query.keys:
-            if not isinstance(key.value, Name) or key.value.name not in self.policy.columns:
-                raise self._refused(f"groups of {key.name}")
-        relation, masks = query.relation, [self.all_cells]
-        while isinstance(relation, Filter):
-            masks.append(self._holds(relation.condition, relation))
-            relation = relation.relation
-        if table_of(relation) is None or table_of(relation).name != self.table.name:  # type: ignore[union-attr]
-            raise self._refused("other rows, a join or a subquery")
-        counted = np.logical_and.reduce(masks)
-        found = []
-        for group in self._groups([key.value.name for key in query.keys if isinstance(key.value, Name)]):
-            for aggregate in query.aggregates:
-                found.append(np.where(counted & group, self._weights(aggregate), 0))
-        return np.array(found, dtype=np.int64), [aggregate.name for aggregate in query.aggregates]
-
-    @property
-    def all_cells(self) -> NDArray[np.bool_]:
-        """All cells."""
-        return np.ones(math.prod(map(len, self.labels)), dtype=np.bool_)
-
-    def _groups(self, names: Sequence[str]) -> list[NDArray[np.bool_]]:
-        places = [self.policy.columns.index(name) for name in names]
-        numbers = np.indices([len(labels) for labels in self.labels]).reshape(len(self.labels), -1)
-        groups = itertools.product(*(range(len(self.labels[place])) for place in places))
-        return [
-            np.logical_and.reduce([self.all_cells, *(numbers[p] == n for p, n in zip(places, group, strict=True))])
-            for group in groups
-        ]
-
-    def _weights(self, aggregate: Any) -> Any:
-        if aggregate.function == "count":
-            return 1
-        if aggregate.function != "sum" or not isinstance(aggregate.arguments[0], Name):
-            raise self._refused(f"{aggregate.function.upper()}, or a SUM of an expression")
-        name = aggregate.arguments[0].name
-        if name not in self.policy.columns or self.table.column(name).kind is not Kind.INTEGER:
-            raise self._refused(f"the sum of {name}")
-        place = self.policy.columns.index(name)
-        low, high = aggregate.bounds[0] if aggregate.bounds else (-math.inf, math.inf)
-        values = [max(low, min(high, value)) for value in self.labels[place]]  # type: ignore[type-var]
-        if any(value != int(value) or abs(value) > LARGEST_ENTRY for value in values):
-            raise self._refused(f"the sum of {name} with bounds that are no integers of at most 2^32")
-        numbers = np.indices([len(labels) for labels in self.labels]).reshape(len(self.labels), -1)
-        return np.array([int(value) for value in values], dtype=np.int64)[numbers[place]]
-
-    def _holds(self, condition: Any, relation: Relation) -> NDArray[np.bool_]:
-        """Return the cells in which a condition is true, by its meaning for rows."""
-        other = names_in(condition) - set(self.policy.columns)
-        if other:
-            raise self._refused(f"a condition on {', '.join(sorted(other))}")
-        compute = evaluator(condition, relation.relation.columns)  # type: ignore[attr-defined]
-        rows = itertools.product(*self.labels)
-        return np.array([compute(dict(zip(self.policy.columns, row, strict=True))) is True for row in rows])
-
-    def _refused(self, what: str) -> InvalidParameter:
-        rule = f"COUNT(*) and SUM over {', '.join(self.policy.columns)}, with WHERE and GROUP BY of these columns alone"
-        return InvalidParameter("query", what, f"{rule}: others are not protected by the policy")
 
 
 def _linear(
@@ -274,7 +203,7 @@ def _linear(
         values = [int(value) for value in np.asarray(out).tolist()]
         if is_row:
             columns = tuple(ResultColumn(name, "integer", is_key=False, estimand=_ESTIMAND) for name in names)
-            lines = [tuple(values)]
+            lines: list[tuple[Any, ...]] = [tuple(values)]
         else:
             columns = (
                 ResultColumn("query", "text", is_key=True),
@@ -306,7 +235,7 @@ def _grouped(
     table, _ = policy_of(dataset)
     release = plan_policy_queries(dataset, rows.tolist(), stated)
     reach, notes = _reach(release, level), _notes(dataset)
-    used = [key.value.name for key in built.keys if isinstance(key.value, Name)]
+    used = key_columns(built)
     groups = list(itertools.product(*(public_cells(table.column(name)) or () for name in used)))
     check_length("query", len(groups), _ROW, _HEAD)
     kinds = [_KINDS[kind_of(Name(name), table.kinds)] for name in used]

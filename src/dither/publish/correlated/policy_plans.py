@@ -235,7 +235,7 @@ def plan_policy_histogram(dataset: DataSet, loss: Loss, *, method: str = AUTO) -
     if not allowed:
         rule = "'cells' or 'auto': sums of ranges need one column whose values have an order"
         raise InvalidParameter("method", method, rule)
-    scored = []
+    scored: list[tuple[float, int, Shape]] = []
     for shape in allowed:
         source = shape.source(dataset)
         one, two = source.moved_by_edge
