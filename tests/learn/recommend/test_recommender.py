@@ -136,3 +136,30 @@ def test_a_saved_model_says_the_same_and_holds_no_ratings(fitted: Recommender, t
     ):
         with pytest.raises(InvalidParameter):
             Recommender.from_json(broken)
+
+
+def test_auto_chooses_by_public_facts() -> None:
+    def chosen(**more: Any) -> str:
+        return str(Recommender(**{"bounds": (-10, 10), "items": 100, "delta": "1e-5", **more}).mechanism().name)
+
+    assert chosen(epsilon=1) == "item-means"
+    assert chosen(epsilon=1, people=5000) == "item-covariance"
+    assert chosen(epsilon=1, people=500) == "item-means"
+    assert chosen(epsilon=20, people=943, items=1682) == "item-covariance"
+    assert chosen(epsilon=5, people=943, items=1682) == "item-means"
+    assert chosen(epsilon=9, people=10**9, items=4000) == "item-means"
+    assert chosen(epsilon=9, people=10**9, delta=None) == "item-means"
+    assert chosen(epsilon=1, method="covariance") == "item-covariance"
+    for wrong in ({"method": "best"}, {"people": 0}):
+        with pytest.raises(InvalidParameter):
+            chosen(epsilon=1, **wrong)
+
+
+def test_a_covariance_is_saved_and_tells_tastes_apart(tmp_path: Any) -> None:
+    both = [(who, item, 5 if (who + item) % 2 else 1) for who in range(400) for item in range(4)]
+    found = Recommender(**LOSS, bounds=(1, 5), items=5, method="covariance").fit(both)
+    assert found.recommend({1: 5, 0: 1}, 1) == [3]
+    assert found.recommend({1: 1, 0: 5}, 1) == [2]
+    assert found.similar(0, 1) == [2]
+    again = load_estimator(found.save(tmp_path / "model.json"))
+    assert again.predict({1: 5}).tolist() == found.predict({1: 5}).tolist()

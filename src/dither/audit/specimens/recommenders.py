@@ -83,6 +83,7 @@ SPECIMENS = (
         neighbour=(1,) * 1000 + (5,),
         step="one user is added",
         refuted_by="closed form",
+        replacement="item-covariance",
         weigh=aware_noise,
     ),
     Specimen(
@@ -95,7 +96,7 @@ SPECIMENS = (
         neighbour=(),
         step="one rating is removed",
         refuted_by="closed form",
-        replacement="query",
+        replacement="item-covariance",
         weigh=exact_denominator,
     ),
     Specimen(

@@ -5,7 +5,8 @@ says to one person. Does not belong here: how ratings are declared and read (``d
 together (``learn.itemsets``).
 """
 
+from dither.learn.recommend.item_covariance import ItemCovariance, ItemCovarianceModel
 from dither.learn.recommend.item_means import ItemMeans, ItemMeansModel
 from dither.learn.recommend.personal import ItemModel, Personal
 
-__all__ = ["ItemMeans", "ItemMeansModel", "ItemModel", "Personal"]
+__all__ = ["ItemCovariance", "ItemCovarianceModel", "ItemMeans", "ItemMeansModel", "ItemModel", "Personal"]

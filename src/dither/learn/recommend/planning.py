@@ -14,6 +14,7 @@ from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
 from dither.learn.lifting import trusted_estimator
 from dither.learn.models import Model
+from dither.learn.recommend.item_covariance import ItemCovariance
 from dither.learn.recommend.item_means import ItemMeans
 from dither.learn.recommend.personal import ItemModel
 from dither.lift.lifted import Lifted, example_of
@@ -32,8 +33,8 @@ def rated_clinic(*, replaced: bool = False) -> DataSet:
 def _examples() -> Iterator[Example]:
     for replaced, loss in ((False, ZCDP("1/8")), (True, PureDP(1))):
         source = RatedItems(rated_clinic(replaced=replaced), "visits")
-        method = ItemMeans.calibrated(loss, items=source.items, lower=0, upper=10)
-        yield example_of(source, method)
+        kind = ItemCovariance if replaced else ItemMeans
+        yield example_of(source, kind.calibrated(loss, items=source.items, lower=0, upper=10))
 
 
 add_examples(Lifted.name, _examples)
@@ -60,7 +61,8 @@ class PlannedRecommender:
         source: Any = self.mechanism.source
         known = [column.name for column in source.known]
         shown = f", with {', '.join(known)} of {source.catalogue.name}" if known else ""
-        return f"Recommender of {source.items:,} items from {source.ratings.value} of {source.table}{shown}"
+        how = "means and covariance" if isinstance(self.mechanism.method, ItemCovariance) else "means"
+        return f"Recommender ({how}) of {source.items:,} items from {source.ratings.value} of {source.table}{shown}"
 
     def adopt(self, record: dict[str, Any], receipt: str) -> Any:
         """Return the recommender with the released model; what follows is post-processing."""
@@ -91,7 +93,8 @@ def plan_recommender(dataset: DataSet, table: str, estimator: Any) -> PlannedRec
         raise InvalidParameter("unit", copied.unit, "not allowed: the schema declares it")
     source = RatedItems(dataset, rated_table(dataset, table).name)
     low, high = (as_real(bound) for bound in source.bounds)
-    copied.set_params(items=list(source.labels), bounds=(low, high))
+    people = dataset.people if copied.people is None else copied.people
+    copied.set_params(items=list(source.labels), bounds=(low, high), people=people)
     stated = copied._target()
 
     def build(loss: Loss) -> Any:

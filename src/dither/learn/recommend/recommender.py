@@ -15,6 +15,8 @@ from dither.exact import whole
 from dither.learn.base import AnyMechanism, bounds_of
 from dither.learn.containers import array_cells, cells_in, column_as_numbers, columns_named
 from dither.learn.models import Model
+from dither.learn.recommend.choose import AUTO, MEANS, METHODS, chosen_method
+from dither.learn.recommend.item_covariance import ItemCovariance
 from dither.learn.recommend.item_means import MOST_ITEMS, USUAL_REACH, ItemMeans
 from dither.learn.recommend.personal import ORDERS, ItemModel, Personal, first_of
 from dither.learn.rows import Floats
@@ -48,6 +50,9 @@ class Recommender(Savable, BaseEstimator):  # type: ignore[misc]
         bounds: (lower, upper) of the values; values beyond are clipped, a missing one is the middle.
         items: the public catalogue: a list of different integers or strings, or their number, for items 0, 1, 2 ...
         attributes: public numbers, such as 1 for each genre of an item: a row for each item, in the order of ``items``.
+        method: "means" (how well each item is liked), "covariance" (and how items go together, for thousands of people
+            and at most 2,048 items), or "auto", which chooses by the loss, the items and ``people``.
+        people: about how many people there are, where that is public; for "auto".
         reach: the length of a profile that counts in full; longer ones have smaller weights.
         unit: "person" (added or removed) or "person_replaced".
         budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
@@ -75,19 +80,29 @@ class Recommender(Savable, BaseEstimator):  # type: ignore[misc]
         bounds: Any = None,
         items: Any = None,
         attributes: Any = None,
+        method: str = AUTO,
+        people: Any = None,
         reach: Any = USUAL_REACH,
         unit: Any = "person",
         budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.items, self.attributes = bounds, items, attributes
-        self.reach, self.unit = reach, unit
+        self.method, self.people, self.reach, self.unit = method, people, reach, unit
         self.budget = budget
 
     def mechanism(self) -> AnyMechanism:
         """Return the mechanism that ``fit`` will run: priced without data."""
         low, high = bounds_of(self.bounds, 1)
-        return ItemMeans.calibrated(
+        if self.method not in METHODS:
+            raise InvalidParameter("method", self.method, f"one of {', '.join(METHODS)}")
+        if self.people is not None:
+            whole("people", self.people, least=1)
+        method = self.method
+        if method == AUTO:
+            method = chosen_method(self._target(), len(self.labels), self.people)
+        kind = ItemMeans if method == MEANS else ItemCovariance
+        return kind.calibrated(
             self._target(),
             items=len(self.labels),
             lower=float(low[0]),

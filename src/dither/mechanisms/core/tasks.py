@@ -345,6 +345,7 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
             "dither.learn: Recommender",
             {
                 "item-means": "First, for few people for each item, or a small loss.",
+                "item-covariance": "For thousands of people and a few hundred items.",
             },
         ),
         "tuning": Task(
