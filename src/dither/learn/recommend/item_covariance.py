@@ -133,7 +133,7 @@ def _examples() -> Iterator[Example]:
     public: dict[str, Any] = {"items": 3, "lower": "1/2", "upper": 5}
     noise = DiscreteGaussian(sigma=2**22), DiscreteGaussian(sigma=5 * 2**32)
     yield Example(ItemCovariance(**public, means=noise[0], part=noise[1]), rows, others)
-    noises = {"means": GammaNorm(scale=2**21), "part": GammaNorm(scale=5 * 2**31)}
+    noises: dict[str, Any] = {"means": GammaNorm(scale=2**21), "part": GammaNorm(scale=5 * 2**31)}
     yield Example(ItemCovariance(**public, **noises, reach=1, unit=ROW_REPLACED), rows)
 
 

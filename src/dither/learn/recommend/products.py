@@ -43,7 +43,8 @@ def residuals(seen: Weighed, means: Ints) -> Ints:
     # Integers below 2^53 are added exactly, in any order.
     total = np.bincount(seen.people, weights=plain.astype(np.float64))
     bias = np.rint(total / (many + _PULL)).astype(np.int64)
-    return np.clip(plain - bias[seen.people], -STEPS, STEPS)
+    found: Ints = np.clip(plain - bias[seen.people], -STEPS, STEPS)
+    return found
 
 
 def weights_of(people: Ints, left: Ints, reach: int) -> Ints:
