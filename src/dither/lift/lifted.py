@@ -117,7 +117,7 @@ class Lifted(OverData[Any]):
 
     def aggregations(self) -> tuple[Aggregation, ...]:
         """Return the engine's first aggregations."""
-        return self.source.aggregations()
+        return self.source.aggregations_for(self.method)
 
     def plan(self) -> Plan:
         """Use the method once."""
@@ -137,4 +137,4 @@ class Lifted(OverData[Any]):
 
     def release(self, data: Engine, run: Runner) -> Any:
         """Return the method's result for what was read."""
-        return run(self.method, self.source.read(data), stability=self.stability)
+        return run(self.method, self.source.read_for(data, self.method), stability=self.stability)

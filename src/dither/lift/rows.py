@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,10 @@ from dither.data.joins import check_relation
 from dither.data.wire import register_records
 from dither.errors import InvalidParameter
 from dither.exact import typed
+from dither.lift.class_counts import asked_of, counts_in
 from dither.lift.source import Source
+from dither.mechanisms.core.class_counts import ClassCounts, OfClassCounts
+from dither.mechanisms.core.mechanism import Mechanism
 from dither.privacy import ROW, ROW_REPLACED, Distance
 
 #: Kinds of columns that are numbers, or true (1) and false (0).
@@ -119,6 +123,17 @@ class Rows(Source[NDArray[np.float64]]):
     def read(self, engine: Engine) -> NDArray[np.float64]:
         """Return the counted rows, each as often as it occurs."""
         return self.filled(engine.aggregate(self.asked))
+
+    def aggregations_for(self, method: Mechanism[Any, Any]) -> tuple[Aggregation, ...]:
+        """Return the statement that counts classes for a method that needs no more, else that of all rows."""
+        counted = asked_of(self, method) if isinstance(method, OfClassCounts) else None
+        return self.aggregations() if counted is None else (counted,)
+
+    def read_for(self, engine: Engine, method: Mechanism[Any, Any]) -> NDArray[np.float64] | ClassCounts:
+        """Return the counts that the engine makes for a method that needs no more, else the rows."""
+        if isinstance(method, OfClassCounts) and (counted := asked_of(self, method)) is not None:
+            return counts_in(engine.aggregate(counted), method)
+        return self.read(engine)
 
     def filled(self, answer: Aggregated) -> NDArray[np.float64]:
         """Return the rows of an answer; what is not a row of this width is as if not there."""

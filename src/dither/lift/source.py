@@ -37,6 +37,14 @@ class Source(ABC, Generic[V]):
     def read(self, engine: Engine) -> V:
         """Return what a method sees. Never raises because of what an engine returns."""
 
+    def aggregations_for(self, method: Mechanism[Any, Any]) -> tuple[Aggregation, ...]:
+        """Return an engine's first aggregations where a certain method sees what is read."""
+        return self.aggregations()
+
+    def read_for(self, engine: Engine, method: Mechanism[Any, Any]) -> Any:
+        """Return what a certain method sees: what is read, or sums of it that are all the method needs."""
+        return self.read(engine)
+
     @abstractmethod
     def moves(self) -> dict[Distance, Fraction]:
         """Return how far one unit moves what is read, in each distance in which that is bounded."""

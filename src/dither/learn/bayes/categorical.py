@@ -22,6 +22,7 @@ from dither.learn.cell_noise import Moves, deviation
 from dither.learn.declared import DeclaredUnit
 from dither.learn.models import Model, model
 from dither.learn.rows import MOST_COLUMNS, Floats, labelled, records_of
+from dither.mechanisms.core.class_counts import ClassCounts, OfClassCounts
 from dither.mechanisms.core.mechanism import Composed, Numerics
 from dither.mechanisms.core.public import PublicArray
 from dither.mechanisms.core.purse import OneCount, Purse
@@ -83,7 +84,7 @@ def _examples() -> Iterator[Example]:
     source="Differentially Private Naive Bayes Classification (Vaidya, Shafiq, Basu, Hong 2013), section 4",
 )
 @dataclass(frozen=True, kw_only=True)
-class CategoricalNaiveBayes(DeclaredUnit, Composed[Any, CategoricalModel]):
+class CategoricalNaiveBayes(OfClassCounts, DeclaredUnit, Composed[Any, CategoricalModel]):
     """Learn the probabilities of categories in each class from one draw of counts.
 
     Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in`` times the number of columns and one (in
@@ -146,14 +147,18 @@ class CategoricalNaiveBayes(DeclaredUnit, Composed[Any, CategoricalModel]):
 
     def release(self, data: Any, run: Runner) -> CategoricalModel:
         """Return the probabilities."""
+        width = 1 + sum(self.sizes)
+        counts = data.table.reshape(-1) if isinstance(data, ClassCounts) else self._counts(data, width)
+        part = replace(self.part, shape=(self.entries,))
+        drawn = np.asarray(run(part, counts, stability=self.stability), dtype=np.float64)
+        return self._learned(drawn.reshape(self.classes, width))
+
+    def _counts(self, data: Any, width: int) -> NDArray[np.int64]:
+        """Return the counts of rows: of each class, and of the categories in it."""
         values, classes = labelled(records_of(data, len(self.sizes)), self.classes)
         cells, known = _cells(values, self.sizes)
-        width = 1 + sum(self.sizes)
         places = (classes[:, None] * width + 1 + cells)[known]
-        counts = np.bincount(np.concatenate([classes * width, places]), minlength=self.entries)
-        part = replace(self.part, shape=(self.entries,))
-        drawn = np.asarray(run(part, counts.astype(np.int64), stability=self.stability), dtype=np.float64)
-        return self._learned(drawn.reshape(self.classes, width))
+        return np.bincount(np.concatenate([classes * width, places]), minlength=self.entries).astype(np.int64)
 
     def _learned(self, drawn: Floats) -> CategoricalModel:
         """Return probabilities from noisy counts: no count is below the noise, and each column adds up to one."""
