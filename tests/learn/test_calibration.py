@@ -30,6 +30,7 @@ TARGETS: tuple[Loss, ...] = (
 MORE: dict[str, dict[str, Any]] = {
     "binary-estimation": {"threshold": 2},
     "compressed-classifier": {"classes": 3},
+    "image-features": {"classes": 3},
     "kernel-machine": {"classes": 3, "features": 4},
     "minibatch-descent": {"steps": 1, "rate": 1},
     "guarded-classifier": {

@@ -21,6 +21,7 @@ DECLARED: dict[str, dict[str, Any]] = {
     "Coreset": _BOUNDS,
     "DecisionTreeClassifier": _CLASSES,
     "EmpiricalCovariance": _BOUNDS,
+    "FeatureClassifier": {"max_iter": 2, **_CLASSES},
     "GaussianMixture": {"n_components": 2, **_BOUNDS},
     "GaussianNB": _CLASSES,
     "GradientBoostingClassifier": {"n_estimators": 2, **_CLASSES},
@@ -45,6 +46,7 @@ DECLARED: dict[str, dict[str, Any]] = {
 PUBLIC = {"MinMaxScaler", "UniformBinner"}
 #: Estimators that the checks cannot be run on, and why.
 UNCHECKED = {
+    "ImageClassifier": "the size of images is declared, and the checks have as many columns as they like",
     "OneHotEncoder": "categories are declared for each column, and the checks have as many columns as they like",
     "PrivateSearch": "what it tunes is checked; a search saves the estimator that won",
 }

@@ -68,6 +68,8 @@ OTHER_WORDS = {
 SOLVER = "by which mechanism; scikit-learn's word for it in Ridge and LogisticRegression"
 BLOCKS = "into how many disjoint blocks rows are divided, which scikit-learn does not do"
 RECORDS = "a public guess of how many rows there are, which scikit-learn counts"
+PUBLIC = "records that are about nobody who is protected; scikit-learn has no such records"
+SIZE = "the public size of images; scikit-learn has no images"
 BINS, TREES = "preprocessing.KBinsDiscretizer", "ensemble.HistGradientBoostingClassifier"
 
 
@@ -95,11 +97,29 @@ TABLE = {
     "EmpiricalCovariance": Words(
         ("covariance.EmpiricalCovariance",), {"reach": "how long a row may be before it is shortened"}
     ),
+    "FeatureClassifier": Words(
+        ("linear_model.LogisticRegression", "decomposition.PCA"),
+        {
+            "extractor": "a frozen public function of one record; scikit-learn has a step of a pipeline for it",
+            "n_outputs": "how many features the extractor returns, which no row is asked for",
+            "public": PUBLIC,
+        },
+    ),
     "GaussianMixture": Words(("mixture.GaussianMixture",)),
     "GaussianNB": Words(("naive_bayes.GaussianNB",)),
     "GradientBoostingClassifier": Words(
         ("ensemble.GradientBoostingClassifier", TREES, BINS),
         {"n_candidates": "from how many public shapes a tree is chosen; scikit-learn looks at every split"},
+    ),
+    "ImageClassifier": Words(
+        ("linear_model.LogisticRegression", "decomposition.PCA"),
+        {
+            "height": SIZE,
+            "width": SIZE,
+            "channels": SIZE,
+            "extractor": "which public features images have; scikit-learn has no images",
+            "public": PUBLIC,
+        },
     ),
     "IncrementalLinearRegression": Words(
         ("linear_model.Ridge",), {"batches": "how many calls of partial_fit the price covers"}
@@ -217,7 +237,7 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
 def declared(name: str, **more: Any) -> Any:
     """An estimator with everything that must be declared for these rows."""
     kind = getattr(learn, name)
-    public = {"bounds": (0, 1), "target_bounds": (0, 1), "classes": [0, 1], "categories": 2}
+    public = {"bounds": (0, 1), "target_bounds": (0, 1), "classes": [0, 1], "categories": 2, "height": 1, "width": 2}
     known = kind._get_param_names()
     return kind(**({word: value for word, value in public.items() if word in known} | more))
 

@@ -18,6 +18,7 @@ from tools.bench import (
     graphs_synthesis,
     groups,
     histograms,
+    images,
     inference,
     itemsets,
     learn,
@@ -228,6 +229,12 @@ def show_learn(console: Console, given: argparse.Namespace, rival: Path | None) 
         console.print(line, highlight=False, markup=False)
 
 
+def show_images(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure classifiers of small images."""
+    for line in images.lines():
+        console.print(line, highlight=False, markup=False)
+
+
 def show_clusters(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
     """Measure k-means."""
     for line in clusters.lines():
@@ -287,6 +294,7 @@ SECTIONS = {
     "graphs-synthesis": show_graphs_synthesis,
     "places": show_places,
     "clusters": show_clusters,
+    "images": show_images,
     "learn": show_learn,
     "ledger": show_ledger,
     "disguise": show_disguise,

@@ -152,6 +152,7 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
         "frank-wolfe": Recipe(example=1),
         "gaussian-copula": Recipe(loud=("single",), is_pure=True),
         "gradient-descent": Recipe(sets={"loss_name": "hinge"}, loud=("step",), is_pure=True),
+        "image-features": Recipe(example=2, sets={"learner.steps": 1}, loud=("step",)),
         "joint-degree-graph": Recipe(loud=("node",)),
         "jtree": Recipe(loud=("single",)),
         # The cells of a huge table that pass a filter.
@@ -165,6 +166,7 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
         "mwem": Recipe(sets={"budget": PureDP(1)}),
         "noisy-perceptron": Recipe(is_pure=True),
         "parent-child": Recipe(loud=("total",)),
+        "preconditioned-descent": Recipe(sets={"loss_name": "hinge"}, loud=("step",), is_pure=True),
         "poisson-sample": Recipe(sets={"rate": Fraction(3, 4)}),
         "priv-fuzzy": Recipe(sets={"groups": (("a", "b", "c"),)}),
         "refined-clusters": Recipe(loud=("part",)),

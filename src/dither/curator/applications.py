@@ -88,6 +88,7 @@ ROOMS: Final[Mapping[str, Room]] = MappingProxyType(
         "dither.publish.retrieval": Room((_SPARSITY, _MANY)),
         "dither.publish.microdata": Room((_SENSITIVITY, _SPARSITY), "microdata"),
         "dither.publish.streams": Room((_STREAM, _CORRELATED)),
+        "dither.learn.images": Room((_SENSITIVITY, _MANY), "images"),
         "dither.learn.linear": Room((_SENSITIVITY, _MANY), "others"),
         "dither.learn.sparse": Room((_SPARSITY, _SENSITIVITY)),
         "dither.learn.trees": Room((_SPARSITY, _SEARCH), "others"),

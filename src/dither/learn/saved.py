@@ -90,15 +90,19 @@ class Savable:
         """Return the fitted estimator that ``save`` wrote."""
         return cls.from_json(Path(path).read_text(encoding="utf-8"))
 
+    def _saved_parameters(self) -> dict[str, Any]:
+        """Return the public parameters that are written."""
+        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
+        return {name: value for name, value in parameters.items() if name != "budget"}
+
     def to_json(self) -> str:
         """Return the fitted estimator as JSON."""
         released = self._released()
         names = getattr(self, "feature_names_in_", None)
-        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
         return write(
             type(self).__name__,
             {
-                "parameters": {name: plain(value) for name, value in parameters.items() if name != "budget"},
+                "parameters": {name: plain(value) for name, value in self._saved_parameters().items()},
                 "columns": int(self.n_features_in_),
                 "names": None if names is None else [str(name) for name in names],
                 **released,

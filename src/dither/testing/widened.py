@@ -382,6 +382,16 @@ def _kernel_conversation(mechanism: Any, data: Any) -> Made:
     return (wide, here, ((here, there, 1), (there, here, 1)))
 
 
+def _images(mechanism: Any, data: Any) -> Made:
+    """Return images of six by six pixels, and the same with one image missing."""
+    tiled = np.tile(data[:, :4], 9)
+    images = np.column_stack([np.vstack([tiled, tiled[:, ::-1]]), np.tile(data[:, 4], 2)])
+    bounds = {side: PublicArray(np.tile(getattr(mechanism, side).values, 9)) for side in ("lower", "upper")}
+    public = PublicArray(np.tile(mechanism.public.values, 9))
+    wide = replace(mechanism, height=6, width=6, public=public, **bounds)
+    return (wide, images, ((images, images[1:], 1), (images[1:], images, 1)))
+
+
 def _lifted(mechanism: Any, data: Any) -> Made:
     """Return one column in many cells."""
     from dither.lift.cells import cells_of
@@ -489,6 +499,7 @@ RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     "prefix-counter": _steps,
     "incremental-regression": _batches,
     "kept-table": _kept_table,
+    "image-features": _images,
     "kernel-conversation": _kernel_conversation,
     "statistical-queries": _properties,
 }

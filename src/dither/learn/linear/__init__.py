@@ -19,6 +19,7 @@ from dither.learn.linear.newton import NewtonDescent
 from dither.learn.linear.objective import ObjectivePerturbation
 from dither.learn.linear.output import OutputPerturbation
 from dither.learn.linear.parameter_grid import ParameterGrid
+from dither.learn.linear.preconditioned import PreconditionedDescent
 
 __all__ = [
     "SOLVERS",
@@ -36,6 +37,7 @@ __all__ = [
     "ObjectivePerturbation",
     "OutputPerturbation",
     "ParameterGrid",
+    "PreconditionedDescent",
     "classifier",
     "regression",
 ]

@@ -109,6 +109,7 @@ _ROOMS_ABOVE = (
     "dither.lift.lifted",
     "dither.publish.lifting",
     "dither.publish.synthetic",
+    "dither.learn.images",
     "dither.learn.linear",
     "dither.learn.bayes",
     "dither.learn.itemsets",

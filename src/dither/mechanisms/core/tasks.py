@@ -279,6 +279,8 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
                 "newton-descent": "When a linear model must be quick: a dozen steps.",
                 "minibatch-descent": "When a pass over all records for every step is too slow.",
                 "kernel-machine": "When no plane divides the classes and there are thousands of records.",
+                "image-features": "For small images, with a few thousand of them or more.",
+                "preconditioned-descent": "After a public change of coordinates.",
                 "functional-mechanism": "For more than two classes under a pure epsilon.",
                 "moment-classifier": "When one pass over the records must do.",
                 "output-perturbation": "For two classes and more columns than objective-perturbation takes.",

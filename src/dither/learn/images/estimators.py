@@ -1,0 +1,249 @@
+"""Estimators of images: a private head on public features, and on what a caller's frozen extractor returns."""
+
+# scikit-learn calls rows X.
+# ruff: noqa: N803
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dither.errors import InvalidParameter
+from dither.exact import whole
+from dither.learn.base import AnyMechanism, ChanceClassifier, numbers_of
+from dither.learn.conventions import Iterated, in_words
+from dither.learn.images.features import COLUMNS, EXTRACTORS, MOST_FEATURES
+from dither.learn.images.frozen import extracted
+from dither.learn.images.mechanism import ImageFeatures
+from dither.learn.linear.descent import USUAL_PURE_STEPS, USUAL_STEPS
+from dither.learn.rows import Floats
+from dither.mechanisms.core.purse import Purse
+
+#: What a saved estimator holds in place of public records.
+_DIGEST = "sha256:"
+
+
+class _FeatureClassifier(Iterated, ChanceClassifier):
+    """A classifier that is linear in public coordinates of public features."""
+
+    bounds: Any
+    public: Any
+    n_components: Any
+    max_iter: Any
+
+    def _mechanism(self, columns: int, **form: Any) -> AnyMechanism:
+        lower, upper = self.box(columns)
+        return ImageFeatures.calibrated(
+            self._target(),
+            lower=lower,
+            upper=upper,
+            classes=len(self.declared_classes()),
+            components=self.n_components,
+            public=self._public_rows(columns),
+            steps=self.max_iter,
+            unit=self._unit(),
+            **form,
+        )
+
+    def _public_rows(self, columns: int) -> Floats | None:
+        """Return public records as rows of numbers; they may be refused by what they hold."""
+        if self.public is None:
+            return None
+        if isinstance(self.public, str):
+            rule = "the public records themselves: a saved estimator holds only their digest"
+            raise InvalidParameter("public", self.public, rule)
+        try:
+            found = np.asarray(self.public, dtype=np.float64)
+        except (TypeError, ValueError):
+            found = np.empty(0)
+        if found.ndim < 2 or not len(found) or found[0].size != columns or not np.isfinite(found).all():
+            raise InvalidParameter("public", type(self.public).__name__, f"records of {columns} finite numbers each")
+        return found.reshape(len(found), columns)
+
+    def _saved_parameters(self) -> dict[str, Any]:
+        parameters = super()._saved_parameters()
+        if self.public is not None and not isinstance(self.public, str):
+            rows = self._public_rows(self.n_features_in_)
+            parameters["public"] = _DIGEST + hashlib.sha256(b"" if rows is None else rows.tobytes()).hexdigest()
+        return parameters
+
+    @property
+    def n_iter_(self) -> int:
+        """The number of steps taken."""
+        check_is_fitted(self, "model_")
+        usual = USUAL_PURE_STEPS if Purse.within(self._target()).is_pure else USUAL_STEPS
+        return usual if self.max_iter is None else int(self.max_iter)
+
+
+class ImageClassifier(_FeatureClassifier):
+    """Logistic regression on public features of small images, under differential privacy.
+
+    Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
+
+    Args:
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded; with one, Gaussian noise and smaller errors.
+        rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
+        height: rows of pixels of every image.
+        width: pixels in a row.
+        channels: numbers of a pixel, which stand side by side.
+        bounds: (lower, upper) of pixels: blank and full. NaN means blank.
+        classes: all labels that may occur; images with another one are left out.
+        extractor: "scattering" (averages of wavelets' lengths, twice), or "convolutions" (random filters).
+        n_components: the number of public coordinates of the features; by default 500, or fewer for tiny images.
+        public: public images of the same size, which decide the coordinates; by default drawn shapes, which are part
+            of this package. Never images of those who are protected.
+        max_iter: steps of gradient descent; by default a number that suits the kind of loss.
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
+
+    >>> import numpy as np
+    >>> from dither.learn import ImageClassifier
+    >>> y = np.repeat([0, 1], 500)
+    >>> X = np.where((np.arange(16) % 4 < 2)[None] == y[:, None], 250, 5)  # the left half is light, or the right
+    >>> public = np.random.default_rng().integers(0, 256, (50, 16))
+    >>> model = ImageClassifier(rho=1, height=4, width=4, classes=[0, 1], n_components=4, public=public, max_iter=9)
+    >>> model.fit(X, y).predict(X[[0, -1]]).tolist()
+    [0, 1]
+
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        loss: Any = None,
+        height: int | None = None,
+        width: int | None = None,
+        channels: int = 1,
+        bounds: Any = (0, 255),
+        classes: Any = None,
+        extractor: str = "scattering",
+        n_components: int | None = None,
+        public: Any = None,
+        max_iter: int | None = None,
+        unit: Any = "row",
+        budget: Any = None,
+    ) -> None:
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
+        self.height, self.width, self.channels = height, width, channels
+        self.bounds, self.classes = bounds, classes
+        self.extractor, self.n_components, self.public = extractor, n_components, public
+        self.max_iter, self.unit, self.budget = max_iter, unit, budget
+
+    @in_words(components="n_components", steps="max_iter")
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        if self.extractor not in EXTRACTORS:
+            raise InvalidParameter("extractor", self.extractor, f"one of {', '.join(EXTRACTORS)}")
+        sizes = {name: whole(name, getattr(self, name), least=1) for name in ("height", "width", "channels")}
+        if columns != self._pixels():
+            raise InvalidParameter("height", self.height, f"with width and channels the size of {columns} numbers")
+        return self._mechanism(columns, extractor=self.extractor, **sizes)
+
+    def _pixels(self) -> int:
+        return int(self.height or 0) * int(self.width or 0) * int(self.channels)
+
+    def _values(self, X: Any, *, reset: bool, columns: int | None = None) -> Floats:
+        if reset:
+            for name in ("height", "width", "channels"):
+                whole(name, getattr(self, name), least=1)
+        flat = X.reshape(len(X), -1) if isinstance(X, np.ndarray) and X.ndim > 2 else X
+        declared = self._pixels()
+        return super()._values(flat, reset=reset, columns=columns or (declared if reset else None))
+
+
+class FeatureClassifier(_FeatureClassifier):
+    """Logistic regression on features that a frozen public extractor makes, under differential privacy.
+
+    Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
+
+    The extractor sees one record a call, so that no record's features depend on another record. It has to be public:
+    made without anybody who is protected. A record that it fails on counts as a record whose features are not known.
+
+    Args:
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded; with one, Gaussian noise and smaller errors.
+        rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
+        extractor: a function of one record that returns its features, or a module of PyTorch, which is called without
+            gradients on a batch of that record alone; None where rows are features already.
+        n_outputs: how many features the extractor returns; where None ``bounds`` say it.
+        bounds: (lower, upper) of all features, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        classes: all labels that may occur; rows with another one are left out.
+        n_components: the number of public coordinates of the features; by default the features as they are, or with
+            ``public`` 500 or fewer.
+        public: public records of the same kind, which decide the coordinates. Never those of who is protected.
+        max_iter: steps of gradient descent; by default a number that suits the kind of loss.
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
+
+    >>> from dither.learn import FeatureClassifier
+    >>> words = ["a", "aaa", "bb", "bbbb"] * 500
+    >>> counts = lambda word: [word.count("a"), word.count("b")]
+    >>> model = FeatureClassifier(rho=1, extractor=counts, n_outputs=2, bounds=(0, 4), classes=["A", "B"])
+    >>> model.fit(words, [word[0].upper() for word in words]).predict(["aa", "bbb"]).tolist()
+    ['A', 'B']
+
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        loss: Any = None,
+        extractor: Any = None,
+        n_outputs: int | None = None,
+        bounds: Any = None,
+        classes: Any = None,
+        n_components: int | None = None,
+        public: Any = None,
+        max_iter: int | None = None,
+        unit: Any = "row",
+        budget: Any = None,
+    ) -> None:
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
+        self.extractor, self.n_outputs, self.bounds, self.classes = extractor, n_outputs, bounds, classes
+        self.n_components, self.public = n_components, public
+        self.max_iter, self.unit, self.budget = max_iter, unit, budget
+
+    @in_words(components="n_components", steps="max_iter", width="bounds")
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        return self._mechanism(columns, extractor=COLUMNS, width=columns)
+
+    def _values(self, X: Any, *, reset: bool, columns: int | None = None) -> Floats:
+        if self.extractor is None:
+            return super()._values(X, reset=reset, columns=columns)
+        width = self._outputs() if reset else int(self.n_features_in_)
+        found = extracted(self.extractor, X, width)
+        return numbers_of(self, found, reset=reset, columns=width)
+
+    def _outputs(self) -> int:
+        """Return how many features the extractor returns, as declared."""
+        if self.n_outputs is not None:
+            return whole("n_outputs", self.n_outputs, least=1, most=MOST_FEATURES)
+        listed = self.bounds if isinstance(self.bounds, list | tuple | np.ndarray) else ()
+        if not len(listed) or np.ndim(listed[0]) != 1:
+            raise InvalidParameter("n_outputs", None, "required: the number of features that the extractor returns")
+        return len(listed)
+
+    def _public_rows(self, columns: int) -> Floats | None:
+        if self.extractor is None or self.public is None or isinstance(self.public, str):
+            return super()._public_rows(columns)
+        found = extracted(self.extractor, self.public, columns)
+        if not np.isfinite(found).all():
+            raise InvalidParameter("extractor", "a failure", f"{columns} finite numbers for every public record")
+        return found
+
+    def _saved_parameters(self) -> dict[str, Any]:
+        # A function cannot be saved: the loaded estimator gets it again before it predicts.
+        return super()._saved_parameters() | {"extractor": None}
