@@ -105,7 +105,7 @@ class ImageClassifier(_FeatureClassifier):
     >>> from dither.learn import ImageClassifier
     >>> y = np.repeat([0, 1], 500)
     >>> X = np.where((np.arange(16) % 4 < 2)[None] == y[:, None], 250, 5)  # the left half is light, or the right
-    >>> public = np.random.default_rng().integers(0, 256, (50, 16))
+    >>> public = np.arange(50 * 16).reshape(50, 16) * 37 % 256
     >>> model = ImageClassifier(rho=1, height=4, width=4, classes=[0, 1], n_components=4, public=public, max_iter=9)
     >>> model.fit(X, y).predict(X[[0, -1]]).tolist()
     [0, 1]
