@@ -87,3 +87,9 @@ def test_the_noise_is_little_more_than_the_price_asks(unit: Any) -> None:
     lost = sums.loss(1)
     assert isinstance(lost, ApproxDP)
     assert Fraction(98, 100) < lost.epsilon <= 1
+
+
+@pytest.mark.parametrize("epsilon", ["1/100", 20, 60])
+def test_a_stated_loss_is_never_exceeded(epsilon: Any) -> None:
+    stated = ApproxDP(epsilon, "1e-5")
+    assert NoisyGradients.calibrated(stated, entries=2**20, steps=3, rate="1/3").loss(1) <= stated

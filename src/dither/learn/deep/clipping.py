@@ -20,6 +20,8 @@ WEIGHT: Final = 2**16
 #: Entries of a gradient.
 MOST_ENTRIES: Final = 2**27
 _MOST_BITS: Final = 21
+#: Sums over this many examples, and 256 more, stay below 2^53.
+_MOST_IN_PART: Final = 2**15
 #: Sums over fewer examples than this fit in 64 bits.
 _MOST_IN_INT64: Final = 2**23
 #: Totals are clipped here.
@@ -59,14 +61,15 @@ class Grid:
         """The number of gradients that are handled together."""
         return max(1, min(256, _CACHED // self.entries))
 
-    def whole(self, gradients: NDArray[Any], clip: float) -> Floats:
+    def whole(self, gradients: NDArray[Any], clip: float, out: Floats | None = None) -> Floats:
         """Return rows of integers: gradients in steps, of which the stated clip has ``self.clip``.
 
-        A row with an entry of 2^bits steps or more lies beyond the clip; it is divided by the least power of two that
-        makes its entries smaller. A row with an entry that is no finite number becomes 0.
+        They are written to ``out``, if it is stated. A row with an entry of 2^bits steps or more lies beyond the clip;
+        it is divided by the least power of two that makes its entries smaller. A row with an entry that is no finite
+        number becomes 0.
         """
         with np.errstate(all="ignore"):
-            steps = np.multiply(gradients, self.clip / clip, dtype=np.float64)
+            steps: Floats = np.multiply(gradients, self.clip / clip, out=out, dtype=np.float64)
             peaks = np.maximum(steps.max(axis=1, initial=0.0), -steps.min(axis=1, initial=0.0))
             if not peaks.max(initial=0.0) < 1 << self.bits:
                 finite = np.isfinite(peaks)
@@ -110,23 +113,38 @@ class ExactSum:
     def __init__(self, entries: int) -> None:
         self._grid = Grid(entries)
         self._total: NDArray[Any] = np.zeros(entries, dtype=np.int64)
-        self._examples = 0
+        # Integers as floats, exact while there are few of them; and memory that is written again and again.
+        self._part, self._row = np.zeros(entries), np.empty(entries)
+        self._steps = np.empty((self._grid.rows, entries))
+        self._in_part = self._examples = 0
 
     def add(self, gradients: NDArray[Any], clip: float) -> None:
         """Add gradients, one a row, each shortened to the clip."""
-        whole = self._grid.whole(gradients, clip)
-        weights = whole_weights(squared_lengths(whole), self._grid.clip).astype(np.float64)
-        self._examples += len(whole)
-        if self._examples >= _MOST_IN_INT64 and self._total.dtype != object:
-            self._total = self._total.astype(object)
-        # Integers below 2^53 in every partial sum: 256 rows of entries below 2^21, with weights of at most 2^16.
-        self._total += (weights @ whole).astype(np.int64)
+        for start in range(0, len(gradients), len(self._steps)):
+            block = gradients[start : start + len(self._steps)]
+            whole = self._grid.whole(block, clip, out=self._steps[: len(block)])
+            weights = whole_weights(squared_lengths(whole), self._grid.clip).astype(np.float64)
+            # Integers below 2^53 in every partial sum: 256 rows of entries of at most 2^21, with weights up to 2^16.
+            np.matmul(weights, whole, out=self._row)
+            self._part += self._row
+            self._in_part += len(block)
+            if self._in_part >= _MOST_IN_PART:
+                self._flush()
 
     def total(self) -> NDArray[np.int64]:
         """Return the sum, clipped to 2^60."""
+        self._flush()
         found: NDArray[np.int64] = np.clip(self._total, -_SATURATED, _SATURATED).astype(np.int64)
         return found
 
     def in_units(self, noisy: NDArray[Any], clip: float) -> Floats:
         """Return a noisy sum in units of the gradient."""
         return np.asarray(noisy, dtype=np.float64) * (clip / self._grid.length)
+
+    def _flush(self) -> None:
+        self._examples += self._in_part
+        if self._examples >= _MOST_IN_INT64 and self._total.dtype != object:
+            self._total = self._total.astype(object)
+        self._total += self._part.astype(np.int64)
+        self._part[:] = 0
+        self._in_part = 0

@@ -32,6 +32,11 @@ def checked(within: Loss) -> ApproxDP:
     return within
 
 
+def unsampled_multiple(epsilon: Fraction, delta: Fraction, steps: int) -> Fraction:
+    """Return the noise of a step that is enough without samples, by the sum of rhos."""
+    return round_up(sqrt_up(steps / (2 * zcdp_rho(epsilon, delta))), bits=16)
+
+
 @lru_cache(maxsize=64)
 def noise_multiple(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int, unit: Unit) -> Fraction:
     """Return the noise of a step, as a multiple of the largest change of its sum by one unit."""
@@ -43,7 +48,7 @@ def noise_multiple(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: in
         return math.log(float(lost.epsilon / target)) if lost.epsilon else -math.inf
 
     # Without samples this much noise would do, and samples tell less.
-    high = round_up(sqrt_up(steps / (2 * zcdp_rho(target, delta))), bits=16)
+    high = unsampled_multiple(target, delta, steps)
     low, over = high * rate / 4, math.inf
     while not (under := excess(high)) <= 0:
         low, high, over = high, 2 * high, under

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dither.errors import HandleMisuse, InvalidParameter, InvalidValue
 from dither.exact import Number, Of, Positive, Probability, Whole, positive, round_up, whole
 from dither.learn.deep.clipping import MOST_ENTRIES, ExactSum, Grid
-from dither.learn.deep.noise_multiple import checked, noise_multiple
+from dither.learn.deep.noise_multiple import checked, noise_multiple, unsampled_multiple
 from dither.learn.rows import Floats
 from dither.mechanisms.core.accounted import Accounted
 from dither.mechanisms.core.mechanism import Interactive, Numerics
@@ -142,16 +142,21 @@ class NoisyGradients(Interactive[Any, "GradientSteps"]):
         many, long = whole("steps", steps, least=1, most=_MOST_STEPS), whole("entries", entries, least=1)
         whom = RowUnit().convert("unit", unit)
         times = noise_multiple(stated.epsilon, stated.delta, chance, many, whom)
-        sigma = round_up(times * whom.touched * Grid(long).length, bits=64)
-        return cls(
+        moved = whom.touched * Grid(long).length
+        found = cls(
             entries=long,
             clip=clip,
             steps=many,
             rate=chance,
-            noise=DiscreteGaussian(sigma=sigma),
+            noise=DiscreteGaussian(sigma=round_up(times * moved, bits=64)),
             delta=stated.delta,
             unit=whom,
         )
+        if found.loss(1) <= stated:
+            return found
+        # At an epsilon of 30 or more the grid is too coarse for the law of the loss; rho is known on any grid.
+        times = unsampled_multiple(stated.epsilon, stated.delta, many)
+        return replace(found, noise=DiscreteGaussian(sigma=round_up(times * moved, bits=64)))
 
     @property
     def distance(self) -> Unit:

@@ -1,0 +1,270 @@
+"""Private training of PyTorch modules: what an example adds is its own, state is set back, and bad input is free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="networks need the extra 'deep'")
+
+from torch.nn import functional  # noqa: E402
+
+from dither.errors import BudgetExceeded, HandleMisuse, InvalidParameter  # noqa: E402
+from dither.learn.deep import Lot, PrivateTrainer, PrivateTraining, replace_layers  # noqa: E402
+from dither.learn.deep.clipping import ExactSum  # noqa: E402
+from dither.learn.deep.lone_gradients import LoneGradients  # noqa: E402
+from dither.mechanisms.core.release import Budget  # noqa: E402
+from dither.privacy import ROW, ApproxDP  # noqa: E402
+
+EASY: dict[str, Any] = {"epsilon": 4, "delta": "1e-3", "examples": 200}
+
+
+def rows(count: int, width: int = 6) -> tuple[Any, Any]:
+    numbers = torch.sin(torch.arange(count * width, dtype=torch.float32) * 12.9898) * 2
+    features = numbers.reshape(count, width)
+    return features, (features[:, 0] > 0).long()
+
+
+def network(*more: Any) -> Any:
+    return torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.Tanh(), *more, torch.nn.Linear(5, 2))
+
+
+def entropy_of(module: Any) -> Callable[[Any, Any], Any]:
+    return lambda features, labels: functional.cross_entropy(module(features), labels)
+
+
+def contributions(module: Any, count: int, order: Any = None, step: int = 1) -> list[np.ndarray]:
+    """The integers that examples add, computed in this order, listed by example."""
+    lone, (features, labels) = LoneGradients(module, entropy_of(module)), rows(count)
+    order = range(count) if order is None else order
+    found: dict[int, np.ndarray] = {}
+    with lone.at_step(step):
+        for place in order:
+            total = ExactSum(lone.entries)
+            total.add(lone((features[place], labels[place]))[None], 1.0)
+            found[place] = total.total()
+    return [found[place] for place in sorted(found)]
+
+
+class Remembering(torch.nn.Module):  # type: ignore[misc]
+    """A layer that stores what it saw: in a buffer, an attribute, a list and a new name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(()))
+        self.calls, self.past = 0, [0.0]
+
+    def forward(self, values: Any) -> Any:
+        with torch.no_grad():
+            self.seen += values.sum()
+            self.calls += 1
+            self.past.append(float(values.sum()))
+        self.latest = values
+        return values * (1 + self.seen + self.calls + len(self.past) + sum(self.past))
+
+
+@pytest.mark.parametrize("layers", [(), (torch.nn.Dropout(0.5),), (Remembering(),)], ids=["plain", "dropout", "memory"])
+def test_company_changes_no_bit(layers: tuple[Any, ...]) -> None:
+    module = network(*layers)
+    first = contributions(module, 12)
+    again = contributions(module, 12, order=[7, 3, 3, 11, *range(12)][::-1])
+    assert all((one == other).all() for one, other in zip(first, again, strict=True))
+    alone = contributions(module, 12, order=[5])
+    assert (alone[0] == first[5]).all()
+
+
+def test_a_batch_of_floats_gives_examples_other_bits_in_other_company() -> None:
+    """The defect that the engine is without: found within a few shapes, or the test says that it is gone."""
+    torch.manual_seed(0)
+    differing = 0
+    for width, out in ((784, 128), (25, 16), (400, 32)):
+        layer, batch = torch.nn.Linear(width, out), torch.randn(64, width)
+        with torch.no_grad():
+            whole = layer(batch)
+            differing += sum(int((layer(batch[:size]) != whole[:size]).any()) for size in (1, 2, 3, 5, 7))
+    assert differing
+
+
+def test_dropout_differs_between_steps_and_equal_examples_drop_alike() -> None:
+    module = network(torch.nn.Dropout(0.5))
+    first, second = contributions(module, 6, step=1), contributions(module, 6, step=2)
+    assert any((one != other).any() for one, other in zip(first, second, strict=True))
+
+
+def test_nothing_of_the_examples_stays_in_the_module_or_in_random_numbers() -> None:
+    module = network(Remembering())
+    torch.manual_seed(5)
+    expected, threads = torch.rand(3), torch.get_num_threads()
+    torch.manual_seed(5)
+    contributions(module, 4)
+    layer = module[2]
+    assert (float(layer.seen), layer.calls, layer.past, hasattr(layer, "latest")) == (0.0, 0, [0.0], False)
+    assert (torch.rand(3) == expected).all()
+    assert torch.get_num_threads() == threads
+
+
+def test_equal_bits_in_give_equal_bits_out_at_other_addresses() -> None:
+    module = network()
+    first = contributions(module, 3)
+    junk = [torch.empty(17 * number + 1) for number in range(50)]
+    again = contributions(module, 3)
+    assert junk
+    assert all((one == other).all() for one, other in zip(first, again, strict=True))
+
+
+def test_gradients_are_those_of_autograd() -> None:
+    module, (features, labels) = network(), rows(5)
+    lone = LoneGradients(module, entropy_of(module))
+    for place in range(5):
+        module.zero_grad()
+        functional.cross_entropy(module(features[place : place + 1]), labels[place : place + 1]).backward()
+        expected = torch.cat([one.grad.reshape(-1) for one in module.parameters()]).numpy()
+        with lone.at_step(1):
+            assert lone((features[place], labels[place])) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_loop_of_ones_own_learns_and_states_its_price() -> None:
+    torch.manual_seed(1)
+    module, data = network(), rows(200)
+    options: dict[str, Any] = {"optimizer": torch.optim.SGD(module.parameters(), lr=1.0), "steps": 6, "lot": 100}
+    training = PrivateTraining(module, data, **options, **{**EASY, "epsilon": 60})
+    assert training.price <= ApproxDP(60, "1e-3")
+    seen = []
+    with training as t:
+        for lot in t:
+            t.step(entropy_of(module))
+            seen.append(lot)
+    assert seen == [Lot(number, 6) for number in range(1, 7)]
+    assert (module(data[0]).argmax(1) == data[1]).float().mean() > 0.8
+    assert "noisy-gradients" in str(training.privacy)
+    with pytest.raises(HandleMisuse, match="charged on its own"):
+        training.__enter__()
+
+
+def test_a_trainer_charges_its_budget_and_reports_progress() -> None:
+    budget, lots = Budget(epsilon=4, delta="1e-3", unit=ROW), []
+    trainer = PrivateTrainer(
+        network(), torch.nn.CrossEntropyLoss(), **EASY, epochs="1/10", lot=10, budget=budget, progress=lots.append
+    )
+    assert trainer.fit(rows(200)).privacy_ is not None
+    assert [lot.number for lot in lots] == [1, 2]
+    assert trainer.mechanism().steps == 2
+    with pytest.raises(BudgetExceeded):
+        trainer.fit(rows(200))
+
+
+def test_a_saved_network_can_be_read_and_names_its_guarantee(tmp_path: Any) -> None:
+    safetensors = pytest.importorskip("safetensors.torch")
+    trainer = PrivateTrainer(network(), torch.nn.CrossEntropyLoss(), **EASY, epochs="1/10", lot=10)
+    with pytest.raises(HandleMisuse, match="after it was trained"):
+        trainer.save(tmp_path / "model.safetensors")
+    path = trainer.fit(rows(200)).save(tmp_path / "model.safetensors")
+    other = network()
+    other.load_state_dict(safetensors.load_file(path))
+    assert all(torch.equal(one, two) for one, two in zip(other.parameters(), trainer.model.parameters(), strict=True))
+    assert b"noisy-gradients" in path.read_bytes()
+
+
+def refusals() -> dict[str, tuple[Callable[[], Any], str]]:
+    loss = torch.nn.CrossEntropyLoss()
+    mixing = network(torch.nn.BatchNorm1d(5))
+    frozen = network()
+    frozen.requires_grad_(False)
+    spare = torch.nn.ModuleDict({"used": torch.nn.Linear(6, 2), "unused": torch.nn.Linear(6, 2)})
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(*rows(4)))
+
+    def stepped(module: Any, losses_of: Any, **changed: Any) -> Any:
+        options = {**EASY, "steps": 2, "lot": 10, **changed}
+        data = options.pop("data", rows(20))
+        with PrivateTraining(module, data, optimizer=torch.optim.SGD(module.parameters(), lr=1), **options) as t:
+            t.step(losses_of)
+
+    return {
+        "batch normalisation": (
+            lambda: PrivateTrainer(mixing, loss, **EASY),
+            r"replace_layers.* got '?2 \(BatchNorm1d\)",
+        ),
+        "nothing to train": (lambda: PrivateTrainer(frozen, loss, **EASY), "parameters that require gradients"),
+        "no module": (lambda: PrivateTrainer(len, loss, **EASY), "torch.nn.Module"),
+        "no loss": (lambda: PrivateTrainer(network(), 3, **EASY), "loss"),
+        "a loss per class": (
+            lambda: PrivateTrainer(network(), lambda found, _: found, **EASY, lot=10).fit(rows(20)),
+            "one number for a batch of one",
+        ),
+        "unused parameters": (
+            lambda: stepped(spare, lambda x, y: functional.cross_entropy(spare["used"](x), y)),
+            "freeze .* got '?unused.weight, unused.bias",
+        ),
+        "a loader": (lambda: stepped(network(), None, data=loader), "draws the lots itself, got .DataLoader"),
+        "a lot larger than the data": (lambda: stepped(network(), None, lot=300), "at most 200"),
+        "a secret number of examples": (lambda: stepped(network(), None, examples=None), "examples.*required"),
+        "other lengths": (lambda: stepped(network(), None, data=(torch.zeros(2, 6), torch.zeros(3))), "one length"),
+        "a shape that does not fit": (
+            lambda: PrivateTrainer(network(), loss, **EASY, lot=10).fit((torch.zeros(4, 9), torch.zeros(4).long())),
+            "mat1 and mat2",
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "batch normalisation",
+        "nothing to train",
+        "no module",
+        "no loss",
+        "a loss per class",
+        "unused parameters",
+        "a loader",
+        "a lot larger than the data",
+        "a secret number of examples",
+        "other lengths",
+        "a shape that does not fit",
+    ],
+)
+def test_bad_input_is_refused(name: str) -> None:
+    deed, message = refusals()[name]
+    with pytest.raises((InvalidParameter, RuntimeError), match=message):
+        deed()
+
+
+def test_layers_that_mix_are_replaced() -> None:
+    module = replace_layers(network(torch.nn.BatchNorm1d(5)))
+    trainer = PrivateTrainer(module, torch.nn.CrossEntropyLoss(), **EASY, epochs="1/10", lot=10)
+    assert trainer.fit(rows(50)).privacy_ is not None
+
+
+def test_examples_that_fail_are_not_reported_and_add_nothing() -> None:
+    module = network()
+
+    class Failing(torch.utils.data.Dataset):  # type: ignore[misc]
+        def __len__(self) -> int:
+            return 20
+
+        def __getitem__(self, place: int) -> Any:
+            raise OSError("an unreadable file")
+
+    before = [one.detach().clone() for one in module.parameters()]
+    options: dict[str, Any] = {"optimizer": torch.optim.SGD(module.parameters(), lr=1e-6), "steps": 2, "lot": 10}
+    with PrivateTraining(module, Failing(), **options, **EASY) as t:
+        for _ in t:
+            t.step(entropy_of(module))
+    # The noise alone: its deviation is about 1 a step, divided by the lot and multiplied by 1e-6.
+    moved = max(float((one - two).detach().abs().max()) for one, two in zip(before, module.parameters(), strict=True))
+    assert 0 < moved < 1e-4
+
+
+def test_an_empty_data_set_trains_on_noise_alone() -> None:
+    module = network()
+    trainer = PrivateTrainer(module, torch.nn.CrossEntropyLoss(), **EASY, epochs="1/10", lot=10)
+    assert trainer.fit((torch.zeros(0, 6), torch.zeros(0).long())).privacy_ is not None
+
+
+def test_the_rate_follows_from_public_numbers() -> None:
+    trainer = PrivateTrainer(network(), torch.nn.CrossEntropyLoss(), **EASY, lot=10)
+    assert trainer.mechanism().rate == Fraction(1, 20)
+    assert trainer.mechanism().steps == 100
