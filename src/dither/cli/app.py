@@ -82,6 +82,12 @@ VERBS: Final = MappingProxyType(
             "report_location:report",
             "Report the approximate position of this device, with noise, and add up the cost of all its reports.",
         ),
+        "collect": Verb(
+            "survey:collect", "Collect reports to a survey over HTTP, and serve the page that asks its question."
+        ),
+        "estimate": Verb(
+            "survey:estimate", "Estimate the share of each answer from the collected reports, with intervals."
+        ),
         "release": Verb(
             "release:release",
             "Release what any registered method makes of any declared source, as a file describes them.",
@@ -272,6 +278,19 @@ LEDGER: Final = MappingProxyType(
     }
 )
 
+SURVEY: Final = MappingProxyType(
+    {
+        "new": Verb(
+            "survey:new", "Write the protocol document of a survey: question, answers, randomiser, privacy loss."
+        ),
+        "show": Verb("survey:show", "Show a survey: question, answers, privacy loss of a report, expected error."),
+        "answer": Verb(
+            "survey:answer",
+            "Answer a survey from this device: one randomised report, debited first, and repeated at no cost.",
+        ),
+    }
+)
+
 #: The verbs by who uses them; a test finds each in one place.
 EVERYBODY: Final = "Everybody: see it work"
 OWNER: Final = "Owner: declare data, set a budget, watch the books"
@@ -279,7 +298,7 @@ ANALYST: Final = "Analyst: price a question, ask it, publish"
 RESEARCHER: Final = "Researcher: find an algorithm, read its proof, try to refute it"
 PANELS: Final = MappingProxyType(
     {
-        EVERYBODY: ("demo", "login", "witness", "report-location"),
+        EVERYBODY: ("demo", "login", "witness", "report-location", "collect", "estimate"),
         OWNER: ("init", "add", "check", "bounds", "limits", "card", "serve", "risk"),
         ANALYST: (
             *("quote", "sql", "ask", "shell", "answer", "synthesize", "anonymize"),
@@ -295,6 +314,7 @@ GROUPS: Final = MappingProxyType(
         "approvals": (APPROVALS, OWNER, "The releases that others must agree to before they are debited."),
         "published": (PUBLISHED, OWNER, "The stored answers that everybody may see."),
         "receipt": (RECEIPT, EVERYBODY, "Receipts that anybody can check: what was debited for an answer."),
+        "survey": (SURVEY, EVERYBODY, "Surveys in which each person randomises an answer: no one has to be trusted."),
         "token": (TOKEN, OWNER, "The tokens by which people are known to a service."),
         "disguise": (
             DISGUISE,

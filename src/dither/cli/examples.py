@@ -36,6 +36,20 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither report-location 48.8606 2.3376 --epsilon-per-metre 0.005      # the file remembers the box",
             "dither report-location --again                                       # the last report, at no cost",
         ),
+        "survey new": (
+            'dither survey new colours.json --question "Which colour?" --answers red,green,blue --epsilon 1',
+            'dither survey new ages.json --question "How old are you?" --range 0..120 --epsilon 2',
+        ),
+        "survey show": ("dither survey show colours.json",),
+        "survey answer": (
+            "dither survey answer colours.json red --cap 4",
+            "dither survey answer colours.json red --send http://127.0.0.1:8078",
+        ),
+        "collect": ("dither collect colours.json", "dither collect colours.json --host 0.0.0.0 --port 80 --rate 50"),
+        "estimate": (
+            "dither estimate colours.json",
+            "dither estimate colours.json --together --tidy simplex --plot colours.html",
+        ),
         "specimens": ("dither specimens", "dither specimens gain-ratio"),
         "demo": ("dither demo", "dither demo --out report.html", "dither demo --stream", "dither demo --ask"),
         "attack": ("dither attack list", "dither attack known-set -o known-set.html"),

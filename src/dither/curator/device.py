@@ -34,7 +34,6 @@ from dither.exact import Number, exact, log_up, positive
 from dither.local.clients import draw_report, half_of
 from dither.local.document import Document
 from dither.mechanisms.core.release import Budget, release
-from dither.noise.client_words import system_words
 from dither.privacy import place
 from dither.publish.places.report import ReportedPlaces
 
@@ -185,7 +184,7 @@ def report_answer(answer: Any, *, document: Document, book: str | Path, cap: Num
                 raise BudgetExceeded(*(f"epsilon {float(one):g}" for one in (price, spent, limit)))
             paid = SurveyLine(document.question, price, None)
             write_part(path, cap=limit, survey=(document.identifier, paid))
-            report = draw_report(document, half, answer, system_words()).text
+            report = draw_report(document, half, answer).text
             stored = replace(paid, report=report)
             write_part(path, survey=(document.identifier, stored))
             total, is_new = spent + price, True

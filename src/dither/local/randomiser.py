@@ -24,7 +24,7 @@ from dither.local.weights import loss_of
 from dither.mechanisms.core.mechanism import Numerics, Primitive
 from dither.mechanisms.core.values import Category
 from dither.noise import Noise
-from dither.privacy import DIFFERENT, NOTHING, Loss, Metric
+from dither.privacy import DIFFERENT, Metric, PureDP
 
 #: The module and the class of each randomiser, by its name in a document.
 RANDOMISERS: Final[dict[str, tuple[str, str]]] = {
@@ -81,9 +81,9 @@ class Randomiser(Primitive[Any, Any]):
         count = len(self.half.widths)
         return () if count == 1 else (count,)
 
-    def loss(self, d_in: Number = 1) -> Loss:
+    def loss(self, d_in: Number = 1) -> PureDP:
         """Return the logarithm of the worst ratio of whole reports, rounded up, for any distance."""
-        return loss_of(self.half.ratio) if non_negative("d_in", d_in) else NOTHING
+        return loss_of(self.half.ratio) if non_negative("d_in", d_in) else PureDP(0)
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[np.int64]:
         """Return independent reports of one answer."""

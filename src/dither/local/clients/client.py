@@ -66,12 +66,21 @@ class Client:
     def report(self, answer: Any) -> str:
         """Return the report for an answer, as a string; an answer outside of the domain has a cell as well."""
         if self._report is None:
-            self._report = draw_report(self._document, self._half, answer, system_words())
+            self._report = draw_report(self._document, self._half, answer)
         return self._report.text
 
 
-def draw_report(document: Document, half: Half, answer: Any, words: Words) -> Report:
-    """Return a fresh report: a new draw, and so a new loss, each time."""
+def draw_report(document: Document, half: Half, answer: Any, words: Words | None = None) -> Report:
+    """Return a fresh report: a new draw, and so a new loss, each time.
+
+    Args:
+        document: of the survey.
+        half: its client half.
+        answer: any object.
+        words: random numbers; those of the system without.
+
+    """
+    words = system_words() if words is None else words
     nonce = words.take(8 * NONCE_BYTES).to_bytes(NONCE_BYTES, "big")
     fields = half.draw(document.domain.cell(answer), words)
     return Report(document.digest, nonce, packed(fields, half.widths))

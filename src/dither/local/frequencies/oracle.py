@@ -8,6 +8,7 @@ exactly from the shares. Only sums are stored: memory does not grow with the num
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -90,6 +91,12 @@ class Oracle(Randomiser):
         """
         equal = np.full(self.half.cells, 1 / self.half.cells)
         return float(self.variance(equal, 1).sum())
+
+    @property
+    def score_deviation(self) -> float:
+        """The standard deviation of the estimate of a share near 0 from one report."""
+        fixed, _ = self.scatter(np.zeros(self.half.cells))
+        return math.sqrt(float(fixed.max())) / float(self.slope)
 
     def intervals(
         self, totals: NDArray[np.int64], reports: int, confidence: Number = "0.95", *, together: bool = False
