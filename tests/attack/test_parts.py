@@ -15,7 +15,7 @@ from dither.attack.models import cluster_sums, upper_group
 from dither.attack.perturbation import angles, denoised, noise_level, rotation_between, usable_rank
 from dither.attack.places import nearest_stretches, street_map
 from dither.attack.protection import noisy_counts
-from dither.attack.recommenders import limited, neighbours_of, recommended, together
+from dither.attack.recommenders import neighbours_of, plain_means, private_model, recommended, shelf, together
 from dither.attack.reconstruction import _SIZES, by_least_squares, by_linear_programme, fitted, marginal_matrix
 from dither.attack.side_channels import bits_from_tosses, can_come_from, naive_geometric, naive_laplace
 from dither.errors import InvalidParameter
@@ -133,21 +133,19 @@ def test_another_place_moves_cluster_sums_by_at_most_six() -> None:
     assert sums[0][:, 2].sum() == 6
 
 
-def test_another_person_moves_counts_of_pairs_no_further_than_is_paid_for() -> None:
-    """The sensitivity of the private recommender, with histories longer and shorter than the limit."""
-    most = 4
-    for chance in (0.2, 0.5, 1.0):
-        histories = (DRAWN.uniform(size=(6, 12)) < chance).astype(np.int64)
-        kept = limited(histories, most, DRAWN.uniform(size=histories.shape))
-        assert np.array_equal(kept.sum(axis=1), np.minimum(histories.sum(axis=1), most))
-        assert np.all(kept <= histories)
-        swapped = kept.copy()
-        swapped[0] = np.roll(kept[0], 5)
-        moved = np.abs(np.triu(together(kept) - together(swapped))).sum()
-        assert moved <= most * (most - 1)
-    pairs = sum(np.outer(row, row) for row in kept)
+def test_counts_of_pairs_are_those_of_each_history_and_a_model_is_private_for_a_person_replaced() -> None:
+    histories = (DRAWN.uniform(size=(6, 12)) < 0.4).astype(np.int64)
+    pairs = sum(np.outer(row, row) for row in histories)
     np.fill_diagonal(pairs, 0)
-    assert np.array_equal(together(kept), pairs)
+    assert np.array_equal(together(histories), pairs)
+    assert private_model(histories, 1).items == 12
+
+
+def test_false_users_lift_plain_means_and_a_shelf_holds_the_best() -> None:
+    ratings = np.array([[5.0, 1.0, np.nan], [3.0, np.nan, np.nan]])
+    assert plain_means(ratings).tolist() == [4.0, 1.0, -np.inf]
+    pushed = np.vstack([ratings, [[np.nan, np.nan, 5.0]]])
+    assert shelf(plain_means(pushed)).tolist() == [2, 0, 1]
 
 
 def test_sybils_have_each_other_and_the_target_as_neighbours() -> None:

@@ -70,3 +70,14 @@ def test_estimates_of_uniques_are_held_against_a_population(monkeypatch: pytest.
     assert len(list(uniques.lines(people=60, tables=2))) == len(uniques.MODELS) * len(uniques.SHARES)
     everybody = uniques.seated(200, 0.5, 10.0)
     assert len(everybody) == 200
+
+
+def test_recommenders_are_compared_and_the_truth_is_nearer_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tools.bench import recommenders
+
+    monkeypatch.delenv("DITHER_DATA", raising=False)
+    ratings = recommenders.made_up(persons=400, items=12, rank=1)
+    found = {(loss, name): one for loss, name, one in recommenders.compared(ratings, ("0.1", None), splits=1)}
+    assert {name for _, name in found} == {"means (auto)", "covariance", "means"}
+    assert found["no noise", "covariance"].error < found["no noise", "means"].error < found["0.1", "covariance"].error
+    assert all(0 < one.shown <= 1 and one.rarest > 0 for one in found.values())

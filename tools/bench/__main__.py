@@ -27,6 +27,7 @@ from tools.bench import (
     microdata,
     places,
     queries,
+    recommenders,
     reports,
     retrieval,
     service,
@@ -136,6 +137,12 @@ def show_queries(console: Console, given: argparse.Namespace, rival: Path | None
     for form, peak in queries.measure_memory(given.rows).items():
         console.print(f"{form}: peak memory {peak:,.0f} MB", highlight=False)
     console.print(queries.rival_line(queries.measure_rival(given.rows, rival)), highlight=False)
+
+
+def show_recommenders(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure the error of recommenders by loss."""
+    for line in recommenders.lines():
+        console.print(line)
 
 
 def show_groups(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
@@ -277,6 +284,7 @@ SECTIONS = {
     "primitives": show_primitives,
     "queries": show_queries,
     "groups": show_groups,
+    "recommenders": show_recommenders,
     "spark": show_spark,
     "workloads": show_workloads,
     "histograms": show_histograms,

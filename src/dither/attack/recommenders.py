@@ -1,14 +1,16 @@
-"""A plain recommender to attack, and the private counts that would replace it.
+"""A plain recommender to attack, and the private recommender of ``learn.recommend`` that would replace it.
 
 Who bought what is a table of zeros and ones. The plain recommender gives a user what their nearest neighbours bought;
 the plain shop shows, beside an item, what was bought together with it. Everybody buys each item by their own coin,
 so nothing can be learnt about anybody but from what is released about them.
 
-The private version counts how often two items were bought by one person, each person counted with a limited number of
-items, and adds noise: everything shown is computed from those counts.
+The private version releases means of items and how items go together, one person being the unit, however many items a
+person has: everything shown is computed from that model.
 """
 
 from __future__ import annotations
+
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,10 @@ from dither.attack.protection import noisy_counts
 from dither.attack.registry import BOOK, attack
 from dither.estimate.public_randomness import public_generator
 from dither.exact import Number, positive
+from dither.learn.recommend import ItemCovariance, ItemCovarianceModel, ItemMeans
+from dither.learn.recommend.personal import first_of
+from dither.mechanisms import perform
+from dither.privacy import ROW_REPLACED, ApproxDP, PureDP
 
 Histories = NDArray[np.int64]
 
@@ -38,14 +44,6 @@ def recommended(histories: Histories, user: int, neighbours: int, count: int) ->
     return best[scores[best] > 0]
 
 
-def limited(histories: Histories, most: int, lots: NDArray[np.float64]) -> Histories:
-    """Return histories with at most ``most`` items each, chosen at random."""
-    order = np.argsort(np.where(histories > 0, lots, 2.0), axis=1, kind="stable")
-    kept = np.zeros_like(histories)
-    np.put_along_axis(kept, order[:, :most], 1, axis=1)
-    return np.asarray(kept * histories)
-
-
 def together(histories: Histories) -> NDArray[np.int64]:
     """Return the number of people who have both of two items; no item is counted with itself."""
     counts = histories.T @ histories
@@ -53,16 +51,14 @@ def together(histories: Histories) -> NDArray[np.int64]:
     return np.asarray(counts)
 
 
-def private_together(histories: Histories, epsilon: Number, most: int) -> NDArray[np.int64]:
-    """Return noisy counts of pairs, for histories of at most ``most`` items, when one person is replaced."""
-    upper = np.triu_indices(histories.shape[1], k=1)
-    counts = np.zeros((histories.shape[1],) * 2, dtype=np.int64)
-    # One person adds one to at most most (most - 1) / 2 pairs; another in their place does the same.
-    counts[upper] = noisy_counts(together(histories)[upper], epsilon, moved=most * (most - 1))
-    return counts + counts.T
+def private_model(histories: Histories, epsilon: Number) -> ItemCovarianceModel:
+    """Return the model of a private recommender, for histories of which one is replaced."""
+    items = histories.shape[1]
+    method = ItemCovariance.calibrated(PureDP(epsilon), items=items, lower=0, upper=1, unit=ROW_REPLACED)
+    return perform(method, histories.astype(np.float64))
 
 
-_USERS, _SYBIL_ITEMS, _SYBIL_BOUGHT, _SYBIL_KNOWN, _SYBILS, _NAMED, _SYBIL_KEPT = 300, 120, 0.2, 8, 10, 10, 20
+_USERS, _SYBIL_ITEMS, _SYBIL_BOUGHT, _SYBIL_KNOWN, _SYBILS, _NAMED = 300, 120, 0.2, 8, 10, 10
 
 
 @attack(
@@ -93,11 +89,8 @@ def sybil(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
         hits, named = hits + int(histories[target, items].sum()), named + len(items)
 
     everybody = np.vstack([histories, np.repeat(false_users, _SYBILS, axis=0)])
-    kept = limited(everybody, _SYBIL_KEPT, drawn.uniform(size=everybody.shape))
-    private = private_together(kept, epsilon, _SYBIL_KEPT)
-    # The attacker takes away what their own false users added.
-    private = private - together(np.repeat(false_users, _SYBILS, axis=0))
-    scores = (false_users @ private).astype(np.float64)
+    model = private_model(everybody, epsilon)
+    scores = np.stack([model.expected(np.flatnonzero(one), np.ones(_SYBIL_KNOWN)) for one in false_users])
     scores[false_users > 0] = -np.inf
     given = np.argsort(-scores, axis=1, kind="stable")[:, :_NAMED]
     return Outcome(
@@ -110,13 +103,13 @@ def sybil(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
         n=attacked * _NAMED,
         loss=f"{plainly(epsilon)} for one person's whole history",
         words=f"{_SYBILS} false users with {_SYBIL_KNOWN} known purchases have each other and the target as nearest "
-        f"neighbours: {hits} of {named} recommended items were bought by the target. From noisy counts of pairs they "
-        f"get items that anybody may have bought.",
+        f"neighbours: {hits} of {named} recommended items were bought by the target. A private model recommends them "
+        f"items that anybody may have bought.",
         figures=(("items named per target without protection", named / attacked),),
     )
 
 
-_RELATED_ITEMS, _RELATED_BOUGHT, _RELATED_KNOWN, _RELATED_KEPT = 200, 0.1, 8, 30
+_RELATED_ITEMS, _RELATED_BOUGHT, _RELATED_KNOWN = 200, 0.1, 8
 
 
 @attack(
@@ -140,13 +133,10 @@ def related_items(targets: int = 200, epsilon: Number = "1/2") -> Outcome:
     after = before.copy()
     after[np.arange(targets), new] = 1
 
-    lots = drawn.uniform(size=before.shape)
     half = positive("epsilon", epsilon) / 2
     views = {
         "exact lists": (together(before), together(after)),
-        "noisy counts": tuple(
-            private_together(limited(one, _RELATED_KEPT, lots), half, _RELATED_KEPT) for one in (before, after)
-        ),
+        "private model": tuple(_lists(private_model(one, half)) for one in (before, after)),
     }
     allowed = _not_among(known)
     shares, curves = [], []
@@ -156,7 +146,7 @@ def related_items(targets: int = 200, epsilon: Number = "1/2") -> Outcome:
         for first in counts:
             # In how many of the watched lists an item moved up; by how much decides between equals.
             watched = moved[known[:, :first]]
-            score = (watched >= 1).sum(axis=1) + 1e-6 * watched.sum(axis=1)
+            score = (watched > 0).sum(axis=1) + 1e-6 * watched.sum(axis=1)
             right.append(float(np.mean(np.argmax(np.where(allowed, score, -np.inf), axis=1) == new)))
         shares.append(right[-1])
         curves.append(Curve(name, tuple(map(float, counts)), tuple(right)))
@@ -178,6 +168,11 @@ def related_items(targets: int = 200, epsilon: Number = "1/2") -> Outcome:
         axes=("known purchases", "share inferred correctly"),
         curves=tuple(curves),
     )
+
+
+def _lists(model: ItemCovarianceModel) -> NDArray[np.float64]:
+    """Return how like every item is to every other, by a released model."""
+    return np.stack([model.alike(item) for item in range(model.items)])
 
 
 def _not_among(
@@ -271,4 +266,82 @@ def ratings(targets: int = 300, epsilon: Number = "1/2") -> Outcome:
         figures=(("share of people whose row is found", found),),
         axes=("ratings that are known", "share inferred correctly"),
         curves=(Curve("rows under false names", tuple(float(n) for n in range(_RATINGS_KNOWN + 1)), tuple(shares)),),
+    )
+
+
+_SHOP_ITEMS, _SHOP_USERS, _PUSHED, _FALSE_RATERS, _SHELF = 300, 1500, 30, 30, 30
+_SHILLING_DELTA: Final = "1e-6"
+
+
+def shelf(means: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the items that are shown to a newcomer: the best by their means."""
+    return first_of(means, _SHELF)
+
+
+def plain_means(ratings: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean of each item, NaN being no rating; an item without ratings has the lowest."""
+    rated = ~np.isnan(ratings)
+    sums = np.where(rated, ratings, 0.0).sum(axis=0)
+    return np.where(rated.any(axis=0), sums / np.maximum(rated.sum(axis=0), 1), -np.inf)
+
+
+def _rated_shop(drawn: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return ratings of honest people, and items that few of them rated, and not well."""
+    popularity = 0.3 / np.sqrt(1 + np.arange(_SHOP_ITEMS)) + 0.01
+    quality = drawn.normal(3.4, 0.5, size=_SHOP_ITEMS)
+    pushed = np.arange(_SHOP_ITEMS - _PUSHED, _SHOP_ITEMS)
+    quality[pushed], popularity[pushed] = 2.5, 0.004
+    values = np.clip(np.rint(quality + drawn.normal(0, 1, size=(_SHOP_USERS, _SHOP_ITEMS))), 1, 5)
+    rated = drawn.uniform(size=values.shape) < popularity
+    return np.where(rated, values, np.nan), pushed
+
+
+@attack(
+    "shilling",
+    source="Shilling Recommender Systems for Fun and Profit (Lam and Riedl 2004); "
+    "Lu, doctoral thesis, University of Adelaide (2021), section 1.1",
+    most=3000,
+)
+def shilling(targets: int = 120, epsilon: Number = "1/2") -> Outcome:
+    """Rate one poor item highly under many false names, so that everybody is shown it.
+
+    Shilling: false profiles lift an item that few have rated. Some of them also rate everything else badly.
+
+    A private model counts a false profile as it counts any person: one profile moves all sums together by a public
+    length, so that one that rates everything counts each rating less, and an item with few ratings is pulled towards
+    what is usual. That is no promise against many false names: a group of k people may lose k times as much.
+    """
+    drawn = public_generator()
+    rounds = -(-targets // _PUSHED)
+    lifted = {"plain": 0, "private": 0, "before": 0, "all": 0}
+    for _ in range(rounds):
+        honest, pushed = _rated_shop(drawn)
+        false = np.full((_FALSE_RATERS * _PUSHED, _SHOP_ITEMS), np.nan)
+        false[np.arange(len(false)), np.repeat(pushed, _FALSE_RATERS)] = 5.0
+        everybody = np.vstack([honest, false])
+        spiteful = np.where(np.isnan(false), 1.0, false)
+        loss = ApproxDP(epsilon, _SHILLING_DELTA)
+        method = ItemMeans.calibrated(loss, items=_SHOP_ITEMS, lower=1, upper=5, unit=ROW_REPLACED)
+        for name, means in (
+            ("before", plain_means(honest)),
+            ("plain", plain_means(everybody)),
+            ("private", perform(method, everybody).means),
+            ("all", perform(method, np.vstack([honest, spiteful])).means),
+        ):
+            lifted[name] += int(np.isin(pushed, shelf(means)).sum())
+    count = rounds * _PUSHED
+    shares = {name: many / count for name, many in lifted.items()}
+    return Outcome(
+        attack="shilling",
+        measure="share of pushed items that are shown to newcomers",
+        unprotected=shares["plain"],
+        protected=shares["private"],
+        chance=shares["before"],
+        ceiling=None,
+        n=count,
+        loss=f"{plainly(epsilon)} at delta {_SHILLING_DELTA} for one person's ratings",
+        words=f"{_FALSE_RATERS} false users rate a poor item with 5: {shares['plain']:.0%} of such items are then "
+        f"among the {_SHELF} of {_SHOP_ITEMS} that a newcomer is shown, and {shares['private']:.0%} where the model is "
+        f"private. If they rate everything else with 1 as well, {shares['all']:.0%}.",
+        figures=(("share with false users who rate everything", shares["all"]),),
     )
