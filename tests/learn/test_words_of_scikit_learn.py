@@ -117,6 +117,7 @@ TABLE = {
             "height": SIZE,
             "width": SIZE,
             "channels": SIZE,
+            "form": "how images come; scikit-learn has no images",
             "extractor": "which public features images have; scikit-learn has no images",
             "public": PUBLIC,
         },

@@ -20,6 +20,8 @@ from dither.data.examples import clinic
 from dither.data.expressions import as_real
 from dither.data.schema import Column, person_unit
 from dither.errors import InvalidParameter, MissingExtra
+from dither.learn.images.mechanism import ImageFeatures
+from dither.learn.images.source import ImageRows
 from dither.learn.linear.descent import GradientDescent
 from dither.learn.linear.moments import MomentRegression
 from dither.learn.models import Model
@@ -50,6 +52,9 @@ def _examples() -> Iterator[Example]:
     target: dict[str, Any] = {"target_lower": 0.0, "target_upper": 128.0}
     learner = MomentRegression.calibrated(ZCDP("1/8"), lower=[0.0] * 3, upper=[10.0, 1.0, 1.0], **target)
     yield example_of(coded, HeldOutScore.calibrated(ZCDP("1/8"), learner=learner, **target))
+    images = ImageRows(dataset, relation, ("site",), "age", (20, 30), size=(1, 2, 1))
+    pixels: dict[str, Any] = {"height": 1, "width": 2, "lower": [0, 0], "upper": [255, 255], "classes": 2}
+    yield example_of(images, ImageFeatures.calibrated(ZCDP("1/8"), **pixels, public=[[0, 9], [9, 0]], steps=1))
 
 
 add_examples(Lifted.name, _examples)
@@ -164,6 +169,8 @@ def plan_fit(
         raise InvalidParameter("score", score, "not allowed: this estimator predicts no column")
     relation, declared = source_of(dataset, table)
     copied: Any = trusted_estimator(estimator)
+    if getattr(copied, "form", "pixels") != "pixels":
+        return _plan_images(dataset, relation, declared, copied, target, features, per=per, score=score)
     # Of a search the estimator that is tuned declares what is public.
     part: Any = getattr(copied, "estimator", None) or copied
     persons = dataset.identifying
@@ -186,9 +193,50 @@ def plan_fit(
     as_codes = None if labels is None else encoding.as_codes
     rows = Rows(dataset, relation, names, target, classes, copied.threshold_of_numbers(), labels, as_codes)
 
+    return _planned(rows, copied, part, len(names), stated, classes, skipped, per=per, score=score)
+
+
+def _plan_images(
+    dataset: DataSet,
+    relation: Relation,
+    declared: Any,
+    copied: Any,
+    target: str | None,
+    features: Sequence[str] | None,
+    *,
+    per: str,
+    score: bool,
+) -> PlannedFit:
+    """Return the plan of an estimator of images whose bytes are in one column."""
+    if copied.form != "bytes":
+        raise InvalidParameter("form", copied.form, "'bytes' or 'pixels': a session opens no file that a row names")
+    if isinstance(features, str) or features is None or len(features) != 1:
+        raise InvalidParameter("features", features, "the one column that has the images")
+    _declare_target(copied, declared(target))
+    classes, size = tuple(copied.declared_classes().tolist()), copied.image_size()
+    rows = ImageRows(dataset, relation, tuple(features), target, classes, size=size)
+    stated = copied._target()
+    copied.prepare(np.empty(0, dtype=object), np.empty(0, dtype=object))
+    return _planned(rows, copied, copied, rows.width, stated, classes, (), per=per, score=score)
+
+
+def _planned(
+    rows: Rows,
+    copied: Any,
+    part: Any,
+    columns: int,
+    stated: Loss,
+    classes: tuple[Any, ...] | None,
+    skipped: tuple[tuple[str, str], ...],
+    *,
+    per: str,
+    score: bool,
+) -> PlannedFit:
+    """Return the release of an estimator whose columns are declared, calibrated for whom the loss is stated."""
+
     def build(loss: Loss) -> Any:
         copied.set_params(**dict.fromkeys(_STATED), loss=loss)
-        method = copied.mechanism(len(names))
+        method = copied.mechanism(columns)
         return _scored(method, loss, part, classes) if score else method
 
     mechanism = Lifted(source=rows, method=build(stated))

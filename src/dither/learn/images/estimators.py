@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from dither.errors import InvalidParameter
 from dither.exact import whole
 from dither.learn.base import AnyMechanism, ChanceClassifier, numbers_of
 from dither.learn.conventions import Iterated, in_words
-from dither.learn.images.features import COLUMNS, EXTRACTORS, MOST_FEATURES
+from dither.learn.images.features import COLUMNS, EXTRACTORS, MOST_FEATURES, MOST_SIDE
+from dither.learn.images.files import FORMS, pixels_of_files
 from dither.learn.images.frozen import extracted
 from dither.learn.images.mechanism import ImageFeatures
 from dither.learn.linear.descent import USUAL_PURE_STEPS, USUAL_STEPS
@@ -91,6 +93,8 @@ class ImageClassifier(_FeatureClassifier):
         height: rows of pixels of every image.
         width: pixels in a row.
         channels: numbers of a pixel, which stand side by side.
+        form: "pixels", "bytes" (PNG, PGM or PPM files, as bytes or base64) or "paths" of such files. A file that cannot
+            be read, or has another size, is a blank image.
         bounds: (lower, upper) of pixels: blank and full. NaN means blank.
         classes: all labels that may occur; images with another one are left out.
         extractor: "scattering" (averages of wavelets' lengths, twice), or "convolutions" (random filters).
@@ -122,6 +126,7 @@ class ImageClassifier(_FeatureClassifier):
         height: int | None = None,
         width: int | None = None,
         channels: int = 1,
+        form: str = "pixels",
         bounds: Any = (0, 255),
         classes: Any = None,
         extractor: str = "scattering",
@@ -133,7 +138,7 @@ class ImageClassifier(_FeatureClassifier):
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.height, self.width, self.channels = height, width, channels
-        self.bounds, self.classes = bounds, classes
+        self.form, self.bounds, self.classes = form, bounds, classes
         self.extractor, self.n_components, self.public = extractor, n_components, public
         self.max_iter, self.unit, self.budget = max_iter, unit, budget
 
@@ -142,18 +147,29 @@ class ImageClassifier(_FeatureClassifier):
         """Return what ``fit`` will release."""
         if self.extractor not in EXTRACTORS:
             raise InvalidParameter("extractor", self.extractor, f"one of {', '.join(EXTRACTORS)}")
-        sizes = {name: whole(name, getattr(self, name), least=1) for name in ("height", "width", "channels")}
+        sizes = dict(zip(("height", "width", "channels"), self.image_size(), strict=True))
         if columns != self._pixels():
             raise InvalidParameter("height", self.height, f"with width and channels the size of {columns} numbers")
         return self._mechanism(columns, extractor=self.extractor, **sizes)
 
+    def image_size(self) -> tuple[int, int, int]:
+        """Return rows of pixels, pixels in a row, and numbers of a pixel, or refuse what is declared."""
+        if self.form not in FORMS:
+            raise InvalidParameter("form", self.form, f"one of {', '.join(FORMS)}")
+        height, width = (whole(name, getattr(self, name), least=1, most=MOST_SIDE) for name in ("height", "width"))
+        channels = whole("channels", self.channels, least=1)
+        if self.form != "pixels" and channels not in (1, 3):
+            raise InvalidParameter("channels", channels, "1 or 3 for image files")
+        return height, width, channels
+
     def _pixels(self) -> int:
-        return int(self.height or 0) * int(self.width or 0) * int(self.channels)
+        return math.prod(self.image_size())
 
     def _values(self, X: Any, *, reset: bool, columns: int | None = None) -> Floats:
-        if reset:
-            for name in ("height", "width", "channels"):
-                whole(name, getattr(self, name), least=1)
+        size = self.image_size()
+        if self.form != "pixels":
+            found = pixels_of_files(X, *size, self.form)
+            return numbers_of(self, found, reset=reset, columns=self._pixels())
         flat = X.reshape(len(X), -1) if isinstance(X, np.ndarray) and X.ndim > 2 else X
         declared = self._pixels()
         return super()._values(flat, reset=reset, columns=columns or (declared if reset else None))
