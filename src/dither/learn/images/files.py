@@ -61,7 +61,7 @@ def pixels_of_files(cells: Any, height: int, width: int, channels: int, form: st
 
 
 def _content(cell: Any, form: str, most: int) -> bytes | None:
-    """Return the bytes of a file, None where there are none."""
+    """Return the bytes of a file, or None where it has too many or cannot be read."""
     if form == "paths":
         if not isinstance(cell, str | os.PathLike):
             return None
@@ -79,7 +79,7 @@ def _content(cell: Any, form: str, most: int) -> bytes | None:
 
 
 def _decoded(content: bytes, height: int, width: int, channels: int) -> Bytes:
-    """Return pixels by row, place and colour; raises whatever a broken file makes it raise."""
+    """Return pixels by row, place and colour; a broken file raises some error."""
     if content.startswith(_PNG):
         found = _png(content, height, width)
     elif content[:2] in (b"P5", b"P6"):

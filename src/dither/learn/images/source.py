@@ -59,7 +59,7 @@ class ImageRows(Rows):
 
     @property
     def width(self) -> int:
-        """How many numbers stand for an image."""
+        """How many numbers an image has."""
         return self.size[0] * self.size[1] * self.size[2]
 
     def _blocks(self, columns: Sequence[Values], length: int) -> Iterator[NDArray[np.float64]]:
