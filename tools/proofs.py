@@ -65,6 +65,7 @@ ROOMS = (
     "dither.data.graphs",
     "dither.data.place_tables",
     "dither.data.policies",
+    "dither.data.personal",
     "dither.data.graph_relations",
     "dither.data.places.box",
     "dither.data.places.extent",

@@ -130,7 +130,7 @@ def test_a_toy_kind_is_read_from_a_schema_written_back_and_sent(text: str, wante
         (schema("{item: film, value: who}"), "tables.stars.likes (line 9) must be a column of numbers"),
         (schema("{item: film, value: stars, rows per person: 2}", unit="row"), "no person is protected"),
         (schema("[film, stars]"), "tables.stars.likes (line 9) must be likes"),
-        (schema(unit="stars"), "edge, node, weight, value, rating"),
+        (schema(unit="stars"), "edge, node, weight, value, personal, rating"),
         (
             schema(unit="rating").replace("    likes: {item: film, value: stars}\n", ""),
             "declared: the unit is rating",

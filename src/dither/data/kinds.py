@@ -216,6 +216,7 @@ KINDS: Final = Slot[type[Declaration]](
         "places": "dither.data.place_tables",
         "ratings": "dither.data.ratings",
         "policy": "dither.data.policies",
+        "personal": "dither.data.personal",
     }
 )
 

@@ -123,6 +123,8 @@ WEIGHT: Final = Unit("weight", Relation.REPLACE, "which edges there are is not p
 ANSWER: Final = Unit("answer", Relation.REPLACE)
 #: A relaxed notion: one value moves along an edge of a declared policy; how many rows there are is open.
 VALUE: Final = Unit("value", Relation.METRIC, "along the declared policy")
+#: A relaxed notion: rows added or removed, each of which loses in proportion to the budget that it declares itself.
+PERSONAL: Final = Unit("personal share", Relation.METRIC, "rows added or removed, each within its own budget")
 
 #: The most members of a declared group.
 LARGEST_GROUP: Final = 10**6

@@ -5,24 +5,30 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.data import Filter, Kind, Name, Relation
+from dither.data import DataSet, Filter, Kind, Name, Relation
 from dither.data.evaluation import evaluator
 from dither.data.expressions import names_in
 from dither.data.owners import table_of
 from dither.data.policies import public_cells
 from dither.data.schema import Table
 from dither.errors import InvalidParameter
+from dither.exact import exact
+from dither.lift.verb import LOSSES, Verb
+from dither.privacy import ROW
 from dither.publish.queries import Query
 from dither.publish.queries.query import Aggregate
 
 #: Entries of a query.
 LARGEST_ENTRY: Final = 2**32
+KINDS_OF_CELLS: Final = {Kind.TEXT: "text", Kind.INTEGER: "integer", Kind.DATE: "date", Kind.BOOLEAN: "boolean"}
+_TERMS: Final = (*LOSSES, "key", "confidence")
 Weights = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
@@ -142,3 +148,31 @@ def key_columns(query: Query) -> list[str]:
 
     """
     return [key.value.name for key in query.keys if isinstance(key.value, Name)]
+
+
+def is_default(verb: Verb[..., Any], name: str, value: Any) -> bool:
+    """Whether an argument says what it says where it is omitted, as a command passes all of its options.
+
+    Args:
+        verb: which has it.
+        name: of the argument.
+        value: what it is.
+
+    """
+    known = verb.argument(name)
+    if value is None or known is None or name in _TERMS:
+        return value is None
+    default = known.default
+    is_number = isinstance(default, int | Fraction) and not isinstance(default, bool)
+    return bool(exact(name, value) == default) if is_number else bool(value == default)
+
+
+def twin_of(dataset: DataSet) -> DataSet:
+    """Return the same tables with rows as the unit, in which a query is read; it is never released from them.
+
+    Args:
+        dataset: the schema, whose unit is that of a kind of data.
+
+    """
+    plain = tuple(replace(table, declared=()) for table in dataset.tables)
+    return replace(dataset, tables=plain, unit=ROW)

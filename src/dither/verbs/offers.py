@@ -5,7 +5,8 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from dither.data.schema import DataSet
@@ -17,6 +18,9 @@ from dither.verbs.every_verb import EveryVerb
 from dither.verbs.methods import Methods
 from dither.verbs.parts import PartAccounts
 from dither.verbs.streams import Streams
+
+#: What makes the offers of kinds of data whose unit other verbs do not price.
+_OFFERS: Final = {"policy": "dither.verbs.under_policy", "personal": "dither.verbs.personal_rows"}
 
 
 @dataclass(frozen=True)
@@ -64,10 +68,8 @@ class Offers(EveryVerb[Priced], Methods[Priced], Streams[Priced], Conversations[
             from dither.verbs.declared_groups import offer_of_group
 
             made = offer_of_group(self.dataset, verb, arguments)
-        elif self.dataset.own_kind is not None and self.dataset.own_kind.kind == "policy":
-            from dither.verbs.under_policy import offer_under_policy
-
-            made = offer_under_policy(self.dataset, verb, arguments)
+        elif self.dataset.own_kind is not None and self.dataset.own_kind.answers_by_offers:
+            made = import_module(_OFFERS[self.dataset.own_kind.kind]).offer_of(self.dataset, verb, arguments)
         else:
             made = verb.offer(self.dataset, arguments)
         self._made[id(made)] = made

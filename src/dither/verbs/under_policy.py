@@ -12,35 +12,33 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.data import DataSet, Kind, Name, wire
+from dither.data import DataSet, Name, wire
 from dither.data.columns import ColumnRows, Values
 from dither.data.expressions import kind_of
 from dither.data.policies import Policy, policy_of, public_cells
 from dither.data.schema import Table
 from dither.errors import InvalidParameter
-from dither.exact import exact
 from dither.lift.lifted import Lifted
 from dither.lift.offer import Offer
 from dither.lift.stored import LARGEST_ANSWER, check_length
 from dither.lift.verb import LEVEL, LOSSES, Verb, level_of, loss_of
 from dither.mechanisms.core.mechanism import Bound
-from dither.privacy import ROW, Loss
+from dither.privacy import Loss
 from dither.publish.correlated.policy_plans import plan_policy_histogram, plan_policy_queries
 from dither.publish.queries import Query, QueryResult, ResultColumn
 from dither.publish.queries.builder import Groups
 from dither.publish.queries.display_values import believable
 from dither.publish.queries.sql import agreed_loss, parse_request, parse_statement
 from dither.publish.workloads import Workload
-from dither.verbs.linear_rows import LARGEST_ENTRY, LinearRows, key_columns
+from dither.verbs.linear_rows import KINDS_OF_CELLS, LARGEST_ENTRY, LinearRows, is_default, key_columns, twin_of
 
 #: The verbs that a data set with a policy has.
 UNDER_POLICY: Final = ("sql", "ask", "histogram", "workload")
 _TERMS: Final = (*LOSSES, "key", "confidence")
 _ROW, _HEAD = 2**9, 2**16
-_KINDS: Final = {Kind.TEXT: "text", Kind.INTEGER: "integer", Kind.DATE: "date", Kind.BOOLEAN: "boolean"}
 
 
-def offer_under_policy(dataset: DataSet, verb: Verb[..., Any], arguments: Mapping[str, Any]) -> Offer[Any]:
+def offer_of(dataset: DataSet, verb: Verb[..., Any], arguments: Mapping[str, Any]) -> Offer[Any]:
     """Return the offer of a verb about the columns of a declared policy.
 
     Args:
@@ -49,23 +47,13 @@ def offer_under_policy(dataset: DataSet, verb: Verb[..., Any], arguments: Mappin
         arguments: by name.
 
     """
-    given = {name: value for name, value in arguments.items() if not _is_default(verb, name, value)}
+    given = {name: value for name, value in arguments.items() if not is_default(verb, name, value)}
     key = given.pop("key", None)
     if verb.name not in UNDER_POLICY:
         rule = f"{', '.join(UNDER_POLICY)}: the data set declares a policy, and others have no price under it"
         raise InvalidParameter("verb", verb.name, rule)
     made = {"sql": _sql, "ask": _ask, "histogram": _histogram, "workload": _workload}[verb.name](dataset, given)
     return made if key is None else replace(made, key=key)
-
-
-def _is_default(verb: Verb[..., Any], name: str, value: Any) -> bool:
-    """Whether an argument says what it says where it is omitted, as a command passes all of its options."""
-    known = verb.argument(name)
-    if value is None or known is None or name in _TERMS:
-        return value is None
-    default = known.default
-    is_number = isinstance(default, int | Fraction) and not isinstance(default, bool)
-    return bool(exact(name, value) == default) if is_number else bool(value == default)
 
 
 def protected_words(dataset: DataSet) -> str:
@@ -155,17 +143,6 @@ def _ask(dataset: DataSet, given: Mapping[str, Any]) -> Offer[QueryResult]:
     return _of_query(dataset, built, _stated(given), given, str(given.get("description", "")))
 
 
-def twin_of(dataset: DataSet) -> DataSet:
-    """Return the same tables with rows as the unit, in which a query is read; it is never released from them.
-
-    Args:
-        dataset: the schema, whose unit is a value.
-
-    """
-    plain = tuple(replace(table, declared=()) for table in dataset.tables)
-    return replace(dataset, tables=plain, unit=ROW)
-
-
 def _of_query(dataset: DataSet, built: Any, stated: Loss, given: Mapping[str, Any], words: str) -> Offer[QueryResult]:
     table, policy = policy_of(dataset)
     if not isinstance(built, Query) or built.dataset != twin_of(dataset):
@@ -238,7 +215,7 @@ def _grouped(
     used = key_columns(built)
     groups = list(itertools.product(*(public_cells(table.column(name)) or () for name in used)))
     check_length("query", len(groups), _ROW, _HEAD)
-    kinds = [_KINDS[kind_of(Name(name), table.kinds)] for name in used]
+    kinds = [KINDS_OF_CELLS[kind_of(Name(name), table.kinds)] for name in used]
     heads = [ResultColumn(key.name, kind, is_key=True) for key, kind in zip(built.keys, kinds, strict=True)]
     columns = (*heads, *(ResultColumn(name, "integer", is_key=False, estimand=_ESTIMAND) for name in names))
 
@@ -285,7 +262,7 @@ def _table(
     table, policy = policy_of(dataset)
     labels = list(itertools.product(*(public_cells(table.column(name)) or () for name in policy.columns)))
     shown, low, high = believable(counts, counts - reach, counts + reach, 0.0)
-    heads = [ResultColumn(name, _KINDS[table.kinds[name]], is_key=True) for name in policy.columns]
+    heads = [ResultColumn(name, KINDS_OF_CELLS[table.kinds[name]], is_key=True) for name in policy.columns]
     columns = (*heads, ResultColumn("count", "real", is_key=False, estimand="the number of rows with these values"))
     keys: list[Values] = [[row[place] for row in labels] for place in range(len(policy.columns))]
 

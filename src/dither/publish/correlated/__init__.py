@@ -5,6 +5,7 @@ each with its own unit and name. Does not belong here: mechanisms for one row or
 """
 
 from dither.publish.correlated.groups import Grouped, for_one
+from dither.publish.correlated.personal_plans import plan_personal_queries
 from dither.publish.correlated.policy_plans import plan_policy_histogram, plan_policy_queries
 
-__all__ = ["Grouped", "for_one", "plan_policy_histogram", "plan_policy_queries"]
+__all__ = ["Grouped", "for_one", "plan_personal_queries", "plan_policy_histogram", "plan_policy_queries"]
