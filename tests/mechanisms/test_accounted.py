@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +22,7 @@ from dither.privacy import (
     ROW_REPLACED,
     ApproxDP,
     InOrder,
+    Parallel,
     Relation,
     Repeat,
     Sampled,
@@ -28,6 +30,7 @@ from dither.privacy import (
     Use,
     person,
 )
+from dither.privacy.plans import _SEEN_BY_A_SIBLING
 
 DELTA = Fraction(1, 10**4)
 ONE = Use(Gaussian(sigma=2))
@@ -214,3 +217,12 @@ def test_samples_of_a_fixed_size_cost_no_less_than_their_law(rows: int) -> None:
 def test_people_cost_what_rows_cost() -> None:
     for unit, like in ((person("id", Relation.ADD_REMOVE), ROW), (person("id", Relation.REPLACE), ROW_REPLACED)):
         assert found(Repeat(Sampled(ONE, "1/4"), 5), 1, unit) == found(Repeat(Sampled(ONE, "1/4"), 5), 1, like)
+
+
+def test_a_sample_of_fixed_size_is_not_of_one_disjoint_part() -> None:
+    """The size of such a part is private."""
+    sibling = replace(ROW_REPLACED, detail=_SEEN_BY_A_SIBLING)
+    plan = Parallel(Accounted(SampledExactly(ONE, 1, 10), sibling, DELTA), touched=2, siblings=3)
+    with pytest.raises(IncompatibleDistance, match="units of all of the data"):
+        plan.check(ROW_REPLACED)
+    Parallel(Accounted(ONE, sibling, DELTA), touched=2, siblings=3).check(ROW_REPLACED)

@@ -55,7 +55,7 @@ from dither.curator.shared_keys import refuse_shared_keys
 from dither.curator.sharing import keep_declared, learn_declared
 from dither.data.closing import Closing
 from dither.data.files import dump_schema, load_schema, loads
-from dither.data.importing.sources import FRAMES, is_path_in_spark
+from dither.data.importing.sources import FRAMES, is_path_in_spark, one_line
 from dither.data.schema import DataSet
 from dither.data.yaml_tree import LARGEST_TEXT
 from dither.errors import DataSetRetired, DitherError, InvalidParameter, InvalidSchema, NotFound
@@ -416,7 +416,10 @@ def _located(dataset: DataSet, schema: Path) -> DataSet:
 
 
 def _absolute(base: Path, source: str) -> str:
-    return str((base / source).resolve()) + ("/" if source.endswith("/") else "")
+    found = str((base / source).resolve())
+    if not one_line(found):
+        raise InvalidParameter("source", found, "a path without line breaks: rename the file or folder")
+    return found + ("/" if source.endswith("/") else "")
 
 
 def find_folder(folder: str | Path | None) -> Path:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from dither.curator.editions import Edition
 from dither.data.files import schema_from
-from dither.data.importing.sources import FRAMES, is_data
+from dither.data.importing.sources import FRAMES, is_data, one_line
 from dither.data.schema import DataSet, Table
 from dither.errors import InvalidParameter
 
@@ -138,7 +138,7 @@ def _source_below(base: Path, said: str) -> str | None:
     is_pattern = glob.has_magic(said)
     pattern = str(Path(glob.escape(str(base))) / said)
     real = [Path(file).resolve() for file in (sorted(glob.glob(pattern)) if is_pattern else [str(base / said)])]
-    if not real or not all(file.is_file() for file in real):
+    if not real or not all(file.is_file() and one_line(str(file)) for file in real) or not one_line(pattern):
         return None
     if not all(file.is_relative_to(base) and (is_data(file)) for file in real):
         return None

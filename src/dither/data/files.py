@@ -16,6 +16,7 @@ from typing import Any, Final
 from dither.data.addresses import has_secret, redact
 from dither.data.evaluation import cast
 from dither.data.expressions import LARGEST_INTEGER, Kind, Value
+from dither.data.importing.sources import one_line
 from dither.data.kinds import KINDS
 from dither.data.schema import FRAMES, ROLES, Column, DataSet, Owner, Table, person_unit
 from dither.data.yaml_tree import LARGEST_TEXT, Node, from_plain, read
@@ -263,12 +264,15 @@ def _table(name: str, node: Node) -> Table:
 def _sources(node: Node) -> str:
     """Return a path or the name of a table; of a list of paths, one a line."""
     if not isinstance(node.value, list):
-        return node.text("a path or a table, or a list of paths")
+        single = node.text("a path or a table, or a list of paths")
+        if not one_line(single):
+            raise node.refuse(single, "one path or table, or a list of paths")
+        return single
     listed = node.items("a path or a table, or a list of paths")
     if not listed:
         raise node.refuse("nothing", "at least one path")
     for part in listed:
-        if part.text("a path") == FRAMES or "\n" in part.text("a path"):
+        if part.text("a path") == FRAMES or not one_line(part.text("a path")):
             raise part.refuse(part.text("a path"), "a path")
     return "\n".join(part.text("a path") for part in listed)
 

@@ -63,8 +63,10 @@ class Profiles:
         """
         known = items >= 0
         people, items, values, times = people[known], items[known], values[known], times[known]
-        # A missing value comes before all others, so that it counts only where there is no other at that time.
-        order = np.lexsort((np.where(np.isnan(values), -np.inf, values), times, items, people))
+        # A missing value comes before all others, also before -inf, so that it counts only where there is no other at
+        # that time, and the order in which rows arrive decides nothing.
+        missing = np.isnan(values)
+        order = np.lexsort((np.where(missing, -np.inf, values), ~missing, times, items, people))
         people, items, values = people[order], items[order], values[order]
         is_last = np.ones(people.size, dtype=np.bool_)
         is_last[:-1] = (people[1:] != people[:-1]) | (items[1:] != items[:-1])

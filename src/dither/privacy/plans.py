@@ -299,6 +299,12 @@ class Parallel(Plan):
 #: How a unit is described to the plan of a sibling, where a replaced unit may come or go alone.
 _SEEN_BY_A_SIBLING = "as one of several disjoint parts sees them"
 
+
+def seen_by_a_sibling(unit: Unit) -> bool:
+    """Return whether a unit is described as one of several disjoint parts of the data sees it."""
+    return unit.detail.endswith(_SEEN_BY_A_SIBLING)
+
+
 #: Units of which each is one element of the data, so that sampling elements is sampling units.
 _SINGLE_ELEMENTS = frozenset({"row", "edge", "event", "rating"})
 
@@ -383,7 +389,7 @@ class SampledExactly(Plan):
         if unit.protects not in _SINGLE_ELEMENTS:
             # Of a unit of many elements some are caught far more often than the share of elements that are kept.
             raise IncompatibleDistance("a plan on a sample of fixed size", "units that are one element each", unit)
-        if unit.detail.endswith(_SEEN_BY_A_SIBLING):
+        if seen_by_a_sibling(unit):
             # The size of one disjoint part of the data is private, and a unit may leave it without a successor.
             raise IncompatibleDistance("a plan on a sample of fixed size", "units of all of the data", unit)
         self.plan.check(unit)

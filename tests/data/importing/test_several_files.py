@@ -177,3 +177,29 @@ def test_a_session_takes_a_list_a_pattern_and_a_folder(tmp_path: Path) -> None:
             session.sql("SELECT COUNT(*) AS n FROM t", epsilon="0.5")
     with pytest.raises(InvalidParameter, match="a pattern that some file fits"):
         private(tmp_path / "none*.csv", budget=1, unit="row")
+
+
+def test_a_path_with_a_line_break_names_no_other_files(tmp_path: Path) -> None:
+    """A schema lists paths one a line, so that one such path was read as two."""
+    (tmp_path / "a.csv").write_text("who,ward\n5,north\n")
+    (tmp_path / "b.csv").write_text("who,ward\n6,north\n")
+    odd = Path(f"{tmp_path / 'a.csv'}\n{tmp_path / 'b.csv'}")
+    odd.parent.mkdir(parents=True)
+    odd.write_text("who,ward\n1,north\n")
+    for given in (odd, [odd, tmp_path / "a.csv"], odd.parent, str(odd.parent / "*")):
+        with pytest.raises(InvalidParameter, match="without line breaks"):
+            named_files(given, "file")
+    text = 'dataset: d\nunit: row\ntables:\n  t:\n    source: "a.csv\\nb.csv"\n    columns:\n      who: integer\n'
+    with pytest.raises(DitherError, match="one path or table, or a list of paths"):
+        loads(text)
+
+
+def test_a_link_out_of_a_folder_is_refused_and_one_inside_it_counts_once(tmp_path: Path) -> None:
+    """Whoever may write to the folder could bring in any file that the owner may read."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text("who,ward\n5,north\n")
+    (tmp_path / "secret.csv").write_text("who,ward\n6,north\n")
+    (tmp_path / "in" / "b.csv").symlink_to(tmp_path / "secret.csv")
+    with pytest.raises(EngineUnavailable, match="link to a file outside"):
+        named_files(tmp_path / "in", "file")
+    assert len(named_files(str(tmp_path / "in" / "*.csv"), "file").files) == 2

@@ -164,3 +164,15 @@ def test_a_model_is_written_and_read() -> None:
     for wrong in ({"sums": PublicArray([1.0])}, {"attributes": PublicArray([[1.0]])}, {"lower": 7.0}):
         with pytest.raises(InvalidParameter):
             replace(model, **wrong)
+
+
+def test_bounds_that_are_one_float_are_refused() -> None:
+    """Ratings are put between them in floats: one person moved a sum by 2^63."""
+    with pytest.raises(InvalidParameter, match="double precision"):
+        ItemMeans.calibrated(ApproxDP(1, "1e-6"), items=2, lower="1", upper="1.00000000000000000001")
+
+
+def test_the_order_of_rows_does_not_decide_between_a_missing_value_and_minus_infinity() -> None:
+    zeros = np.zeros(2, dtype=np.int64)
+    for values in ([GONE, -np.inf], [-np.inf, GONE]):
+        assert Profiles.of(zeros, zeros, np.array(values), np.zeros(2)).values.tolist() == [-np.inf]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from dither.data.importing.sources import files_below, is_data, unknown_kind
+from dither.data.importing.sources import files_below, is_data, one_line, unknown_kind
 from dither.errors import EngineUnavailable, InvalidParameter
 
 
@@ -30,7 +30,7 @@ class NamedFiles:
     @classmethod
     def one(cls, path: str | Path) -> Self:
         """Return a file that is a table."""
-        found = str(Path(path).resolve())
+        found = _resolved(Path(path), "path")
         return cls(found, (found,), (str(path),))
 
     @property
@@ -54,8 +54,8 @@ def named_files(given: str | Path | Sequence[str | Path], parameter: str) -> Nam
     if not said or not all(isinstance(one, str | Path) for one in said):
         raise InvalidParameter(parameter, said, "the path of a file or folder, a pattern, or a list of them")
     if len(said) == 1 and Path(said[0]).expanduser().is_file():
-        path = Path(said[0]).expanduser()
-        return NamedFiles(glob.escape(str(path.resolve())), (str(path.resolve()),), (str(said[0]),))
+        found = _resolved(Path(said[0]).expanduser(), parameter)
+        return NamedFiles(glob.escape(found), (found,), (str(said[0]),))
     sources, files = [], []
     for one in said:
         source, found = _of_one(one, parameter)
@@ -71,14 +71,15 @@ def named_files(given: str | Path | Sequence[str | Path], parameter: str) -> Nam
 
 def _of_one(said: str | Path, parameter: str) -> tuple[str, list[str]]:
     path = Path(said).expanduser().absolute()
+    real = _resolved(path, parameter)
     if path.is_dir():
         # The stroke says that it is a folder, which may hold text.
-        return f"{glob.escape(str(path.resolve()))}/", _below(path, parameter)
+        return f"{glob.escape(real)}/", _below(path, parameter)
     if path.exists():
-        return glob.escape(str(path.resolve())), [str(path.resolve())]
+        return glob.escape(real), [real]
     found = []
     for place in map(Path, sorted(glob.glob(str(path)))):
-        found += _below(place, parameter) if place.is_dir() else [str(place.resolve())]
+        found += _below(place, parameter) if place.is_dir() else [_resolved(place, parameter)]
     if not found:
         if not glob.has_magic(str(said)):
             raise EngineUnavailable(f"{said} is no file")
@@ -86,8 +87,18 @@ def _of_one(said: str | Path, parameter: str) -> tuple[str, list[str]]:
     return str(path), found
 
 
+def _resolved(path: Path, parameter: str) -> str:
+    """Return a path without links; one with a line break is refused, because a schema lists paths one a line."""
+    found = str(path.resolve())
+    if not one_line(found):
+        raise InvalidParameter(parameter, found, "a path without line breaks: rename the file or folder")
+    return found
+
+
 def _below(folder: Path, parameter: str) -> list[str]:
     found = files_below(folder)
+    for file in found:
+        _resolved(Path(file), parameter)
     if not found:
         raise InvalidParameter(parameter, str(folder), "a folder with files; this one is empty")
     return found

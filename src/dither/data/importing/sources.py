@@ -267,13 +267,28 @@ def folder_values(table: Table, file: str) -> dict[str, str | None]:
 
 
 def files_below(folder: Path) -> list[str]:
-    """Return the files of a directory of Parquet, as Spark reads it: names that begin with a dot or _ do not count."""
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return sorted(
-        str(path.resolve())
-        for path in found
-        if not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
-    )
+    """Return the files of a folder, as Spark reads it: names that begin with a dot or _ do not count.
+
+    A link to a file outside the folder is refused: whoever can write to the folder could bring in any file that its
+    reader may read.
+    """
+    found = []
+    base = folder.resolve()
+    for path in folder.rglob("*"):
+        if any(part.startswith((".", "_")) for part in path.relative_to(folder).parts) or not path.is_file():
+            continue
+        real = path.resolve()
+        if not real.is_relative_to(base):
+            raise EngineUnavailable(
+                f"{path} is a link to a file outside {folder}; name that file itself, or remove the link"
+            )
+        found.append(str(real))
+    return sorted(found)
+
+
+def one_line(path: str) -> bool:
+    """Return whether a path can stand on a line of its own."""
+    return "\n" not in path and "\r" not in path
 
 
 def absent_column(table: Table, column: Column, present: Sequence[str], where: str | None = None) -> str:

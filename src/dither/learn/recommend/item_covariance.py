@@ -189,6 +189,9 @@ class ItemCovariance(DeclaredUnit, Composed[Any, ItemCovarianceModel]):
 
     def __post_init__(self) -> None:
         target_box(self.lower, self.upper)
+        # Ratings are put between the bounds in floats.
+        if not float(self.lower) < float(self.upper):
+            raise InvalidParameter("upper", str(self.upper), "above lower, also in double precision")
 
     @classmethod
     def calibrated(

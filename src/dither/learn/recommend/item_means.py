@@ -155,6 +155,9 @@ class ItemMeans(DeclaredUnit, Composed[Any, ItemMeansModel]):
 
     def __post_init__(self) -> None:
         target_box(self.lower, self.upper)
+        # Ratings are put between the bounds in floats.
+        if not float(self.lower) < float(self.upper):
+            raise InvalidParameter("upper", str(self.upper), "above lower, also in double precision")
 
     @classmethod
     def calibrated(

@@ -37,7 +37,7 @@ from dither.privacy import (
     Use,
 )
 from dither.privacy.conversions import zcdp_epsilon
-from dither.privacy.plans import Step, Taken, chance_of_catching
+from dither.privacy.plans import Step, Taken, chance_of_catching, seen_by_a_sibling
 from dither.privacy.whole_gaussian import epsilon_within, total_variation
 
 if TYPE_CHECKING:
@@ -128,6 +128,9 @@ class Accounted(Plan):
         """Reject every unit except the declared one."""
         if unit != self.unit:
             raise IncompatibleDistance("an accounted plan", self.unit, unit)
+        if seen_by_a_sibling(self.unit) and any(fixed for (_, _, fixed), _ in self.draws):
+            # The size of one disjoint part of the data is private, and a unit may leave it without a successor.
+            raise IncompatibleDistance("a plan on a sample of fixed size", "units of all of the data", unit)
 
 
 def _counted(plan: Plan, times: int) -> Counter[_Kind]:
