@@ -264,10 +264,7 @@ def _table(name: str, node: Node) -> Table:
 def _sources(node: Node) -> str:
     """Return a path or the name of a table; of a list of paths, one a line."""
     if not isinstance(node.value, list):
-        single = node.text("a path or a table, or a list of paths")
-        if not one_line(single):
-            raise node.refuse(single, "one path or table, or a list of paths")
-        return single
+        return node.text("a path or a table, or a list of paths")
     listed = node.items("a path or a table, or a list of paths")
     if not listed:
         raise node.refuse("nothing", "at least one path")

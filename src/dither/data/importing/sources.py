@@ -287,7 +287,7 @@ def files_below(folder: Path) -> list[str]:
 
 
 def one_line(path: str) -> bool:
-    """Return whether a path can stand on a line of its own."""
+    """Return whether a path has no line break, so that a list of paths can have one in each line."""
     return "\n" not in path and "\r" not in path
 
 
