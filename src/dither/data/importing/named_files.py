@@ -54,8 +54,8 @@ def named_files(given: str | Path | Sequence[str | Path], parameter: str) -> Nam
     if not said or not all(isinstance(one, str | Path) for one in said):
         raise InvalidParameter(parameter, said, "the path of a file or folder, a pattern, or a list of them")
     if len(said) == 1 and Path(said[0]).expanduser().is_file():
-        found = _resolved(Path(said[0]).expanduser(), parameter)
-        return NamedFiles(glob.escape(found), (found,), (str(said[0]),))
+        only = _resolved(Path(said[0]).expanduser(), parameter)
+        return NamedFiles(glob.escape(only), (only,), (str(said[0]),))
     sources, files = [], []
     for one in said:
         source, found = _of_one(one, parameter)
