@@ -30,6 +30,7 @@ from tools.bench import (
     recommenders,
     reports,
     retrieval,
+    scale,
     service,
     spark,
     stream_series,
@@ -278,6 +279,11 @@ def show_places(console: Console, given: argparse.Namespace, rival: Path | None)
         console.print(line, highlight=False, markup=False)
 
 
+def show_scale(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure every verb by the number of rows."""
+    console.print(scale.table(given.rows))
+
+
 SECTIONS = {
     "noise": show_noise,
     "accountants": show_accountants,
@@ -305,6 +311,7 @@ SECTIONS = {
     "images": show_images,
     "learn": show_learn,
     "ledger": show_ledger,
+    "scale": show_scale,
     "disguise": show_disguise,
 }
 
