@@ -76,6 +76,15 @@ def test_many_nodes_need_a_limit_of_edges(home: Path) -> None:
     assert (table.graph, table.nodes) == (Graph(("src", "dst"), edges=1_000_000), 20_000)
 
 
+def test_the_most_edges_that_fit_are_proposed_and_make_the_graph_answer(home: Path) -> None:
+    (home / "calls.csv").write_text("src,dst\n1,2\n2,3\n")
+    answers = ("graph", "y", "edge", "undirected", "1, 20000", "n", "y")
+    shown = run("add", "calls.csv", "--budget", "1", text=typed(*answers, "y"))
+    assert "134217728 (from what fits into memory)" in shown
+    assert load_schema(home / "calls.yaml").table("calls").graph == Graph(("src", "dst"), edges=2**27)
+    assert record("graph", "calls", "triangles", "--epsilon", "0.5")["rows"]
+
+
 def test_who_leaves_registers_nothing_and_nodes_that_no_row_has_are_told(home: Path) -> None:
     shown = run("add", "friends.csv", "--budget", "1", code=wizard.OPEN, text=typed("graph", "", "edge"))
     assert "nothing was registered" in shown

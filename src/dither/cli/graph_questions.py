@@ -28,6 +28,8 @@ _PAIRS: Final = (
     *(("one", "other"), ("a", "b"), ("u", "v"), ("1", "2")),
 )
 _FILE: Final = re.compile(r"(.*\.csv)(?:\s+(\S.*))?", re.IGNORECASE)
+#: Where the proposal for the most edges comes from: not from the rows.
+FITS: Final = "what fits into memory"
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
 ENDS, UNIT, DIRECTED, NODES, DEGREE, EDGES, TIME = (
     f"graph.{what}" for what in ("ends", "unit", "directed", "nodes", "degree", "edges", "time")
@@ -76,7 +78,10 @@ def graph_questions(facts: Facts) -> list[Question]:
         Question(
             EDGES,
             "how many edges count at most? there are too many nodes to hold all pairs",
-            otherwise="round, from public knowledge; each release then costs twice the price",
+            str(MOST_EDGES),
+            FITS,
+            "round, from public knowledge; any limit doubles the price of a release, a higher one by no more. A graph "
+            "with more edges loses those above the limit",
         ),
     ]
     if dated:
