@@ -127,7 +127,8 @@ def _of_model(fitted: Any, names: Sequence[str], rows: Sequence[Sequence[Any]], 
         places += found
     declared = fitted.encoding()
     texts = {} if declared is None else declared.categories
-    has_texts = [any(isinstance(label, str) for label in texts.get(str(name), ())) for name in wanted]
+    has_files = getattr(fitted, "form", "pixels") != "pixels"
+    has_texts = [has_files or any(isinstance(label, str) for label in texts.get(str(name), ())) for name in wanted]
     picked = [[row[place] for place in places] for row in rows]
     return [
         [cell if is_text else _truth(_pointed(cell, decimal)) for cell, is_text in zip(row, has_texts, strict=True)]

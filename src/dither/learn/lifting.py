@@ -217,6 +217,7 @@ def _plan_images(
     rows = ImageRows(dataset, relation, tuple(features), target, classes, size=size)
     stated = copied._target()
     copied.prepare(np.empty(0, dtype=object), np.empty(0, dtype=object))
+    copied.feature_names_in_ = np.array(features, dtype=object)
     return _planned(rows, copied, copied, rows.width, stated, classes, (), per=per, score=score)
 
 

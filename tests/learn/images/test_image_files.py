@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import dither
+from dither.cli.app import app
 from dither.errors import InvalidParameter
 from dither.learn.images.files import pixels_of_files
 
@@ -149,7 +151,17 @@ PUBLIC = (np.arange(40 * 16).reshape(40, 16) * 37 % 256).tolist()
 SIZE: dict[str, Any] = {"height": 4, "width": 4, "n_components": 4, "public": PUBLIC, "max_iter": 9}
 
 
-def test_files_are_learned_from_in_one_column_of_a_session() -> None:
+def predict_a_file(fitted: Any, frame: Any, folder: Path) -> None:
+    """The command finds the column of images by its name."""
+    fitted.save(folder / "model.json")
+    frame[["kind", "scan"]].to_csv(folder / "mine.csv", index=False)
+    out = folder / "out.csv"
+    told = CliRunner().invoke(app, ["predict", str(folder / "model.json"), str(folder / "mine.csv"), "-o", str(out)])
+    assert told.exit_code == 0, told.output
+    assert pandas.read_csv(out)["predicted"].tolist() == fitted.predict(frame["scan"]).tolist()
+
+
+def test_files_are_learned_from_in_one_column_of_a_session(tmp_path: Path) -> None:
     """All images were told right in each of 20 runs; the price is known before the table is opened."""
     pixels, labels = bars(600)
     text = [base64.b64encode(pgm(one)).decode() for one in pixels]
@@ -162,6 +174,8 @@ def test_files_are_learned_from_in_one_column_of_a_session() -> None:
         assert str(fitted.privacy_.loss) == "epsilon = 8"
         assert (fitted.predict(text[8:]) == frame["kind"][8:]).mean() > 0.9
         assert fitted.released_as_ == "ImageClassifier of kind from scan"
+        assert fitted.feature_names_in_.tolist() == ["scan"]
+        predict_a_file(fitted, frame, tmp_path)
         scored = session.fit(estimator, "data", target="kind", features=["scan"], score=True)
         assert scored.held_out_score_.kind == "accuracy"
         for change, features, parameter in (

@@ -168,8 +168,9 @@ class ImageClassifier(_FeatureClassifier):
     def _values(self, X: Any, *, reset: bool, columns: int | None = None) -> Floats:
         size = self.image_size()
         if self.form != "pixels":
-            found = pixels_of_files(X, *size, self.form)
-            return numbers_of(self, found, reset=reset, columns=self._pixels())
+            if reset:
+                self.n_features_in_ = self._pixels()
+            return pixels_of_files(X, *size, self.form)
         flat = X.reshape(len(X), -1) if isinstance(X, np.ndarray) and X.ndim > 2 else X
         declared = self._pixels()
         return super()._values(flat, reset=reset, columns=columns or (declared if reset else None))

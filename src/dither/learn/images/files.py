@@ -62,6 +62,8 @@ def pixels_of_files(cells: Any, height: int, width: int, channels: int, form: st
 
 def _content(cell: Any, form: str, most: int) -> bytes | None:
     """Return the bytes of a file, or None where it has too many or cannot be read."""
+    if isinstance(cell, list | tuple) and len(cell) == 1:
+        (cell,) = cell  # a row of one column
     if form == "paths":
         if not isinstance(cell, str | os.PathLike):
             return None
