@@ -10,6 +10,15 @@ from dither.learn.selection.disjoint import DisjointTuning
 from dither.learn.selection.guarded import GuardedClassifier
 from dither.learn.selection.model import ScoredModel, TunedModel
 from dither.learn.selection.repeated import RepeatedTuning
+from dither.learn.selection.reusable import ReusableHoldout
 from dither.learn.selection.scored import HeldOutScore
 
-__all__ = ["DisjointTuning", "GuardedClassifier", "HeldOutScore", "RepeatedTuning", "ScoredModel", "TunedModel"]
+__all__ = [
+    "DisjointTuning",
+    "GuardedClassifier",
+    "HeldOutScore",
+    "RepeatedTuning",
+    "ReusableHoldout",
+    "ScoredModel",
+    "TunedModel",
+]
