@@ -61,7 +61,7 @@ SPECIMENS = (
         neighbour=((1, -1, 0, 0), (0, 0, 1, -1), (1, 1, -1, -1)),
         step="one record is replaced",
         refuted_by="closed form",
-        replacement="geometric",
+        replacement="grouped",
         weigh=correlation_from_data,
     ),
 )
