@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from dither.learn.deep.network_descent import NetworkDescent
 from dither.learn.deep.noisy_gradients import NoisyGradients
 
 #: What needs PyTorch, and where it is.
@@ -20,7 +21,7 @@ _HOMES = {
     "replace_layers": "dither.learn.deep.mixing",
 }
 
-__all__ = ["Lot", "NoisyGradients", "PrivateTrainer", "PrivateTraining", "replace_layers"]
+__all__ = ["Lot", "NetworkDescent", "NoisyGradients", "PrivateTrainer", "PrivateTraining", "replace_layers"]
 
 
 def __getattr__(name: str) -> Any:

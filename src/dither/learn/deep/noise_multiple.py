@@ -11,13 +11,15 @@ from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import round_up, sqrt_up
 from dither.mechanisms.core.accounted import Accounted
 from dither.mechanisms.gaussian import Gaussian
-from dither.privacy import ApproxDP, Loss, Repeat, Sampled, Unit, Use
+from dither.privacy import ApproxDP, InOrder, Loss, Repeat, Sampled, Unit, Use
 from dither.privacy.calibration import check_loss
 from dither.privacy.conversions import zcdp_rho
 from dither.privacy.losses import states_rho
 
 #: Noise is the least there is, up to this share.
 _PRECISION: Final = 0.003
+#: The noise of a count of all examples, as a multiple of that of a step: it costs next to nothing.
+COUNT: Final = 20
 #: What discrete noise may cost more than rounded noise: more than what a grid of 2^20 steps and more sets aside.
 SPARE: Final = Fraction(1000, 1001)
 
@@ -38,13 +40,26 @@ def unsampled_multiple(epsilon: Fraction, delta: Fraction, steps: int) -> Fracti
 
 
 @lru_cache(maxsize=64)
-def noise_multiple(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int, unit: Unit) -> Fraction:
-    """Return the noise of a step, as a multiple of the largest change of its sum by one unit."""
+def noise_multiple(
+    epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int, unit: Unit, *, counted: bool = False
+) -> Fraction:
+    """Return the noise of a step, as a multiple of the largest change of its sum by one unit.
+
+    Args:
+        epsilon: the epsilon not to exceed.
+        delta: the delta at which it is stated.
+        rate: the probability that an example is in the sample of a step.
+        steps: the number of steps.
+        unit: what is protected.
+        counted: whether all examples are counted first, with ``COUNT`` times the noise.
+
+    """
     target = epsilon * SPARE
 
     def excess(times: Fraction) -> float:
         rounds = Repeat(Sampled(Use(Gaussian(sigma=times)), rate), steps)
-        lost = cast(ApproxDP, Accounted(rounds, unit, delta).loss(1))
+        plan = InOrder.of(Use(Gaussian(sigma=COUNT * times)), rounds) if counted else rounds
+        lost = cast(ApproxDP, Accounted(plan, unit, delta).loss(1))
         return math.log(float(lost.epsilon / target)) if lost.epsilon else -math.inf
 
     # Without samples this much noise would do, and samples tell less.
