@@ -59,7 +59,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_a_quote_costs_nothing_and_needs_no_file(place: Path) -> None:
     before = record("ledger", "show", "shop")[0]["spent"]
     told = record(*FIT, "--quote")
-    assert told["release"] == "Recommender (means and covariance) of 4 items from stars of ratings, with year, war of films"
+    assert (
+        told["release"]
+        == "Recommender (means and covariance) of 4 items from stars of ratings, with year, war of films"
+    )
     assert "(means)" in record(*FIT, "--quote", "--option", "method=means")["release"]
     assert record("ledger", "show", "shop")[0]["spent"] == before
 

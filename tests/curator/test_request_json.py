@@ -174,3 +174,17 @@ def test_the_usual_key_follows_question_and_edition(session: Session) -> None:
         asked_of(session, "open", {})
     with pytest.raises(InvalidParameter, match="key"):
         asked_of(session, "sql", {**written, "key": "k"})
+
+
+def test_a_recommender_is_sent_by_its_name_and_parameters() -> None:
+    pytest.importorskip("sklearn")
+    from dither.learn import Recommender
+    from dither.learn.recommend.planning import rated_clinic
+
+    clinic = rated_clinic()
+    words = {"table": "visits", "estimator": Recommender(epsilon=1, delta="1e-5", method="covariance", people=9)}
+    written = json.loads(json.dumps(write_words(words, clinic)))
+    assert written["estimator"]["estimator"] == "Recommender"
+    found = read_words(written, clinic)["estimator"]
+    assert type(found) is Recommender
+    assert found.get_params() == words["estimator"].get_params()  # type: ignore[attr-defined]

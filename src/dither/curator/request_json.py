@@ -141,8 +141,9 @@ def _write_record(value: Any, dataset: DataSet, depth: int) -> Any:
     from dither.publish.queries.parts import Partition, PartitionedGroups
 
     # Whoever has an estimator has loaded its module, which needs more than the core does.
-    learning = sys.modules.get("dither.learn.base")
-    if learning is not None and isinstance(value, learning.PrivateEstimator):
+    learning, recommending = map(sys.modules.get, ("dither.learn.base", "dither.learn.recommend.recommender"))
+    is_recommender = recommending is not None and isinstance(value, recommending.Recommender)
+    if is_recommender or (learning is not None and isinstance(value, learning.PrivateEstimator)):
         given = value.get_params(deep=False)
         told = {name: _write(one, dataset, depth - 1) for name, one in given.items() if name not in _NOT_TOLD}
         return {"estimator": type(value).__name__, "parameters": told}

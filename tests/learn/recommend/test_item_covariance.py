@@ -117,14 +117,14 @@ def test_predictions_are_those_of_the_conditional_normal_law() -> None:
     rows = np.clip(3 + np.outer(draw.normal(size=500), [1, 1, -1, 0.5]) + draw.normal(0, 0.3, (500, 4)), 1, 5)
     method = ItemCovariance.calibrated(ZCDP(10**6), items=4, lower=1, upper=5)
     model = method.release(rows, lambda part, value, stability=1: value)  # type: ignore[arg-type]
-    rated, values = np.array([0, 2]), np.array([0.8, -0.5])
-    left = values - model.means[rated]
-    own = left.sum() / 5
     whole = model.factors.values @ model.factors.values.T
-    inside = whole[np.ix_(rated, rated)] + model.rest * np.eye(2)
-    expected = model.means + own + whole[:, rated] @ np.linalg.solve(inside, left - own)
-    assert model.expected(rated, values) == pytest.approx(expected)
-    assert model.expected(rated[:0], values[:0]) == pytest.approx(model.means)
+    for many in (0, 1, 2, 4):
+        rated, values = np.arange(many), np.array([0.8, -0.5, 0.1, 1.0])[:many]
+        left = values - model.means[rated]
+        own = left.sum() / (many + 3)
+        inside = whole[np.ix_(rated, rated)] + model.rest * np.eye(many)
+        expected = model.means + own + whole[:, rated] @ np.linalg.solve(inside, left - own)
+        assert model.expected(rated, values) == pytest.approx(expected)
     assert Model.from_dict(model.to_dict()) == model
 
 

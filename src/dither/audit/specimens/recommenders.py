@@ -123,6 +123,7 @@ SPECIMENS = (
         neighbour=Fraction(1),
         step="the value of one rating is changed",
         refuted_by="exact argument",
+        replacement="item-covariance",
         weigh=raw_ratings,
     ),
 )

@@ -114,8 +114,12 @@ class ItemCovarianceModel(ItemModel):
         left = values - means[rated]
         own = bias(left)
         some = factors[rated]
-        small = some.T @ some + self.rest * np.eye(factors.shape[1])
-        found: Floats = means + own + factors @ np.linalg.solve(small, some.T @ (left - own))
+        if rated.size < factors.shape[1]:
+            # The same by another identity, in as many dimensions as there are ratings.
+            taste = some.T @ np.linalg.solve(some @ some.T + self.rest * np.eye(rated.size), left - own)
+        else:
+            taste = np.linalg.solve(some.T @ some + self.rest * np.eye(factors.shape[1]), some.T @ (left - own))
+        found: Floats = means + own + factors @ taste
         return found
 
     def alike(self, item: int) -> Floats:
