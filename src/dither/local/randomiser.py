@@ -35,6 +35,8 @@ RANDOMISERS: Final[dict[str, tuple[str, str]]] = {
     "square-wave": ("numbers.wave", "SquareWave"),
     "sign-vector": ("numbers.signs", "SignVector"),
     "sampled-attribute": ("numbers.sampled", "SampledAttribute"),
+    "prefix-hashing": ("hitters.prefixes", "PrefixHashing"),
+    "padded-set": ("hitters.sets", "PaddedSet"),
     "unary-response": ("frequencies.unary", "UnaryResponse"),
     "local-hashing": ("frequencies.hashing", "LocalHashing"),
     "subset-response": ("frequencies.subset", "SubsetResponse"),

@@ -20,6 +20,8 @@ HALVES: Final[dict[str, tuple[str, str]]] = {
     "square-wave": ("numbers", "WaveHalf"),
     "sign-vector": ("attributes", "Signs"),
     "sampled-attribute": ("attributes", "Sampled"),
+    "prefix-hashing": ("prefixes", "Prefixes"),
+    "padded-set": ("sets", "PaddedSetHalf"),
     "unary-response": ("unary", "Unary"),
     "local-hashing": ("hashing", "Hashing"),
     "subset-response": ("subset", "Subset"),

@@ -139,6 +139,7 @@ _ROOMS_ABOVE = (
     "dither.local.frequencies",
     "dither.local.numbers",
     "dither.local.rounds",
+    "dither.local.hitters",
 )
 
 
