@@ -43,8 +43,11 @@ def new(
     """Write the protocol document of a survey: question, answers, randomiser, privacy loss."""
     from dither.exact import positive
     from dither.local.frequencies.choose import ORACLES, choose_oracle
+    from dither.local.quantities import OTHERS, law_named
+    from dither.local.randomiser import Randomiser
     from dither.privacy import PureDP
 
+    law: Randomiser
     output = Output("SURVEY", survey, (".json",))
     check_outputs([output])
     keep_files([output], force=force)
@@ -55,8 +58,11 @@ def new(
     elif method in ORACLES:
         law = ORACLES[method](loss, categories=domain.cells)
         why = f"{method}, as requested"
+    elif method in OTHERS:
+        law = law_named(method, loss, domain)
+        why = f"{method}, as requested"
     else:
-        raise InvalidParameter("--method", method, f"auto or one of {', '.join(ORACLES)}")
+        raise InvalidParameter("--method", method, f"auto or one of {', '.join((*ORACLES, *OTHERS))}")
     document = law.document(question, domain)
     write_whole(
         survey, lambda path: path.write_text(json.dumps(document.record(), indent=1, ensure_ascii=False) + "\n")
@@ -150,7 +156,9 @@ def estimate(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Estimate the share of each answer from the collected reports, with intervals."""
+    """Estimate the share of each answer, or means and quantiles, from the collected reports, with intervals."""
+    from dither.cli.survey_quantities import quantity_page, quantity_table
+    from dither.local.quantities import Quantities
     from dither.service.report_store import ReportStore
 
     document = read_survey(survey)
@@ -164,11 +172,15 @@ def estimate(
         found = store.estimator().estimate(confidence, together=together, tidy=tidy)
         dropped = store.dropped()
     if plot is not None:
-        write_whole(plot, lambda target: target.write_text(_page(found, dropped), encoding="utf-8"))
+        made = quantity_page(found, dropped) if isinstance(found, Quantities) else _page(found, dropped)
+        write_whole(plot, lambda target: target.write_text(made, encoding="utf-8"))
     if as_json:
         print_json({**found.record(), "dropped": dict(dropped)})
         return
-    _table(found)
+    if isinstance(found, Quantities):
+        quantity_table(found)
+    else:
+        _table(found)
     say(f"{found.card}.")
     told = ", ".join(f"{number} {kind}" for kind, number in dropped.items() if number)
     if told:

@@ -19,6 +19,7 @@ from dither.errors import InvalidParameter
 from dither.local.clients import octets_of
 from dither.local.document import Document
 from dither.local.estimates import Estimator, Gate, Verdict, block_of
+from dither.local.quantities import QuantityEstimator, estimator_of
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS survey (digest BLOB NOT NULL, document TEXT NOT NULL);
@@ -97,9 +98,9 @@ class ReportStore:
         while block := rows.fetchmany(max(1, _AT_A_TIME // octets)):
             yield block_of(b"".join(payload for (payload,) in block), octets)
 
-    def estimator(self) -> Estimator:
+    def estimator(self) -> Estimator | QuantityEstimator:
         """Return an estimator that has read all reports."""
-        found = Estimator(self.document)
+        found = estimator_of(self.document)
         for block in self.payloads():
             found.add(block)
         return found

@@ -166,9 +166,12 @@ class PaddedSet(Randomiser):
         stray = (1 - self.truth / 2.0**self.bits) / (self.padded.reports - 1)
         seen = totals[: self.items] / reports
         factor = self.length * self._missing(sizes) / self.gain
-        shares = (seen - stray) * factor
-        reach = -float(ndtri((1 - level) / 2)) * np.sqrt(seen * (1 - seen) / reports) * factor
-        return Holdings(shares, shares - reach, shares + reach, reports)
+        # Wilson's interval for the share of reports, which no few reports make empty.
+        squared = float(ndtri((1 - level) / 2)) ** 2 / reports
+        middle = (seen + squared / 2) / (1 + squared)
+        reach = np.sqrt(squared * seen * (1 - seen) + squared**2 / 4) / (1 + squared)
+        shares, low, high = ((part - stray) * factor for part in (seen, middle - reach, middle + reach))
+        return Holdings(shares, low, high, reports)
 
     def _missing(self, sizes: Floats | None) -> float:
         """Return by what items of large sets are counted too rarely, on average."""

@@ -21,7 +21,7 @@ from dither.local.clients.numbers import MOST_OUTPUTS, Hybrid
 from dither.local.numbers.bit import bit_weights
 from dither.local.numbers.means import Floats, Means, NumberRandomiser, Tally, level_of, normal_means
 from dither.local.numbers.piecewise import piecewise_width
-from dither.local.numbers.window import draw_window, inside_of, window_line, window_variances
+from dither.local.numbers.window import draw_window, inside_of, middle_and_ends, window_line, window_variances
 from dither.local.weights import epsilon_within
 from dither.mechanisms.core.registry import Example, register
 from dither.noise import Noise
@@ -133,7 +133,7 @@ class HybridNumber(NumberRandomiser):
         bits, ones, outputs, total, squares = (int(part) for part in tally)
         count = bits + outputs
         if not count:
-            return normal_means(0, 0.0, 0.0, self.places, level_of(confidence))
+            return normal_means(0, 0.0, 0.0, 0.0, self.places, level_of(confidence))
         base, slope = window_line(self.hybrid.window)
         zero, one = (Fraction(bit * 2**self.bits - self.low, self.step) for bit in (0, 1))
         # Sums over reports of each report's own estimate, and of its square.
@@ -141,7 +141,8 @@ class HybridNumber(NumberRandomiser):
         second = (bits - ones) * zero**2 + ones * one**2 + (squares - 2 * base * total + outputs * base**2) / slope**2
         mean = first / count
         variance = float(second / count - mean**2) * count / max(count - 1, 1)
-        return normal_means(count, float(mean), variance, self.places, level_of(confidence))
+        least = float(self.variances(middle_and_ends(self.places)).min())
+        return normal_means(count, float(mean), variance, least, self.places, level_of(confidence))
 
     def variances(self, cells: NDArray[np.int64]) -> Floats:
         """Return the mixture of those of both parts: both are unbiased."""

@@ -100,14 +100,26 @@ def level_of(confidence: Number) -> Fraction:
     return probability("confidence", confidence)
 
 
-def normal_means(count: int, mean: float, variance: float, places: int, level: Fraction) -> Means:
-    """Return one mean with the interval of a normal law, or the middle of the grid where there is no report."""
+def normal_means(count: int, mean: float, variance: float, least: float, places: int, level: Fraction) -> Means:
+    """Return one mean with the interval of a normal law, or the middle of the grid where there is no report.
+
+    Args:
+        count: how many reports there are.
+        mean: the estimate.
+        variance: of one report's estimate, as it was measured.
+        least: that of the law alone, for the cell where it is smallest: few reports may all be equal by chance.
+        places: how many cells.
+        level: the confidence.
+
+    """
     from scipy.special import ndtri
 
     if not count:
         mean, reach = (places - 1) / 2, np.inf
     else:
         # One report has no measured variance: then the interval is infinite as well.
-        reach = -float(ndtri(float(1 - level) / 2)) * float(np.sqrt(variance / count)) if count > 1 else np.inf
+        reach = (
+            -float(ndtri(float(1 - level) / 2)) * float(np.sqrt(max(variance, least) / count)) if count > 1 else np.inf
+        )
     found = np.array([mean])
     return Means(np.array([count]), found, found - reach, found + reach, level)

@@ -103,4 +103,10 @@ def window_mean(window: Window, tally: Tally, level: Fraction) -> Means:
     several = max(count, 1)
     mean = float((Fraction(total, several) - base) / slope)
     variance = float((Fraction(squares, several) - Fraction(total, several) ** 2) / slope**2)
-    return normal_means(count, mean, variance * several / max(several - 1, 1), window.places, level)
+    least = float(window_variances(window, middle_and_ends(window.places)).min()) / float(slope) ** 2
+    return normal_means(count, mean, variance * several / max(several - 1, 1), least, window.places, level)
+
+
+def middle_and_ends(places: int) -> NDArray[np.int64]:
+    """Return the cells among which a parabola around the middle is smallest."""
+    return np.array([0, (places - 1) // 2, places // 2, places - 1])
