@@ -92,7 +92,7 @@ class Quantities:
         return f"local: {reports}, epsilon {float(self.epsilon):.4g} each ({ANSWER}), debited on the devices"
 
     def record(self) -> dict[str, Any]:
-        """Return the estimate as plain JSON data; an end that is infinite or unknown is None."""
+        """Return the estimate as plain JSON data; None stands for an infinite or unknown end."""
         return {
             "question": self.document.question,
             "document": self.document.identifier,
@@ -116,7 +116,7 @@ class Quantities:
 
 
 class QuantityEstimator:
-    """Adds up reports, and estimates the quantities that their law tells.
+    """Adds up reports, and estimates the quantities of their law.
 
     Args:
         document: of a survey about numbers, sets, or values of a huge domain.
