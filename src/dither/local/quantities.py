@@ -92,7 +92,7 @@ class Quantities:
         return f"local: {reports}, epsilon {float(self.epsilon):.4g} each ({ANSWER}), debited on the devices"
 
     def record(self) -> dict[str, Any]:
-        """Return the estimate as plain JSON data; None stands for an infinite or unknown end."""
+        """Return the estimate as plain JSON data; infinite and unknown ends are null."""
         return {
             "question": self.document.question,
             "document": self.document.identifier,
