@@ -151,10 +151,18 @@ def test_a_calibrated_learner_loses_no_more_than_its_target(target: Any) -> None
     assert found.distance == ROW_REPLACED
 
 
+def test_there_are_no_more_coordinates_than_public_records() -> None:
+    for public in (few(), PublicArray(few()), few().tolist()):
+        assert ImageFeatures.calibrated(ZCDP(1), public=public, **PUBLIC).components == 30
+    assert ImageFeatures.calibrated(ZCDP(1), **PUBLIC).components == 500
+
+
 @pytest.mark.parametrize(
     ("change", "parameter"),
     [
         ({"height": 5}, "lower"),
+        ({"public": 5, "components": None}, "public"),
+        ({"public": [[1], [1, 2]], "components": None}, "public"),
         ({"components": 0}, "public"),
         ({"public": few()[:, :3]}, "public"),
         ({"components": 9999}, "components"),

@@ -45,6 +45,10 @@ from dither.privacy import ROW, Loss, Plan, Unit, Use
 USUAL_COMPONENTS: Final = 500
 #: Public records at most.
 MOST_PUBLIC: Final = 2**14
+_PUBLIC_ROWS: Final = Array(
+    "float", axes=2, least=2, most=MOST_PUBLIC, rule=f"2 to {MOST_PUBLIC} rows of finite numbers"
+)
+_PUBLIC: Final = Maybe(_PUBLIC_ROWS)
 
 
 @model
@@ -200,9 +204,7 @@ class ImageFeatures(Composed[Any, ImageModel]):
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
     components: Whole = Whole(least=0, most=MOST_FEATURES)
-    public: Maybe = Maybe(
-        Array("float", axes=2, least=2, most=MOST_PUBLIC, rule=f"2 to {MOST_PUBLIC} rows of finite numbers")
-    )
+    public: Maybe = Maybe(_PUBLIC_ROWS)
     learner: Of[PreconditionedDescent] = Of(PreconditionedDescent)
 
     def __post_init__(self) -> None:
@@ -266,10 +268,11 @@ class ImageFeatures(Composed[Any, ImageModel]):
         sides = {"height": (height, MOST_SIDE), "width": (width, 2**16), "channels": (channels, 16)}
         sizes = [Whole(least=1, most=most).convert(name, given) for name, (given, most) in sides.items()]
         count = feature_count(extractor, ImageSize(*sizes))
+        known = _PUBLIC.convert("public", public)
         usual = (
             0
-            if extractor == COLUMNS and public is None
-            else min(USUAL_COMPONENTS, count, MOST_PUBLIC if public is None else len(public))
+            if extractor == COLUMNS and known is None
+            else min(USUAL_COMPONENTS, count, SHAPES if known is None else len(known.values))
         )
         wanted = Whole(most=MOST_FEATURES).convert("components", usual if components is None else components)
         reach = np.ones(wanted or count)
@@ -284,7 +287,7 @@ class ImageFeatures(Composed[Any, ImageModel]):
             lower=lower,
             upper=upper,
             components=wanted,
-            public=public,
+            public=known,
             learner=head,
         )
 
