@@ -36,6 +36,10 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither report-location 48.8606 2.3376 --epsilon-per-metre 0.005      # the file remembers the box",
             "dither report-location --again                                       # the last report, at no cost",
         ),
+        "survey": (
+            'dither survey new colours.json --question "Which colour?" --answers red,green,blue --epsilon 1',
+            "dither survey show colours.json",
+        ),
         "survey new": (
             'dither survey new colours.json --question "Which colour?" --answers red,green,blue --epsilon 1',
             'dither survey new ages.json --question "How old are you?" --range 0..120 --epsilon 2',
