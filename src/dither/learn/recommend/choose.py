@@ -14,7 +14,7 @@ COVARIANCE: Final = "covariance"
 AUTO: Final = "auto"
 METHODS: Final = (AUTO, MEANS, COVARIANCE)
 #: How much larger than the noise the products of all people must be expected to be.
-_ENOUGH: Final = 70.0
+_ENOUGH: Final = 60.0
 
 
 def chosen_method(loss: Loss, items: int, people: int | None) -> str:
