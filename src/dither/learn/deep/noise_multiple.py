@@ -9,6 +9,7 @@ from typing import Final, cast
 
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import round_up, sqrt_up
+from dither.learn.noise_search import least_multiple
 from dither.mechanisms.core.accounted import Accounted
 from dither.mechanisms.gaussian import Gaussian
 from dither.privacy import ApproxDP, InOrder, Loss, Repeat, Sampled, Unit, Use
@@ -16,8 +17,6 @@ from dither.privacy.calibration import check_loss
 from dither.privacy.conversions import zcdp_rho
 from dither.privacy.losses import states_rho
 
-#: Noise is the least there is, up to this share.
-_PRECISION: Final = 0.003
 #: The noise of a count of all examples, as a multiple of that of a step: it costs next to nothing.
 COUNT: Final = 20
 #: What discrete noise may cost more than rounded noise: more than what a grid of 2^20 steps and more sets aside.
@@ -64,21 +63,4 @@ def noise_multiple(
 
     # Without samples this much noise would do, and samples tell less.
     high = unsampled_multiple(target, delta, steps)
-    low, over = high * rate / 4, math.inf
-    while not (under := excess(high)) <= 0:
-        low, high, over = high, 2 * high, under
-    while high > low * (1 + Fraction(_PRECISION)):
-        known = math.isfinite(over) and math.isfinite(under)
-        # Epsilon falls about in proportion to the noise; the guess is moved a little to the safe side.
-        share = min(max(-under / (over - under), 0.03), 0.97) if known else 0.5
-        middle = round_up(high * Fraction((float(low) / float(high)) ** share), bits=16)
-        if not low < middle < high:
-            break
-        found = excess(middle)
-        if found <= 0:
-            high, under = middle, found
-            over = over / 2 if known else over
-        else:
-            low, over = middle, found
-            under = under / 2 if known else under
-    return high
+    return least_multiple(excess, high * rate / 4, high)

@@ -26,6 +26,7 @@ from dither.learn.linear.gradients import LOSSES, PULL, pulls
 from dither.learn.linear.steps import descend
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import OneReal, noisy, shaped, spread_of
+from dither.learn.noise_search import least_multiple
 from dither.learn.rows import BoundField, Floats, exact_products, labelled, records_of
 from dither.learn.survey import survey_entries, survey_stability
 from dither.mechanisms.core.accounted import Accounted
@@ -50,8 +51,6 @@ _SMALLEST_RATE: Final = Fraction(1, 2**60)
 USUAL_STEPS: Final = 60
 #: Pure epsilons add up, so that a few steps of little noise are better than many.
 USUAL_PURE_STEPS: Final = 3
-#: A multiple of noise is searched for to this precision.
-_PRECISION: Final = 0.003
 
 
 def _examples() -> Iterator[Example]:
@@ -229,23 +228,7 @@ def _multiples(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int, u
 
     # Without samples this much noise would do, and samples tell less.
     high = round_up(sqrt_up(steps / (2 * (1 - SURVEY_SHARE) * rho)), bits=16)
-    low, over = high * rate / 4, math.inf
-    while not (under := excess(high)) <= 0:
-        low, high, over = high, 2 * high, under
-    # Epsilon falls about in proportion to the noise; the guess is moved a little to the safe side.
-    while high > low * (1 + Fraction(_PRECISION)):
-        share = min(max(-under / (over - under), 0.03), 0.97) if math.isfinite(over) and math.isfinite(under) else 0.5
-        middle = round_up(high * Fraction((float(low) / float(high)) ** share), bits=16)
-        if not low < middle < high:
-            break
-        found = excess(middle)
-        if found <= 0:
-            high, under = middle, found
-            over /= 2 if math.isfinite(over) else 1
-        else:
-            low, over = middle, found
-            under /= 2 if math.isfinite(under) else 1
-    return survey, high
+    return survey, least_multiple(excess, high * rate / 4, high)
 
 
 def _pure_multiples(epsilon: Fraction, rate: Fraction, steps: int) -> tuple[Fraction, Fraction]:
