@@ -86,7 +86,8 @@ def test_one_person_moves_the_draw_by_its_stability_and_nearly_reaches_it(target
         square = sum((a - b) ** 2 for a, b in zip(base, moved, strict=True))
         assert square <= stability**2
         farthest = max(farthest, square / float(stability) ** 2)
-    assert farthest > (0.95 if unit == ROW else 0.25)
+    # In the place of somebody who rated nothing, a person moves the sums half as far as is paid for.
+    assert farthest > (0.9 if unit == ROW else 0.2)
 
 
 def test_ordinary_people_count_in_full_and_nobody_is_dropped() -> None:
