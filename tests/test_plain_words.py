@@ -42,6 +42,7 @@ ELSEWHERE = {
     "Anatomised": "disguise/test_buckets.py",
     "LabelledBaskets": "disguise/test_baskets.py",
     "WeightedRisk": "disguise/test_uniques.py",
+    "Recommender": "learn/recommend/test_recommender.py",
     "Card": "curator/test_html.py",
     "Disguised": "disguise/test_tables.py",
     "Distorted": "disguise/test_matrices.py",

@@ -15,14 +15,14 @@ from dither.data.facts import FROM_NAME, Facts
 from dither.data.files import load_schema
 from tests.cli.test_curate import home, run
 from tests.cli.test_owners import typed
-from tests.data.test_kinds import Ratings, ratings
+from tests.data.test_kinds import Likes, ratings
 
 __all__ = ["home", "ratings"]
 
 
 def asked(facts: Facts) -> list[Question]:
     names = [one.name for one in facts.columns]
-    return [Question("ratings.item", "which column says what is rated?", "film", FROM_NAME)] if "film" in names else []
+    return [Question("likes.item", "which column says what is rated?", "film", FROM_NAME)] if "film" in names else []
 
 
 class RatingAnswers:
@@ -51,9 +51,9 @@ class RatingAnswers:
 @pytest.fixture(autouse=True)
 def screen(home: Path, ratings: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(curate, "is_screen", lambda: True)
-    QUESTIONS.add("ratings", Part(asked, RatingAnswers, "a column of what is rated"))
+    QUESTIONS.add("likes", Part(asked, RatingAnswers, "a column of what is rated"))
     yield
-    del QUESTIONS._parts["ratings"]
+    del QUESTIONS._parts["likes"]
 
 
 ROWS = "who,film,stars\n" + "".join(f"p{n},f{n % 3},{n % 5 + 1}\n" for n in range(30))
@@ -71,7 +71,7 @@ def test_a_registered_kind_is_asked_for_and_written(home: Path) -> None:
     assert "which column says what is rated?: film (from the name)" in shown
     assert "not a column of items" in shown
     table = load_schema(home / "films.yaml").table("films")
-    assert Ratings.of(table) == Ratings("film", "stars", scale=(1.0, 5.0))
+    assert Likes.of(table) == Likes("film", "stars", scale=(1.0, 5.0))
 
 
 def test_it_is_not_asked_for_where_its_answers_say_so(home: Path) -> None:

@@ -171,7 +171,18 @@ def test_there_are_no_more_coordinates_than_public_records() -> None:
         ({"extractor": "columns"}, "height"),
         ({"extractor": "columns", "height": 1, "width": 16, "public": None}, "public"),
     ],
-    ids=str,
+    ids=[
+        "height",
+        "no array",
+        "ragged",
+        "no components",
+        "columns of public",
+        "many components",
+        "too many components",
+        "no extractor",
+        "no height",
+        "no public",
+    ],
 )
 def test_what_does_not_fit_is_refused(change: dict[str, Any], parameter: str) -> None:
     with pytest.raises(InvalidParameter, match=f"^{parameter} "):

@@ -296,11 +296,6 @@ class ImageFeatures(Composed[Any, ImageModel]):
         """The declared size of images."""
         return ImageSize(self.height, self.width, self.channels)
 
-    @cached_property
-    def box(self) -> Box:
-        """The bounds, and their grid."""
-        return Box(self.lower, self.upper)
-
     @property
     def distance(self) -> Unit:
         """The unit of the learner."""
@@ -309,6 +304,11 @@ class ImageFeatures(Composed[Any, ImageModel]):
     def plan(self) -> Plan:
         """Return what the learner draws: an image becomes a row of coordinates."""
         return Use(self.learner)
+
+    @cached_property
+    def box(self) -> Box:
+        """The bounds of an intensity in each place of a picture."""
+        return Box(self.lower, self.upper)
 
     def release(self, data: Any, run: Runner) -> ImageModel:
         """Return what the learner releases for the coordinates, with the public change of coordinates."""
