@@ -124,7 +124,7 @@ BOMB = png(np.zeros((3, 4)))[:33] + struct.pack(">I", 1100) + b"IDAT" + zlib.com
         b"\xff\xd8\xff\xe0 a JPEG",
         bytes(10**5),
     ],
-    ids=lambda given: repr(given)[:30],
+    ids=range(19),
 )
 def test_what_cannot_be_read_is_a_blank_and_changes_no_other_image(broken: Any, tmp_path: Path) -> None:
     good = pgm(grey(3, 4))
