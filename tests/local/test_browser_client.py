@@ -38,7 +38,7 @@ _NAMES = Categories(("red", "gr\u00fcn", 'a "b" \u00bd', "\U0001f600", "other"),
 _WIDE = Range(-5, 2**33)
 
 DOCUMENTS: dict[str, Document] = {
-    "kary-response": KaryResponse.calibrated(_LOSS, categories=5).document("Which?\n\x7f\u2028", _NAMES),
+    "kary-response": KaryResponse.calibrated(_LOSS, categories=5).document('Which\u00a0\\ "?"', _NAMES),
     "unary-response": UnaryResponse.calibrated(_LOSS, categories=5).document("Which?", _NAMES),
     "subset-response": SubsetResponse.calibrated(_LOSS, categories=90).document("How old?", Range(0, 89)),
     "hadamard-response": HadamardResponse(categories=90, order=4, blocks=6, truth=2**31 + 7).document(
@@ -204,6 +204,11 @@ def test_a_browser_answers_once_debits_first_and_seals(tmp_path: Path) -> None:
         ("parameters", {"categories": 5, "truth": 3}),
         ("parameters", {"categories": 5, "truth": 4, "bits": 2}),
         ("parameters", {"categories": 5, "truth": 1, "bits": 3}),
+        ("parameters", {"categories": 5, "truth": 2**32 - 1, "bits": 32}),
+        ("question", "Which\nof them?"),
+        ("question", "a\u202eb"),
+        ("question", "a\u2028b"),
+        ("question", 1001 * "a"),
         ("parameters", {"categories": 4, "truth": 3, "bits": 2}),
     ],
 )

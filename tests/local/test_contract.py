@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+from decimal import Decimal
+from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
@@ -12,11 +15,12 @@ import pytest
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.local.clients import HALVES, Client, draw_report, half_of, packed, scripted
 from dither.local.document import Document, Report
-from dither.local.domains import Categories, Range
+from dither.local.domains import Attributes, Bins, Categories, Range
 from dither.local.frequencies import KaryResponse
 from dither.local.randomiser import RANDOMISERS, randomiser_class, randomiser_of
 from dither.noise.client_words import Words
 from dither.privacy import PureDP
+from tests.local.midst import asked_by_two_threads, refuses_what_would_draw_twice
 
 _DOMAIN = Categories(("red", "green", "blue", "other"), "other")
 _LAW = KaryResponse.calibrated(PureDP(1), categories=4)
@@ -100,6 +104,108 @@ def test_all_answers_have_a_report_of_one_length() -> None:
 def test_a_client_repeats_its_first_report_whatever_the_answer() -> None:
     client = Client(_DOCUMENT)
     assert {client.report(answer) for answer in ("red", "green", "blue") * 20} == {client.report("red")}
+
+
+def test_a_report_is_drawn_once_by_one_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    where = "dither.local.clients.client"
+    one = Client(_DOCUMENT)
+    assert len(asked_by_two_threads(monkeypatch, where, lambda: one.report("red"))) == 1
+    other = Client(_DOCUMENT)
+    refuses_what_would_draw_twice(monkeypatch, where, other, lambda: other.report("red"))
+
+
+@pytest.mark.parametrize(
+    ("number", "whole"),
+    [
+        (np.int64(2), 2),
+        (np.array(2), 2),
+        (np.float32(2.5), 2),
+        (Fraction(5, 2), 2),
+        # A float would round it up.
+        (Fraction(3 * 2**60 - 1, 2**60), 2),
+        (Decimal("2.5"), 2),
+        (Decimal("-1e-9"), -1),
+        (Decimal("1e999999"), 9),
+        (Decimal("-Infinity"), -3),
+        (Fraction(-(10**400)), -3),
+        (10**400, 9),
+        (np.array([2]), -3),
+        (np.bool_(True), -3),
+        (Decimal("sNaN"), -3),
+        (2j, -3),
+        ("2", -3),
+    ],
+)
+def test_numbers_of_any_class_count_as_what_they_are(number: Any, whole: int) -> None:
+    assert Range(-3, 9).name(Range(-3, 9).cell(number)) == str(whole)
+    assert Bins(-3, 2, 6).cell(number) == min((whole + 3) // 2, 5)
+
+
+def test_texts_of_any_class_count_as_their_characters_and_no_class_can_raise() -> None:
+    class Odd(str):
+        """A string that is equal to nothing."""
+
+        __slots__ = ()
+        __hash__ = None  # type: ignore[assignment]
+
+        def __eq__(self, other: object) -> bool:
+            raise ValueError
+
+    class Worse:
+        """Neither a number nor a text, whatever it says."""
+
+        @property
+        def __class__(self) -> Any:  # type: ignore[override]
+            raise ValueError
+
+        def __index__(self) -> int:
+            raise ValueError
+
+    class Colour(StrEnum):
+        GREEN = "green"
+
+    class Person(dict[Any, Any]):
+        """A dictionary that finds nothing."""
+
+        def get(self, *_: Any) -> Any:
+            raise ValueError
+
+    assert [_DOMAIN.cell(text) for text in (np.str_("green"), Odd("green"), Colour.GREEN, Worse(), b"green")] == [
+        *(1, 1, 1, 3, 3)
+    ]
+    assert Range(-3, 9).cell(Worse()) == 0
+    person = Attributes((("age", Range(0, 2)), ("colour", _DOMAIN)))
+    assert person.cell(Person(age=np.int8(1), colour="blue")) == 1 + 3 * 2
+    assert person.cell(Worse()) == 3 * 3
+
+
+def test_a_law_that_hides_nothing_is_refused_whoever_sends_it() -> None:
+    # ln(2^32 - 1) = 22.2 for two answers, and e^20 is between these weights.
+    for truth in (2**32 - 1, 2**32 - 8):
+        record = {"categories": 2, "truth": truth, "bits": 32}
+        with pytest.raises(InvalidParameter, match="epsilon 20"):
+            half_of(Document("Which?", Range(0, 1), "kary-response", record))
+    near = KaryResponse.calibrated(PureDP(20), categories=2)
+    assert half_of(near.document("Which?", Range(0, 1))).ratio < math.exp(20)
+    # One report is within the limit here, and all rounds from its stored response are not.
+    chain = {"categories": 2, "hold": 2**32 - 1, "show": 3 * 2**30, "bits": 32}
+    with pytest.raises(InvalidParameter, match="epsilon 20"):
+        half_of(Document("Which?", Range(0, 1), "memoised-kary", chain))
+
+
+@pytest.mark.parametrize(
+    "question", ["Which\none?", "a\u202eb", "a\u2066b", "a\x1b[2J", "a\u2028b", "a\x00", "\u200f?"]
+)
+def test_a_question_that_does_not_show_as_it_is_is_refused(question: str) -> None:
+    with pytest.raises(InvalidParameter, match="question"):
+        Document(question, _DOMAIN, "kary-response", _DOCUMENT.parameters)
+
+
+@pytest.mark.parametrize(
+    "question", ["Which one, 1\u00a0% or 2\u202f?", "\u00bfC\u00f3mo? \u2013 \u201eso\u201c", "\u4f55\u3000?"]
+)
+def test_spaces_and_punctuation_of_any_language_are_allowed(question: str) -> None:
+    assert Document.parse(Document(question, _DOMAIN, "kary-response", _DOCUMENT.parameters).text).question == question
 
 
 def test_a_report_is_read_back_and_nothing_else_is() -> None:

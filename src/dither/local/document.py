@@ -15,6 +15,7 @@ import base64
 import binascii
 import hashlib
 import json
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,9 +59,10 @@ class Document:
         if (
             type(self.question) is not str
             or not 1 <= len(self.question) <= _LONGEST_QUESTION
-            or not _utf8(self.question)
+            or not _shows(self.question)
         ):
-            raise InvalidParameter("question", self.question, f"a string of 1 to {_LONGEST_QUESTION} characters")
+            rule = f"one line of 1 to {_LONGEST_QUESTION} characters that show, without control or direction characters"
+            raise InvalidParameter("question", self.question, rule)
         if type(self.randomiser) is not str:
             raise InvalidParameter("randomiser", self.randomiser, "the name of a randomiser")
 
@@ -180,9 +182,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def _utf8(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+def _shows(text: str) -> bool:
+    # Others break a line, turn its direction, show nothing, or have no UTF-8.
+    return all(one.isprintable() or unicodedata.category(one) == "Zs" for one in text)

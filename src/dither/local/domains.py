@@ -8,10 +8,13 @@ counts as its declared other category, or as the nearest end.
 from __future__ import annotations
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
+from numbers import Real
 from typing import Any, ClassVar, Final
 
 from dither.errors import InvalidParameter
@@ -21,6 +24,8 @@ MOST_CELLS: Final = 2**40
 MOST_COMBINATIONS: Final = 2**62
 _LONGEST: Final = 200
 _FARTHEST: Final = 2**53 - 1
+#: Beyond every end of a domain.
+_BEYOND: Final = 2**54
 
 
 class Domain(ABC):
@@ -87,7 +92,7 @@ class Categories(Domain):
 
     def cell(self, answer: Any) -> int:
         """Return the place of a name, or of ``other``."""
-        return self._places.get(answer if type(answer) is str else self.other, self._places[self.other])
+        return self._places.get(_text(answer, self.other), self._places[self.other])
 
     def name(self, cell: int) -> str:
         """Return the name."""
@@ -132,11 +137,7 @@ class Range(Domain):
 
     def cell(self, answer: Any) -> int:
         """Return the integer part of a number, counted from ``low``."""
-        if type(answer) is float and math.isfinite(answer):
-            answer = math.floor(answer)
-        if type(answer) is float and answer == math.inf:
-            return self.cells - 1
-        return min(max(answer, self.low), self.high) - self.low if type(answer) is int else 0
+        return min(max(_whole(answer), self.low), self.high) - self.low
 
     def name(self, cell: int) -> str:
         """Return the integer."""
@@ -183,11 +184,7 @@ class Bins(Domain):
 
     def cell(self, answer: Any) -> int:
         """Return the bin of a number."""
-        if type(answer) is float and math.isfinite(answer):
-            answer = math.floor(answer)
-        if type(answer) is float and answer == math.inf:
-            return self.count - 1
-        return min(max((answer - self.low) // self.width, 0), self.count - 1) if type(answer) is int else 0
+        return min(max((_whole(answer) - self.low) // self.width, 0), self.count - 1)
 
     def name(self, cell: int) -> str:
         """Return the first and the last integer of a bin."""
@@ -236,10 +233,9 @@ class Attributes(Domain):
 
     def cell(self, answer: Any) -> int:
         """Return the number of a combination; an object that is no dictionary has no attribute."""
-        given = answer if type(answer) is dict else {}
         cell = 0
         for name, part in reversed(self.parts):
-            cell = cell * part.cells + part.cell(given.get(name))
+            cell = cell * part.cells + part.cell(_entry(answer, name))
         return cell
 
     def name(self, cell: int) -> str:
@@ -274,6 +270,57 @@ def domain_of(record: Any) -> Domain:
     if type(kind) is not str or kind not in DOMAINS:
         raise InvalidParameter("domain.kind", kind, f"one of {', '.join(DOMAINS)}")
     return DOMAINS[kind].of({word: entry for word, entry in record.items() if word != "kind"})
+
+
+def _whole(answer: Any) -> int:
+    """Return the integer part of a number of any class, at most 2^54 from 0; of anything else, one below every domain.
+
+    A truth value is no number here, as in a document. What a class does with its numbers may fail, and must not show.
+    """
+    try:
+        if isinstance(answer, bool):
+            return -_BEYOND
+        try:
+            exact = int(operator.index(answer))
+        except TypeError:
+            exact = _floor(answer) if isinstance(answer, Real | Decimal) else -_BEYOND
+    except Exception:
+        # It runs code of the answer.
+        return -_BEYOND
+    return min(max(exact, -_BEYOND), _BEYOND)
+
+
+def _floor(number: Any) -> int:
+    """Return the integer part of a real number; one beyond all domains is not written out, however large it is."""
+    try:
+        near = float(number)
+    except OverflowError:
+        near = math.inf if number > 0 else -math.inf
+    if math.isnan(near):
+        return -_BEYOND
+    if abs(near) >= _BEYOND:
+        return _BEYOND if near > 0 else -_BEYOND
+    below: int = math.floor(number)
+    return below
+
+
+def _text(answer: Any, other: str) -> str:
+    """Return the characters of a string of any class, and another text for anything else."""
+    try:
+        # The characters, whatever the class says about equality.
+        return str.__str__(answer) if isinstance(answer, str) else other
+    except Exception:
+        # Isinstance asks the class of the answer.
+        return other
+
+
+def _entry(answer: Any, name: str) -> Any:
+    """Return the entry of a dictionary, and None for anything else."""
+    try:
+        return dict.get(answer, name) if isinstance(answer, dict) else None
+    except Exception:
+        # Keys may have equality of their own.
+        return None
 
 
 def _named(name: Any) -> bool:

@@ -2,8 +2,9 @@
 
 The permanent response to a value is drawn when the value first occurs, and stored; each round's report is drawn from
 it. So any number of rounds about one value loses no more than the permanent response did (``lasting_ratio``), and one
-round loses less (``ratio``). A value that changes has another permanent response, at that price again; changing back
-costs nothing.
+round loses less (``ratio``). If a value changes and its reports come from another permanent response, then the reports
+show when: which stored response a round uses is read from the value, and that is a loss in every round
+(``ratio_of_changes``).
 """
 
 from __future__ import annotations
@@ -34,9 +35,28 @@ class Chain(Half):
         """Return the worst ratio of the reports of a number of rounds about one value, together."""
 
     @property
+    @abstractmethod
+    def shown_ratio(self) -> Fraction:
+        """The worst ratio of the report of a round, under one permanent response against another."""
+
+    @property
     def ratio(self) -> Fraction:
         """The worst ratio of one report."""
         return self.ratio_of(1)
+
+    @property
+    def worst_ratio(self) -> Fraction:
+        """That of all reports from one permanent response."""
+        return self.lasting_ratio
+
+    def ratio_of_changes(self, rounds: int) -> Fraction:
+        """Return a bound on the ratio of the reports of some rounds, under any two histories of values.
+
+        The first report is that of one round. Whatever the reports so far say about permanent responses, the next one
+        is drawn from one of them.
+        """
+        between("rounds", rounds, 1, 10**6)
+        return self.ratio * self.shown_ratio ** (rounds - 1)
 
     def start(self, words: Words) -> tuple[int, ...]:
         """Return what a device draws once, without its values, and sends with every report."""
@@ -107,6 +127,11 @@ class KaryChain(Chain):
         """That of the permanent response."""
         return kary_ratio(self.hold, self.bits, self.categories)
 
+    @property
+    def shown_ratio(self) -> Fraction:
+        """That of the response to the permanent one."""
+        return kary_ratio(self.show, self.bits, self.categories)
+
     def ratio_of(self, rounds: int) -> Fraction:
         """Return that of reports which all name the value: nothing speaks more for it."""
         return kary_rounds(self.hold, self.show, self.bits, self.categories, rounds)
@@ -125,7 +150,7 @@ class HashedChain(Chain):
     """A chain on one of few groups of values, by a hash function of the device (LOLOHA).
 
     The function is ``((a x + b) mod 2^width) >> (width - group_bits)``, as for local hashing. All values in one group
-    share one permanent response, so that all values together lose no more than one for each group.
+    share one permanent response, so that there are no more of them than groups.
 
     Words: a and b, once; then as for the k-ary chain.
 
@@ -177,9 +202,9 @@ class HashedChain(Chain):
         return kary_ratio(self.hold, self.bits, self.groups)
 
     @property
-    def ratio_of_all(self) -> Fraction:
-        """The worst ratio of all reports there can ever be, however often the value changes."""
-        return self.lasting_ratio**self.groups
+    def shown_ratio(self) -> Fraction:
+        """That of the response to the permanent one."""
+        return kary_ratio(self.show, self.bits, self.groups)
 
     def ratio_of(self, rounds: int) -> Fraction:
         """Return that of a k-ary chain over groups."""
@@ -269,6 +294,12 @@ class Rappor(Chain):
     def lasting_ratio(self) -> Fraction:
         """All bits in which two filters can differ, each with the ratio of a bit that is stored as it is."""
         return Fraction(self.hold, 2**self.bits - self.hold) ** min(2 * self.changed, self.filter_bits)
+
+    @property
+    def shown_ratio(self) -> Fraction:
+        """That of all bits: two permanent responses may differ in each, also where filters agree."""
+        up, down = Fraction(self.one, self.zero), Fraction(2**self.bits - self.zero, 2**self.bits - self.one)
+        return max(up, down) ** self.filter_bits
 
     def ratio_of(self, rounds: int) -> Fraction:
         """Return that of the bits that one filter has alone, all shown as 1, and those of the other, all shown as 0."""

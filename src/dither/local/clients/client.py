@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any, Final
 
 from dither.errors import InvalidParameter
 from dither.local.clients.half import Half
+from dither.local.clients.handle import OneOwner
 from dither.local.document import NONCE_BYTES, Document, Report
 from dither.noise.client_words import Words, system_words
 
@@ -31,9 +33,15 @@ HALVES: Final[dict[str, tuple[str, str]]] = {
     "rappor": ("chains", "Rappor"),
 }
 
+#: e^20, rounded down: a law that loses more than epsilon 20 hides nothing, whoever sends the document.
+MOST_RATIO: Final = Fraction(485165195409790277969106830541540558684638988944847254353610, 10**51)
+
 
 def half_of(document: Document) -> Half:
-    """Return the client half of a document, or raise InvalidParameter where law and domain do not fit."""
+    """Return the client half of a document, or raise InvalidParameter where law and domain do not fit.
+
+    A law of which one report, or all reports from one stored response, lose more than epsilon 20 is refused.
+    """
     if document.randomiser not in HALVES:
         raise InvalidParameter("randomiser", document.randomiser, f"one of {', '.join(HALVES)}")
     module, name = HALVES[document.randomiser]
@@ -42,14 +50,17 @@ def half_of(document: Document) -> Half:
     if half.cells != document.domain.cells:
         rule = f"for the {document.domain.cells} answers of the domain"
         raise InvalidParameter("parameters", f"for {half.cells} answers", rule)
+    if half.worst_ratio > MOST_RATIO:
+        raise InvalidParameter("parameters", "of a law that loses more", "those of a law that loses at most epsilon 20")
     return half
 
 
-class Client:
+class Client(OneOwner):
     """Writes the report of one device to one survey.
 
     It remembers its first report and returns that one from then on, whatever the answer is by then: a second draw
-    would be a second loss. The memory is that of this object. ``curator.device`` keeps a durable book.
+    would be a second loss. The memory is that of this object, which belongs to one process and is never copied.
+    ``curator.device`` keeps a durable book.
 
     Args:
         document: of the survey.
@@ -57,6 +68,7 @@ class Client:
     """
 
     def __init__(self, document: Document) -> None:
+        super().__init__()
         self._document, self._half = document, half_of(document)
         self._report: Report | None = None
 
@@ -67,9 +79,10 @@ class Client:
 
     def report(self, answer: Any) -> str:
         """Return the report for an answer, as a string; an answer outside of the domain has a cell as well."""
-        if self._report is None:
-            self._report = draw_report(self._document, self._half, answer)
-        return self._report.text
+        with self._alone():
+            if self._report is None:
+                self._report = draw_report(self._document, self._half, answer)
+            return self._report.text
 
 
 def draw_report(document: Document, half: Half, answer: Any, words: Words | None = None) -> Report:

@@ -56,6 +56,11 @@ class Half(ABC):
     def ratio(self) -> Fraction:
         """The worst ratio of the probabilities of a whole payload under two answers: the loss is its logarithm."""
 
+    @property
+    def worst_ratio(self) -> Fraction:
+        """That of all reports which one draw from an answer is behind: of the report itself, unless it is stored."""
+        return self.ratio
+
     @abstractmethod
     def draw(self, cell: int, words: Words) -> tuple[int, ...]:
         """Return the fields of a payload for an answer."""

@@ -1,8 +1,8 @@
-"""Many rounds: reports about a value that a device holds over time, at a price that does not grow with the rounds.
+"""Many rounds: reports of a response that a device stores, at a price that does not grow with the rounds.
 
 Belongs here: laws with a permanent response that is drawn once and reports of it in every round, what many rounds lose
-together, and estimates for each round. Does not belong here: their client halves (``local.clients.chains``), the book
-of a device (``curator.device``).
+together (also where the value changes, and each round costs), and estimates for each round. Does not belong here: their
+client halves (``local.clients.chains``), the book of a device (``curator.device``).
 """
 
 from dither.local.rounds.chain import ChainOracle, RoundLosses

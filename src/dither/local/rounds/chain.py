@@ -1,4 +1,9 @@
-"""What the rounds of a chain lose: one report, several of them about one value, all of them, and after changes."""
+"""What the rounds of a chain lose: one report, several of them, all of them, and those of values that may change.
+
+All reports from one stored response lose what the response did, in any number of rounds. So a device that keeps its
+first value for ever, as ``RoundsClient`` does unless it is told otherwise, has a loss for all time. A device with a
+stored response to each value has none: which of them a round uses is read from the value, and each round may show it.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +27,13 @@ from dither.privacy import Loss, PureDP
 
 @dataclass(frozen=True)
 class RoundLosses:
-    """What a device loses over time.
+    """What a device loses over time, between any two histories of its values.
 
     Args:
         one: by one report.
-        rounds: by all reports of some rounds about one value.
-        lasting: by all reports there can ever be about one value.
-        changed: by all reports about several values, one after the other.
+        rounds: by the reports of some rounds, where it keeps its first value.
+        lasting: by all reports there can ever be, where it keeps its first value.
+        changed: by the reports of those rounds, where it stores a response to each of several values.
 
     """
 
@@ -39,7 +44,7 @@ class RoundLosses:
 
 
 class ChainOracle(Randomiser):
-    """A randomiser whose report is that of one round; a device draws its permanent response once for each value."""
+    """A randomiser whose report is that of one round, from a permanent response that a device stores."""
 
     @property
     def chain(self) -> Chain:
@@ -47,21 +52,33 @@ class ChainOracle(Randomiser):
         return cast(Chain, self.half)
 
     def losses(self, *, rounds: int, values: int = 1) -> RoundLosses:
-        """Return what reports lose over time; all but ``changed`` are exact, and that is exact for k-ary chains.
+        """Return what reports lose over time, under any two histories of values: ``changed`` is a bound, others exact.
 
         Args:
-            rounds: how many reports there are about one value.
-            values: how many different values a device has, at most.
+            rounds: how many reports there are.
+            values: how many responses a device stores, at most: ``most_values`` of its client.
 
         """
         count, several = whole("rounds", rounds, least=1, most=10**6), whole("values", values, least=1, most=10**6)
-        lasting = self.chain.lasting_ratio
-        return RoundLosses(
-            loss_of(self.chain.ratio_of(1)),
-            loss_of(self.chain.ratio_of(count)),
-            loss_of(lasting),
-            loss_of(lasting).times(min(several, self.most_memos)),
-        )
+        one, lasting = loss_of(self.chain.ratio), loss_of(self.chain.lasting_ratio)
+        fixed = loss_of(self.chain.ratio_of(count))
+        # That of the first report, and of each later one what a report says about the response that it is drawn from.
+        changed = PureDP(one.epsilon + (count - 1) * loss_of(self.chain.shown_ratio).epsilon)
+        return RoundLosses(one, fixed, lasting, fixed if several == 1 else changed)
+
+    def without_hiding_changes(self, *, values: int) -> Loss:
+        """Return what all reports lose where everybody may know which rounds use the same stored response.
+
+        This is no loss of a device: a report of almost every round shows whether a value has changed or come back. It
+        compares only histories whose rounds use stored responses in the same pattern, and says how well the values
+        themselves are hidden.
+
+        Args:
+            values: how many responses a device stores, at most.
+
+        """
+        several = whole("values", values, least=1, most=10**6)
+        return loss_of(self.chain.lasting_ratio).times(min(several, self.most_memos))
 
     @property
     def most_memos(self) -> int:

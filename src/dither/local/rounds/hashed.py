@@ -1,8 +1,7 @@
 """Local hashing in rounds (LOLOHA): all values of one group share one stored response.
 
-For values that change over time, and for many answers: whatever happens, a device draws no more stored responses than
-there are groups, two where epsilon is small. Cost: that of two k-ary responses; a server works through all pairs of a
-report and an answer.
+For a question with many answers that is repeated over time. Cost: that of two k-ary responses; a server works through
+all pairs of a report and an answer.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from dither.exact import Whole
 from dither.local.clients.chains import HashedChain, kary_rounds
 from dither.local.clients.half import Half
 from dither.local.rounds.chain import ChainShares, kary_block, two_steps, weights_of
-from dither.local.weights import loss_of
 from dither.mechanisms.core.registry import Example, register
 from dither.noise import Noise
 from dither.privacy import Loss, PureDP
@@ -35,7 +33,7 @@ def _examples() -> Iterator[Example]:
 @register(
     examples=_examples,
     source="Frequency Estimation of Evolving Data under Local Differential Privacy (Arcolezi et al. 2023)",
-    tasks={"local": "For an answer that changes over time."},
+    tasks={"local": "For a question with many answers that is repeated over time."},
     made_for={"categories": 50},
     takes="pure",
 )
@@ -43,8 +41,9 @@ def _examples() -> Iterator[Example]:
 class MemoisedHashing(ChainShares):
     """Store a k-ary response for each group of a hash function, and report a k-ary response to it in every round.
 
-    Guarantee: one report loses ``loss(1)``; all reports about one value lose ``losses(...).lasting``; and all reports
-        about any values lose ``total``, which is the lasting loss times the number of groups.
+    Guarantee: one report loses ``loss(1)``. All reports of a device that keeps its first value together lose
+        ``losses(...).lasting``: the logarithm of ``hold (groups - 1) / (2^bits - hold)``, rounded up. If reports follow
+        a value that changes, each round is a loss: ``losses(...).changed``.
 
     Args:
         categories: the number of answers.
@@ -57,8 +56,8 @@ class MemoisedHashing(ChainShares):
     >>> law = MemoisedHashing.calibrated(PureDP(1), categories=1000)
     >>> law.group_bits
     1
-    >>> print(law.total)
-    epsilon = 2
+    >>> print(law.losses(rounds=365).lasting)
+    epsilon = 1
 
     """
 
@@ -84,7 +83,7 @@ class MemoisedHashing(ChainShares):
         """Return the chain with the largest weights whose lasting loss is within a target.
 
         Args:
-            within: what all reports about one value may lose.
+            within: what all reports from one stored response may lose.
             categories: the number of answers.
             first: what one report may lose; half of it where this is omitted.
             group_bits: the logarithm of the number of groups; of 1 to 6 the one with the least variance where omitted.
@@ -101,7 +100,7 @@ class MemoisedHashing(ChainShares):
             hold, show = weights_of(within, first, 2**logarithm, bits, ratio)
             law = cls(categories=categories, group_bits=logarithm, hold=hold, show=show, bits=bits, width=width)
             made.append(law)
-        # Of nearly equal ones the smallest number of groups: it bounds what changes cost.
+        # Of nearly equal ones the smallest number of groups: a device stores no more responses.
         best = min(law.score_error for law in made)
         return next(law for law in made if law.score_error <= best * 1.02)
 
@@ -120,11 +119,6 @@ class MemoisedHashing(ChainShares):
         """The sum of the variances of all shares for one report."""
         own = float(self.hold_share * (1 - self.hold_share) / self.slope**2)
         return own + (self.categories - 1) * self.score_error
-
-    @property
-    def total(self) -> Loss:
-        """What all reports there can ever be lose, however often the value changes."""
-        return loss_of(self.hashed.ratio_of_all)
 
     @property
     def most_memos(self) -> int:

@@ -39,8 +39,9 @@ def _examples() -> Iterator[Example]:
 class MemoisedKary(ChainShares):
     """Draw a k-ary response once, store it, and report a k-ary response to it in every round.
 
-    Guarantee: one report loses ``loss(1)``. All reports about one value together lose ``losses(...).lasting``: the
-        logarithm of ``hold (categories - 1) / (2^bits - hold)``, rounded up.
+    Guarantee: one report loses ``loss(1)``. All reports of a device that keeps its first value together lose
+        ``losses(...).lasting``: the logarithm of ``hold (categories - 1) / (2^bits - hold)``, rounded up. If reports
+        follow a value that changes, each round is a loss: ``losses(...).changed``.
 
     Args:
         categories: the number of answers.
@@ -75,7 +76,7 @@ class MemoisedKary(ChainShares):
         """Return the chain with the largest weights whose lasting loss is within a target.
 
         Args:
-            within: what all reports about one value may lose.
+            within: what all reports from one stored response may lose.
             categories: the number of answers.
             first: what one report may lose; half of it where this is omitted.
             bits: of the sums of weights.

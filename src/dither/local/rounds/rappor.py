@@ -65,8 +65,9 @@ class RapporResponse(ChainOracle):
     """Store a noisy Bloom filter of the value, and report it with fresh noise in every round.
 
     Guarantee: one report loses ``loss(1)``: ``hashes`` times the logarithm of the odds of a 1 at a bit that is set,
-        over those at another. All reports about one value lose ``losses(...).lasting``: ``2 hashes`` times the
-        logarithm of ``hold / (2^bits - hold)``, rounded up.
+        over those at another. All reports of a device that keeps its first value together lose
+        ``losses(...).lasting``: ``2 hashes`` times the logarithm of ``hold / (2^bits - hold)``, rounded up. If reports
+        follow a value that changes, each round is a loss: ``losses(...).changed``.
 
     Args:
         categories: the number of values, at most 2^40.
@@ -119,7 +120,7 @@ class RapporResponse(ChainOracle):
         """Return filters whose lasting loss is within a target, and whose one report is within another.
 
         Args:
-            within: what all reports about one value may lose.
+            within: what all reports from one stored response may lose.
             categories: the number of values.
             first: what one report may lose; half of it where this is omitted.
             cohorts: how many families of hash functions.

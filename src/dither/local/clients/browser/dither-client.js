@@ -10,6 +10,8 @@ const KIND = "local protocol";
 const ENTROPY = "words-32";
 const FIELDS = ["dither", "domain", "entropy", "parameters", "question", "randomiser", "version"];
 const BOOK = "dither-book";
+/* e^20 10^20, rounded down. */
+const MOST_RATIO = 48516519540979027796910683054n;
 
 const fail = (name, rule) => { throw new RangeError(`${name} must be ${rule}`); };
 const isInteger = (value, least, most) => Number.isSafeInteger(value) && value >= least && value <= most;
@@ -314,7 +316,10 @@ export class Survey {
     if (record.dither !== KIND || record.version !== VERSION || record.entropy !== ENTROPY) {
       fail("document", `a ${KIND} of version ${VERSION} with ${ENTROPY}`);
     }
-    if (typeof record.question !== "string" || !record.question) fail("question", "a text");
+    // No controls, no marks of direction, one line; as Python's isprintable has it, with spaces of all kinds.
+    if (typeof record.question !== "string" || !/^[^\p{C}\p{Zl}\p{Zp}]{1,1000}$/u.test(record.question)) {
+      fail("question", "one line of 1 to 1000 characters that show");
+    }
     const known = (table, name) => typeof name === "string" && Object.hasOwn(table, name);
     if (!known(DOMAINS, record.domain?.kind)) fail("domain.kind", `one of ${Object.keys(DOMAINS).join(", ")}`);
     if (!known(RANDOMISERS, record.randomiser)) fail("randomiser", `one of ${Object.keys(RANDOMISERS).join(", ")}`);
@@ -327,6 +332,7 @@ export class Survey {
     if (this.kind.cells(record.domain) !== record.parameters.categories) fail("categories", "the number of answers");
     const [over, under] = this.ratio(record);
     if (over < under) fail("parameters", "weights by which a payload is likeliest under its own answer");
+    if (over * 10n ** 20n > under * MOST_RATIO) fail("parameters", "those of a law that loses at most epsilon 20");
     this.record = record;
     this.digest = sha256(new TextEncoder().encode(canonical(record))).slice(0, 16);
     this.identifier = hex(this.digest);
