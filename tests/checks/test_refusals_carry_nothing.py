@@ -45,7 +45,13 @@ PUBLIC = {
         "publish/queries/stored_columns.py",
         "publish/synthetic/families.py",
     ),
-    *("publish/synthetic/result.py", "lift/axes.py", "publish/workloads/record.py", "noise/entropy.py"),
+    *(
+        "publish/synthetic/result.py",
+        "lift/axes.py",
+        "publish/workloads/record.py",
+        "noise/client_words.py",
+        "noise/entropy.py",
+    ),
 }
 SQL = "publish/queries/sql/"
 

@@ -29,6 +29,7 @@ from dither.errors import InvalidParameter
 from dither.exact import sqrt_up, typed, whole
 from dither.lift.axes import Axis, axis_of
 from dither.lift.source import Source
+from dither.mechanisms.core.mechanism import Mechanism
 from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.privacy import L1, L2, VALUE, Distance
 
@@ -113,6 +114,17 @@ class UnderPolicy(Source[Counts]):
         table = np.zeros(self.shape, dtype=np.int64)
         np.add.at(table, tuple(places[is_cell].T), counts[is_cell])
         return table.reshape(-1)
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The number of sums."""
+
+    def check(self, method: Mechanism[Any, Any]) -> None:
+        """Reject a method for another number of sums."""
+        super().check(method)
+        if getattr(method, "shape", (self.size,)) != (self.size,):
+            raise InvalidParameter("method", method.name, f"a method for {self.size} sums")
 
     def read(self, engine: Engine) -> Counts:
         """Return the sums."""

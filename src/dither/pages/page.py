@@ -33,6 +33,11 @@ def page(title: str, *parts: object) -> str:
         tag("style", Markup(PAGE_STYLE)),
     )
     body = tag("body", tag("main", tag("h1", breakable(title)), Markup("\n"), joined(parts, "\n")))
+    return whole(head, body)
+
+
+def whole(head: Markup, body: Markup) -> str:
+    """Return a document: for a page with a head of its own, such as one whose script a server sends beside it."""
     return f"<!doctype html>\n{tag('html', head, Markup(chr(10)), body, lang='en')}\n"
 
 

@@ -20,6 +20,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from dither.pages.markup import tag
+from dither.pages.page import whole
 from dither.service.report_store import ReportStore
 
 #: The largest body: some hundred reports of most surveys, one report of all.
@@ -261,7 +262,7 @@ def _page(store: ReportStore) -> str:
         tag("p", id="promise"),
         tag("p", id="status", role="status"),
     )
-    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+    return whole(head, body)
 
 
 def serve(collector: Collector, ready: Callable[[str], None]) -> None:

@@ -164,7 +164,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Differentially Private Learning Needs Better Features (or Much More Data) (Tramer, Boneh 2021), sections 2 "
     "and 3; Invariant Scattering Convolution Networks (Bruna, Mallat 2013)",
-    made_for={"classes": 2, "extractor": COLUMNS, "height": 1, "width": 2, "channels": 1, "components": 0},
+    made_for={"classes": 2, "extractor": COLUMNS, "height": 1, "width": 4, "channels": 1, "components": 0},
 )
 @dataclass(frozen=True, kw_only=True)
 class ImageFeatures(Composed[Any, ImageModel]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
@@ -263,10 +264,11 @@ class Recommender(Savable, BaseEstimator):  # type: ignore[misc]
         if self.attributes is None:
             return None
         rule = f"finite numbers, a row for each of {len(self.labels)} items"
-        try:
+        found: Floats | None = None
+        with contextlib.suppress(TypeError, ValueError):
             found = np.array(self.attributes, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InvalidParameter("attributes", type(self.attributes).__name__, rule) from None
+        if found is None:
+            raise InvalidParameter("attributes", type(self.attributes).__name__, rule)
         if found.ndim != 2 or len(found) != len(self.labels) or not np.isfinite(found).all():
             raise InvalidParameter("attributes", found.shape, rule)
         return found
