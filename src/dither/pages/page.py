@@ -37,7 +37,7 @@ def page(title: str, *parts: object) -> str:
 
 
 def whole(head: Markup, body: Markup) -> str:
-    """Return a document: for a page with a head of its own, such as one whose script a server sends beside it."""
+    """Return a document: for pages with another head, such as one that loads a script from its server."""
     return f"<!doctype html>\n{tag('html', head, Markup(chr(10)), body, lang='en')}\n"
 
 
