@@ -68,6 +68,7 @@ class Accounted(Plan):
         unit: rows or people, added or removed, or replaced. Samples of a fixed size require replaced ones.
         delta: the probability that the epsilon bound may be exceeded.
 
+    >>> from dither.privacy import ROW
     >>> rounds = Repeat(Sampled(Use(Gaussian(sigma=4)), rate="0.01"), times=10_000)
     >>> print(Accounted(rounds, ROW, "1e-5").loss())
     epsilon = 0.946..., delta = 1e-05
