@@ -46,6 +46,7 @@ from dither.data.own_tables import check_tables, parts_of
 from dither.data.reference import ReferenceEngine
 from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
+from dither.learn.images.source import ImageRows
 from dither.lift.axes import Axis
 from dither.lift.cells import Cells, source_of
 from dither.lift.items import ItemTable
@@ -177,6 +178,7 @@ MAKERS: dict[type, Any] = {
     OpenPartition: lambda relation: OpenPartition(CLINIC, relation, Name("ill"), (("ill", (True,)),)),
     Cells: lambda relation: Cells(CLINIC, relation, (AXIS,)),
     ItemTable: lambda relation: ItemTable(CLINIC, relation, AXIS),
+    ImageRows: lambda relation: ImageRows(CLINIC, relation, ("ward",), "ill", (False, True)),
     Rows: lambda relation: Rows(CLINIC, relation, ("no",)),
 }
 

@@ -67,6 +67,7 @@ def refuses(name: str, target: Loss, public: dict[str, Any]) -> bool:
         "minibatch-descent": states_rho(target)
         or isinstance(target, ZCDP)
         or (not has_delta and public.get("unit") == ROW_REPLACED),
+        **dict.fromkeys(("network-descent", "noisy-gradients"), not has_delta or states_rho(target)),
         "noisy-mixture": is_pure and public.get("shape") == "full",
         "point-learner": not has_delta,
         "repeated-tuning": not isinstance(target, PureDP),
