@@ -47,7 +47,9 @@ SIGNS = {
 }
 #: Other things of the same name, with the reason.
 OTHERS = {
+    "data/policies.py": "the graph of a policy, which joins public cells",
     "cli/disguise_numbers.py": "weighted networks of disguise, which no schema declares",
+    "lift/policies.py": "the graph of a policy, which joins public cells",
     "publish/retrieval/sent.py": "nodes of a tree of keys",
 }
 #: How many modules know a kind at most. Lower a number when it has fallen; never raise one.

@@ -6,6 +6,7 @@ import json
 import math
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -18,6 +19,7 @@ from dither.errors import BudgetExceeded, InvalidParameter, RequestSealed
 from dither.local.document import Document
 from dither.local.domains import Categories
 from dither.local.frequencies import KaryResponse
+from dither.local.rounds import MemoisedHashing, MemoisedKary, RapporResponse
 from dither.privacy import PureDP
 
 _BOX = Box.of(48, 2, 49, 3)
@@ -183,6 +185,24 @@ def test_a_survey_is_answered_once_whatever_the_answer_is_by_then(tmp_path: Path
     assert 0.999 < float(made.epsilon) <= 1
     # The file holds the report and the price, and no answer.
     assert "red" not in book.read_text()
+
+
+@pytest.mark.parametrize("law", [MemoisedKary, MemoisedHashing, RapporResponse])
+def test_a_survey_of_rounds_is_refused_before_it_is_paid_for(tmp_path: Path, law: Any) -> None:
+    """A book stores no permanent response: a fresh one in every round would be a loss in every round."""
+    book, survey = tmp_path / "phone.json", tmp_path / "rounds.json"
+    document = law.calibrated(PureDP(2), categories=3).document("Which colour?", _survey().domain)
+    with pytest.raises(InvalidParameter, match=r"single reports: rounds need .*RoundsClient"):
+        report_answer("red", document=document, book=book, cap=9)
+    survey.write_text(document.text)
+    words = ["survey", "answer", str(survey), "red", "--budget", str(book), "--cap", "9"]
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, InvalidParameter)
+    assert not book.exists()
+    shown = CliRunner().invoke(app, ["survey", "show", str(survey)]).stdout
+    assert "2 for all rounds of a device" in " ".join(shown.split())
+    record = json.loads(CliRunner().invoke(app, ["survey", "show", str(survey), "--json"]).stdout)
+    assert Fraction(record["epsilon"]) < Fraction("1.9") < Fraction(record["epsilon_of_all_rounds"]) <= 2
 
 
 def test_the_cap_is_that_of_all_surveys(tmp_path: Path) -> None:

@@ -16,8 +16,10 @@ from dither.errors import InvalidParameter, NoGuarantee
 from dither.local.clients import HALVES, Client, draw_report, half_of, packed, scripted
 from dither.local.document import Document, Report
 from dither.local.domains import Attributes, Bins, Categories, Range
-from dither.local.frequencies import KaryResponse
+from dither.local.frequencies import HadamardResponse, KaryResponse, LocalHashing, SubsetResponse, UnaryResponse
+from dither.local.hitters import PaddedSet, PrefixHashing
 from dither.local.randomiser import RANDOMISERS, randomiser_class, randomiser_of
+from dither.local.rounds import MemoisedHashing, MemoisedKary, RapporResponse
 from dither.noise.client_words import Words
 from dither.privacy import PureDP
 from tests.local.midst import asked_by_two_threads, refuses_what_would_draw_twice
@@ -258,6 +260,37 @@ def test_a_target_that_no_weight_meets_is_refused() -> None:
         KaryResponse.calibrated(PureDP("1e-12"), categories=3)
     with pytest.raises(NoGuarantee, match="no weight"):
         KaryResponse.calibrated(PureDP("0.1"), categories=100, bits=4)
+
+
+def test_a_law_whose_reports_are_the_same_for_all_answers_is_refused() -> None:
+    """It loses nothing and estimates nothing: an even chance is a grid point where answers are a power of two."""
+    for law, given in (
+        (KaryResponse, {"categories": 4}),
+        (SubsetResponse, {"categories": 4}),
+        (HadamardResponse, {"categories": 4}),
+        (UnaryResponse, {"categories": 4}),
+        (LocalHashing, {"categories": 50}),
+        (MemoisedHashing, {"categories": 50}),
+        (MemoisedKary, {"categories": 4}),
+        (RapporResponse, {"categories": 4}),
+        (PaddedSet, {"items": 3, "length": 1}),
+        (PrefixHashing, {"word_bits": 4, "lengths": (2, 4)}),
+    ):
+        with pytest.raises(NoGuarantee, match="no weight"):
+            law.calibrated(PureDP("1e-12"), **given)  # type: ignore[attr-defined]
+    even: dict[str, Any] = {"bits": 4, "categories": 4}
+    for law, given in (
+        (KaryResponse, {**even, "truth": 4}),
+        (UnaryResponse, {**even, "hold": 8, "stray": 8}),
+        (SubsetResponse, {**even, "size_of_set": 2, "truth": 8}),
+        (MemoisedKary, {**even, "hold": 12, "show": 4}),
+        (MemoisedKary, {**even, "hold": 4, "show": 12}),
+        (PaddedSet, {"items": 3, "length": 1, "truth": 4, "bits": 4}),
+    ):
+        with pytest.raises(InvalidParameter, match=r"likelier under its own answer|above stray"):
+            law(**given)
+    # Fewer groups have a weight where more have none.
+    assert LocalHashing.calibrated(PureDP("1e-9"), categories=50).group_bits == 1
 
 
 def test_the_loss_is_that_of_whole_weights() -> None:

@@ -86,7 +86,8 @@ VERBS: Final = MappingProxyType(
             "survey:collect", "Collect reports to a survey over HTTP, and serve the page that asks its question."
         ),
         "estimate": Verb(
-            "survey:estimate", "Estimate the share of each answer from the collected reports, with intervals."
+            "survey:estimate",
+            "Estimate the share of each answer, or means and quantiles, from the collected reports, with intervals.",
         ),
         "release": Verb(
             "release:release",

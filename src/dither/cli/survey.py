@@ -238,7 +238,9 @@ def _typed(document: Document, text: str) -> Any:
 
 
 def _facts(document: Document) -> dict[str, Any]:
+    from dither.local.clients.chains import Chain
     from dither.local.randomiser import randomiser_of
+    from dither.local.weights import loss_of
 
     law = randomiser_of(document)
     facts = {
@@ -249,19 +251,29 @@ def _facts(document: Document) -> dict[str, Any]:
         "epsilon": str(law.loss(1).epsilon),
         "bits": law.half.size,
     }
+    if isinstance(law.half, Chain):
+        facts["epsilon_of_all_rounds"] = str(loss_of(law.half.lasting_ratio).epsilon)
     error = getattr(law, "score_deviation", None)
     return facts if error is None else {**facts, "deviation_of_a_share_for_one_report": error}
 
 
 def _tell(document: Document) -> None:
+    from dither.local.clients.chains import Chain
     from dither.local.randomiser import randomiser_of
+    from dither.local.weights import loss_of
 
     law = randomiser_of(document)
     cells = document.domain.cells
     names = [document.domain.name(cell) for cell in range(min(cells, 12))]
     say(f"Question: {shown(document.question)}")
     say(f"Answers: {shown(', '.join(names))}{f', ... ({cells} in all)' if cells > 12 else ''}")
-    say(f"Privacy loss: epsilon {float(law.loss(1).epsilon):.6g} for each person's answer, by {document.randomiser}.")
+    one = f"{float(law.loss(1).epsilon):.6g}"
+    if isinstance(law.half, Chain):
+        lasting = f"{float(loss_of(law.half.lasting_ratio).epsilon):.6g}"
+        say(f"Privacy loss: epsilon {one} for a report, by {document.randomiser}; {lasting} for all rounds of a device")
+        say("that stores its first permanent response. Answer with RoundsClient: 'dither survey answer' cannot.")
+    else:
+        say(f"Privacy loss: epsilon {one} for each person's answer, by {document.randomiser}.")
     error = getattr(law, "score_deviation", None)
     if error is not None:
         sizes = ", ".join(

@@ -70,6 +70,7 @@ _SPARSITY: Final = "Sparsity: most cells or columns hold little, and noise drown
 _CORRELATED: Final = "Correlated records: a person may have many rows."
 _STREAM: Final = "A large set of queries: an answer is wanted after every step."
 _MANY: Final = "A large set of queries: each of them costs, or their noise adds up."
+_LOCAL: Final = "No trusted curator: each report is noisy, so that an estimate needs thousands of people."
 _SEARCH: Final = "Cost of computing: what there is to choose from grows without end."
 #: By module; the longest name that fits.
 ROOMS: Final[Mapping[str, Room]] = MappingProxyType(
@@ -88,6 +89,7 @@ ROOMS: Final[Mapping[str, Room]] = MappingProxyType(
         "dither.publish.retrieval": Room((_SPARSITY, _MANY)),
         "dither.publish.microdata": Room((_SENSITIVITY, _SPARSITY), "microdata"),
         "dither.publish.streams": Room((_STREAM, _CORRELATED)),
+        "dither.publish.correlated": Room((_CORRELATED,)),
         "dither.learn.images": Room((_SENSITIVITY, _MANY), "images"),
         "dither.learn.linear": Room((_SENSITIVITY, _MANY), "others"),
         "dither.learn.sparse": Room((_SPARSITY, _SENSITIVITY)),
@@ -95,16 +97,23 @@ ROOMS: Final[Mapping[str, Room]] = MappingProxyType(
         "dither.learn.bayes": Room((_SENSITIVITY, _MANY), "others"),
         "dither.learn.clusters": Room((_SENSITIVITY, _SEARCH), "clusters"),
         "dither.learn.decompose": Room((_SENSITIVITY, _MANY)),
+        "dither.learn.deep": Room((_SENSITIVITY, _MANY)),
+        "dither.learn.recommend": Room((_SPARSITY, _SENSITIVITY)),
         "dither.learn.itemsets": Room((_SENSITIVITY, _SEARCH)),
         "dither.learn.selection": Room((_MANY,)),
         "dither.learn.preparing": Room((_MANY,)),
         "dither.learn.streams": Room((_STREAM,)),
         "dither.learn.theory": Room((_SENSITIVITY, _SEARCH)),
+        "dither.local": Room((_LOCAL, _SPARSITY)),
     }
 )
 _CONFIDENCE: Final = "0.95"
 #: A verb of a session; what one device does alone has a hyphen in its name.
 _VERB: Final = re.compile(r"dither ((?:publish )?[a-z]+)(?![a-z-])")
+#: What devices and a collector do: no session opens a data set for it, and none pays.
+_OUTSIDE: Final = frozenset({"survey", "collect", "estimate"})
+#: The tasks in which each person randomises at home.
+_AT_HOME: Final = frozenset({"report", "local"})
 #: What runs by these verbs, whichever methods their tasks have besides; the last two belong to no task.
 _RUN: Final = MappingProxyType({"sql": ("query", "report"), "bounds": ("query",), "limits": ("query",)})
 _PART: Final = "As a part:"
@@ -138,7 +147,7 @@ def releasing_verbs() -> tuple[str, ...]:
     >>> releasing_verbs()[:3]
     ('sql', 'publish count', 'publish histogram')
     """
-    named = [verb for task in TASKS.values() for verb in _VERB.findall(task.door)]
+    named = [verb for task in TASKS.values() for verb in _VERB.findall(task.door) if verb not in _OUTSIDE]
     return tuple(dict.fromkeys([*named, *_RUN]))
 
 
@@ -161,7 +170,7 @@ def _of_mechanism(entry: Entry) -> ApplicationCard:
         application=f"{entry.name}: {_plain(entry.summary)}",
         input_data=f"{reads} {distance}.",
         output_data=" ".join(_sentence(task.wish) for task in tasks) or f"{_plain(entry.summary)} There as literature.",
-        setting=_setting(mechanism, is_local="report" in tasks_of(entry.name)),
+        setting=_setting(mechanism, is_local=bool(_AT_HOME.intersection(tasks_of(entry.name)))),
         challenges="Not declared." if room is None else " ".join(room.challenges),
         solutions=_how(entry),
         selected_mechanism=f"{_drawn(mechanism)} For example {_shown(mechanism)}.",

@@ -32,6 +32,7 @@ from dither.data.places import Box
 from dither.errors import BudgetExceeded, InvalidParameter, RequestSealed
 from dither.exact import Number, exact, log_up, positive
 from dither.local.clients import draw_report, half_of
+from dither.local.clients.chains import Chain
 from dither.local.document import Document
 from dither.mechanisms.core.release import Budget, release
 from dither.privacy import place
@@ -166,12 +167,17 @@ def report_answer(answer: Any, *, document: Document, book: str | Path, cap: Num
 
     Args:
         answer: of the person; one outside of the survey's domain counts as its other category or nearest end.
-        document: of the survey.
+        document: of the survey, whose randomiser is for single reports: permanent responses are not stored here.
         book: the file of this device; made by the first report.
         cap: the most epsilon that the answers to all surveys may cost together; required with the first survey.
 
     """
     half = half_of(document)
+    if isinstance(half, Chain):
+        rule = (
+            "a randomiser of single reports: rounds need dither.local.clients.rounds.RoundsClient, which stores states"
+        )
+        raise InvalidParameter("document.randomiser", document.randomiser, rule)
     price = log_up(half.ratio)
     path = file_of(book)
     with held(path):

@@ -6,14 +6,16 @@ ratio is at most e^epsilon, and what a report loses is the logarithm of its own 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Final
+from typing import Final, TypeVar
 
 from dither.errors import NoGuarantee
 from dither.exact import exp_down, log_up
 from dither.privacy import Loss, PureDP, laplace_scale
 
+_Shape = TypeVar("_Shape")
+_Law = TypeVar("_Law")
 #: Losses above this hide nothing worth the name, and weights of 32 bits do not reach them.
 MOST_EPSILON: Final = 20
 
@@ -39,6 +41,8 @@ def loss_of(ratio: Fraction) -> PureDP:
 def largest_weight(ratio: Callable[[int], Fraction], within: Loss, bits: int) -> int:
     """Return the largest weight below 2^bits whose ratio, which grows with it, loses at most the target.
 
+    A weight whose ratio is 1 is refused: its reports are the same whatever the answer is, and estimate nothing.
+
     Args:
         ratio: of a weight.
         within: the target.
@@ -54,6 +58,20 @@ def largest_weight(ratio: Callable[[int], Fraction], within: Loss, bits: int) ->
     # At the last digit of the bounds on exp and ln both might hold; then the one below does.
     while low and log_up(ratio(low)) > epsilon:
         low -= 1
-    if not low or ratio(low) < 1:
+    if not low or ratio(low) <= 1:
         raise NoGuarantee(f"no weight of {bits} bits reaches epsilon {float(epsilon):.3g} with this many answers")
     return low
+
+
+def laws_within(shapes: Iterable[_Shape], make: Callable[[_Shape], _Law]) -> list[_Law]:
+    """Return the laws of all shapes for which there is one, or raise the first NoGuarantee where there is none."""
+    made: list[_Law] = []
+    refused: NoGuarantee | None = None
+    for shape in shapes:
+        try:
+            made.append(make(shape))
+        except NoGuarantee as failure:
+            refused = refused or failure
+    if not made and refused is not None:
+        raise refused
+    return made

@@ -72,6 +72,7 @@ def _examples() -> Iterator[Example]:
     "Applications (Zhu et al. 2017), chapter 7",
     made_for={"lower": [-1, 0], "upper": [1, 8], "classes": 2, "hidden": (3,), "steps": 3},
     takes="delta",
+    tasks={"classifier": "For a perceptron of a few layers, in exact arithmetic, where a linear model is not enough."},
 )
 @dataclass(frozen=True, kw_only=True)
 class NetworkDescent(DeclaredClasses, Composed[Any, NetworkModel]):

@@ -77,6 +77,7 @@ def _wide(sums: Any, talk: Any) -> tuple[Any, Any]:
     "Applications (Zhu et al. 2017), chapter 7",
     made_for={"entries": 2, "steps": 2, "rate": "1/2"},
     takes="delta",
+    tasks={"classifier": "For a PyTorch network, trained by a loop of your own."},
     wide=_wide,
 )
 @dataclass(frozen=True, kw_only=True)

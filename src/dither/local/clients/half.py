@@ -91,6 +91,8 @@ def check_weight(name: str, weight: int, bits: int) -> None:
 
 
 def check_ratio(name: str, weight: int, ratio: Fraction) -> None:
-    """Raise InvalidParameter for a weight by which a payload speaks against the answer that it was drawn for."""
-    if ratio < 1:
-        raise InvalidParameter(name, weight, "large enough that a payload is likeliest under its own answer")
+    """Raise InvalidParameter for a weight by which a payload does not speak for the answer that it was drawn for."""
+    if ratio <= 1:
+        raise InvalidParameter(
+            name, weight, "large enough that a payload is likelier under its own answer than under another"
+        )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Final
 
-from dither.local.clients.half import Half, between, check_weight
+from dither.local.clients.half import Half, between, check_ratio, check_weight
 from dither.noise.client_words import Words
 
 #: The random bits that choose one item of a set that is too large.
@@ -37,11 +37,11 @@ class PaddedSetHalf(Half):
     bits: int = 32
 
     def check(self) -> None:
-        """Refuse sets that are no numbers of 62 bits, and weights under which another report is likelier."""
+        """Refuse sets that are no numbers of 62 bits, and weights under which another report is as likely."""
         between("items", self.items, 1, 62)
         between("length", self.length, 1, 2**10)
         check_weight("truth", self.truth, self.bits)
-        between("truth", self.truth * (self.reports - 1), 2**self.bits - self.truth, 2**80)
+        check_ratio("truth", self.truth, Fraction(self.truth * (self.reports - 1), 2**self.bits - self.truth))
 
     @property
     def reports(self) -> int:

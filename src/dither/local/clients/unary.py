@@ -32,12 +32,12 @@ class Unary(Half):
     bits: int = 32
 
     def check(self) -> None:
-        """Refuse a true cell that is less likely to be reported than others."""
+        """Refuse a true cell that is not more likely to be reported than others."""
         between("categories", self.categories, 2, 2**16)
         check_weight("hold", self.hold, self.bits)
         check_weight("stray", self.stray, self.bits)
-        if self.hold < self.stray:
-            raise InvalidParameter("hold", self.hold, "at least stray")
+        if self.hold <= self.stray:
+            raise InvalidParameter("hold", self.hold, "above stray: a true answer is reported more often than others")
 
     @property
     def cells(self) -> int:

@@ -19,7 +19,7 @@ from dither.exact import Whole
 from dither.local.clients import Half
 from dither.local.clients.hadamard import Hadamard
 from dither.local.frequencies.oracle import Floats, Oracle
-from dither.local.weights import largest_weight
+from dither.local.weights import largest_weight, laws_within
 from dither.mechanisms.core.registry import Example, register
 from dither.noise import Noise
 from dither.privacy import Loss, PureDP
@@ -73,18 +73,20 @@ class HadamardResponse(Oracle):
     @classmethod
     def calibrated(cls, within: Loss, *, categories: int, bits: int = 32) -> Self:
         """Return the response of the least variance with a loss within a target, over all shapes of the table."""
-        made = []
-        for order in range(1, categories.bit_length() + 1):
+
+        def make(order: int) -> Self:
             rows = 2**order - 1
             blocks = -(-categories // rows)
             inside, outside = 2 ** (order - 1), blocks * 2**order - 2 ** (order - 1)
 
-            def ratio(weight: int, inside: int = inside, outside: int = outside) -> Fraction:
+            def ratio(weight: int) -> Fraction:
                 return Fraction(weight * outside, (2**bits - weight) * inside)
 
             truth = largest_weight(ratio, within, bits)
-            made.append(cls(categories=categories, order=order, blocks=blocks, truth=truth, bits=bits))
-        return min(made, key=lambda law: law.squared_error)
+            return cls(categories=categories, order=order, blocks=blocks, truth=truth, bits=bits)
+
+        orders = range(1, categories.bit_length() + 1)
+        return min(laws_within(orders, make), key=lambda law: law.squared_error)
 
     @property
     def _inside(self) -> Fraction:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.errors import NoGuarantee
 from dither.exact import Whole
 from dither.local.clients import Half
 from dither.local.clients.hashing import Hashing
@@ -87,7 +88,7 @@ class LocalHashing(SupportOracle):
             width: of the numbers of a hash function; 32 where that is wide enough, else 62.
 
         """
-        made = []
+        made: list[Self] = []
         for logarithm in range(1, _MOST_GROUP_BITS + 1) if group_bits is None else (group_bits,):
             others = 2**logarithm - 1
 
@@ -95,7 +96,13 @@ class LocalHashing(SupportOracle):
                 return Fraction(weight * others, 2**bits - weight)
 
             wide = (32 if categories <= 2 ** (32 - logarithm) else 62) if width is None else width
-            truth = largest_weight(ratio, within, bits)
+            try:
+                truth = largest_weight(ratio, within, bits)
+            except NoGuarantee:
+                # The least step of the ratio grows with the number of groups: more of them have no weight either.
+                if made:
+                    break
+                raise
             made.append(cls(categories=categories, group_bits=logarithm, truth=truth, bits=bits, width=wide))
             # The variance first falls and then rises with the number of groups.
             if len(made) > 1 and made[-1].score_error > made[-2].score_error:

@@ -19,7 +19,7 @@ from dither.exact import Whole
 from dither.local.clients import Half
 from dither.local.clients.subset import Subset
 from dither.local.frequencies.oracle import SupportOracle
-from dither.local.weights import epsilon_within, largest_weight
+from dither.local.weights import epsilon_within, largest_weight, laws_within
 from dither.mechanisms.core.registry import Example, register
 from dither.noise import Noise
 from dither.privacy import Loss, PureDP
@@ -74,16 +74,15 @@ class SubsetResponse(SupportOracle):
     def calibrated(cls, within: Loss, *, categories: int, bits: int = 32) -> Self:
         """Return the response of the least variance with a loss within a target."""
         ideal = categories / (1 + math.exp(float(epsilon_within(within))))
-        made = []
-        for size in sorted({min(max(math.floor(ideal) + step, 1), categories - 1) for step in (-1, 0, 1, 2)}):
 
-            def ratio(weight: int, size: int = size) -> Fraction:
+        def make(size: int) -> Self:
+            def ratio(weight: int) -> Fraction:
                 return Fraction(weight * (categories - size), (2**bits - weight) * size)
 
-            made.append(
-                cls(categories=categories, size_of_set=size, truth=largest_weight(ratio, within, bits), bits=bits)
-            )
-        return min(made, key=lambda law: law.squared_error)
+            return cls(categories=categories, size_of_set=size, truth=largest_weight(ratio, within, bits), bits=bits)
+
+        sizes = sorted({min(max(math.floor(ideal) + step, 1), categories - 1) for step in (-1, 0, 1, 2)})
+        return min(laws_within(sizes, make), key=lambda law: law.squared_error)
 
     @property
     def hold_share(self) -> Fraction:

@@ -148,8 +148,7 @@ def weights_of(
     """
     hold = largest_weight(lambda weight: Fraction(weight * (categories - 1), 2**bits - weight), within, bits)
     show = largest_weight(lambda weight: ratio(hold, weight), first_epsilon(within, first), bits)
-    # Below an even chance for all cells a report says nothing.
-    return hold, max(show, 2**bits // categories + 1)
+    return hold, show
 
 
 def kary_block(cells: NDArray[np.int64], truth: int, bits: int, categories: int, noise: Noise) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ from dither.exact import Whole
 from dither.local.clients.chains import HashedChain, kary_rounds
 from dither.local.clients.half import Half
 from dither.local.rounds.chain import ChainShares, kary_block, two_steps, weights_of
+from dither.local.weights import laws_within
 from dither.mechanisms.core.registry import Example, register
 from dither.noise import Noise
 from dither.privacy import Loss, PureDP
@@ -90,16 +91,16 @@ class MemoisedHashing(ChainShares):
             bits: of the sums of weights.
 
         """
-        made = []
-        for logarithm in range(1, 7) if group_bits is None else (group_bits,):
 
-            def ratio(hold: int, show: int, groups: int = 2**logarithm) -> Fraction:
-                return kary_rounds(hold, show, bits, groups, 1)
+        def make(logarithm: int) -> Self:
+            def ratio(hold: int, show: int) -> Fraction:
+                return kary_rounds(hold, show, bits, 2**logarithm, 1)
 
             width = 32 if categories <= 2 ** (32 - logarithm) else 62
             hold, show = weights_of(within, first, 2**logarithm, bits, ratio)
-            law = cls(categories=categories, group_bits=logarithm, hold=hold, show=show, bits=bits, width=width)
-            made.append(law)
+            return cls(categories=categories, group_bits=logarithm, hold=hold, show=show, bits=bits, width=width)
+
+        made = laws_within(range(1, 7) if group_bits is None else (group_bits,), make)
         # Of nearly equal ones the smallest number of groups: a device stores no more responses.
         best = min(law.score_error for law in made)
         return next(law for law in made if law.score_error <= best * 1.02)

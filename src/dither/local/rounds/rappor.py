@@ -139,7 +139,7 @@ class RapporResponse(ChainOracle):
             return Fraction(kept, turned) ** (2 * (hashes or 1))
 
         # Shown alike: a stored 1 as 1 as often as a stored 0 as 0.
-        one = min(max(largest_weight(ratio, first_epsilon(within, first), bits), total // 2 + 1), total - 1)
+        one = largest_weight(ratio, first_epsilon(within, first), bits)
         return cls(
             categories=categories,
             cohorts=cohorts,

@@ -331,7 +331,7 @@ export class Survey {
     this.law.check(record.parameters);
     if (this.kind.cells(record.domain) !== record.parameters.categories) fail("categories", "the number of answers");
     const [over, under] = this.ratio(record);
-    if (over < under) fail("parameters", "weights by which a payload is likeliest under its own answer");
+    if (over <= under) fail("parameters", "weights by which a payload is likelier under its own answer than under another");
     if (over * 10n ** 20n > under * MOST_RATIO) fail("parameters", "those of a law that loses at most epsilon 20");
     this.record = record;
     this.digest = sha256(new TextEncoder().encode(canonical(record))).slice(0, 16);
