@@ -64,7 +64,7 @@ def largest_weight(ratio: Callable[[int], Fraction], within: Loss, bits: int) ->
 
 
 def laws_within(shapes: Iterable[_Shape], make: Callable[[_Shape], _Law]) -> list[_Law]:
-    """Return the laws of all shapes for which there is one, or raise the first NoGuarantee where there is none."""
+    """Return the laws of all shapes that have one, or raise the first NoGuarantee if no shape has one."""
     made: list[_Law] = []
     refused: NoGuarantee | None = None
     for shape in shapes:
