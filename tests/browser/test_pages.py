@@ -51,6 +51,8 @@ LOOKED_AT = {
     "cli/compare.py": ["comparison"],
     "cli/compare_learning.py": ["comparison of models"],
     "cli/demo/report.py": ["demo"],
+    "cli/survey.py": ["survey"],
+    "cli/survey_quantities.py": ["survey of numbers"],
     "disguise/report.py": ["disguise", "risk"],
     "pages/frame.py": ["saved picture"],
     "publish/graphs/synthesis/pictures.py": ["synthetic graph"],

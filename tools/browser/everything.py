@@ -11,7 +11,7 @@ import json
 import math
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -405,6 +405,20 @@ def comparison_of_models(maker: Maker) -> Path:
 
 
 @page
+def survey(maker: Maker) -> Path:
+    """Return the shares of the answers to a survey."""
+    return _survey(maker, "commute", ("--answers", "bus,bike,car,foot"), ["bike", "bus", "bus", "car", "foot"] * 400)
+
+
+@page
+def survey_of_numbers(maker: Maker) -> Path:
+    """Return the mean of the answers to a survey."""
+    dice = dice_of(6)
+    ages = [min(max(int(dice.gauss(48, 18)), 0), 120) for _ in range(2000)]
+    return _survey(maker, "ages", ("--range", "0..120", "--method", "piecewise-number"), ages)
+
+
+@page
 def saved_picture(maker: Maker) -> Path:
     """Return a picture that was saved as a page of its own."""
     from dither.pages.charts import Line, line_chart
@@ -457,6 +471,21 @@ def _stream(maker: Maker) -> Path:
     maker.ask("stream", "release", name, "hourly")
     maker.ask("stream", "show", name, "hourly", "-o", "hourly.html")
     return Path("hourly.html")
+
+
+def _survey(maker: Maker, name: str, how: tuple[str, ...], answers: Sequence[Any]) -> Path:
+    """Return the estimates from the reports of devices to a survey."""
+    from dither.cli.survey import read_survey
+    from dither.service.report_store import ReportStore
+    from dither.testing.devices import simulated_reports
+
+    file, shown = Path(f"{name}.json"), Path(f"{name}.html")
+    maker.run("survey", "new", str(file), "--question", f"Your {name}: what do you <say>?", "--epsilon", "2", *how)
+    document = read_survey(file)
+    with ReportStore(file.with_suffix(".reports"), document) as store:
+        store.add([*simulated_reports(document, answers), "nonsense"])
+    maker.run("estimate", str(file), "--plot", str(shown))
+    return shown
 
 
 def _notebook(maker: Maker, name: str, *shown: Any) -> Path:

@@ -74,7 +74,7 @@ class HadamardResponse(Oracle):
     def calibrated(cls, within: Loss, *, categories: int, bits: int = 32) -> Self:
         """Return the response of the least variance with a loss within a target, over all shapes of the table."""
 
-        def make(order: int) -> Self:
+        def make(order: int, kind: type[Self] = cls) -> Self:
             rows = 2**order - 1
             blocks = -(-categories // rows)
             inside, outside = 2 ** (order - 1), blocks * 2**order - 2 ** (order - 1)
@@ -83,7 +83,7 @@ class HadamardResponse(Oracle):
                 return Fraction(weight * outside, (2**bits - weight) * inside)
 
             truth = largest_weight(ratio, within, bits)
-            return cls(categories=categories, order=order, blocks=blocks, truth=truth, bits=bits)
+            return kind(categories=categories, order=order, blocks=blocks, truth=truth, bits=bits)
 
         orders = range(1, categories.bit_length() + 1)
         return min(laws_within(orders, make), key=lambda law: law.squared_error)

@@ -75,11 +75,11 @@ class SubsetResponse(SupportOracle):
         """Return the response of the least variance with a loss within a target."""
         ideal = categories / (1 + math.exp(float(epsilon_within(within))))
 
-        def make(size: int) -> Self:
+        def make(size: int, kind: type[Self] = cls) -> Self:
             def ratio(weight: int) -> Fraction:
                 return Fraction(weight * (categories - size), (2**bits - weight) * size)
 
-            return cls(categories=categories, size_of_set=size, truth=largest_weight(ratio, within, bits), bits=bits)
+            return kind(categories=categories, size_of_set=size, truth=largest_weight(ratio, within, bits), bits=bits)
 
         sizes = sorted({min(max(math.floor(ideal) + step, 1), categories - 1) for step in (-1, 0, 1, 2)})
         return min(laws_within(sizes, make), key=lambda law: law.squared_error)

@@ -92,15 +92,15 @@ class MemoisedHashing(ChainShares):
 
         """
 
-        def make(logarithm: int) -> Self:
+        def make(logarithm: int, kind: type[Self] = cls) -> Self:
             def ratio(hold: int, show: int) -> Fraction:
                 return kary_rounds(hold, show, bits, 2**logarithm, 1)
 
             width = 32 if categories <= 2 ** (32 - logarithm) else 62
             hold, show = weights_of(within, first, 2**logarithm, bits, ratio)
-            return cls(categories=categories, group_bits=logarithm, hold=hold, show=show, bits=bits, width=width)
+            return kind(categories=categories, group_bits=logarithm, hold=hold, show=show, bits=bits, width=width)
 
-        made = laws_within(range(1, 7) if group_bits is None else (group_bits,), make)
+        made: list[Self] = laws_within(range(1, 7) if group_bits is None else (group_bits,), make)
         # Of nearly equal ones the smallest number of groups: a device stores no more responses.
         best = min(law.score_error for law in made)
         return next(law for law in made if law.score_error <= best * 1.02)
