@@ -61,6 +61,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "NotFitted": ("fit",),
     "NotFound": _TEXT,
     "NotLetIn": _TEXT,
+    "NotAnExample": _TEXT,
     "NotSerialisable": _TEXT,
     "NotSigned": _TEXT,
     "NotYours": _TEXT,

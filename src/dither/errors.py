@@ -28,6 +28,7 @@
     ├── StreamUnavailable                 the book of a stream cannot be read or written, or is not its own
     ├── PlanViolation                     a mechanism drew what its plan does not contain
     ├── HandleMisuse                      an interactive handle was copied, moved or used after its end
+    │   └── NotAnExample (TypeError)      a step of a training was unpacked as if it were examples
     ├── UnknownMechanism (LookupError)    no mechanism is registered under that name and version
     ├── NotSerialisable                   a record does not belong in a request
     ├── EntropyFailure                    the system gave no random bits; nothing is drawn instead
@@ -395,6 +396,10 @@ class PlanViolation(DitherError):
 
 class HandleMisuse(DitherError):
     """An interactive handle was copied, used from another thread or process, or used after its end."""
+
+
+class NotAnExample(HandleMisuse, TypeError):
+    """A step of a training was unpacked as if it were examples, which stay secret."""
 
 
 class UnknownMechanism(DitherError, LookupError):

@@ -58,6 +58,7 @@ INSIDE = (
     DitherError("cannot listen"),
     errors.PlanViolation("another draw"),
     errors.HandleMisuse("let go of"),
+    errors.NotAnExample("a lot"),
     errors.EntropyFailure("no random bytes"),
     errors.NotDelivered("k", "the disk is full"),
     errors.NotFitted("fit"),

@@ -232,6 +232,116 @@ def test_bad_input_is_refused(name: str) -> None:
         deed()
 
 
+class Two(torch.utils.data.Dataset):  # type: ignore[misc]
+    """A data set of the caller's own, whose examples are counted."""
+
+    def __init__(self) -> None:
+        self.read = 0
+
+    def __len__(self) -> int:
+        return 20
+
+    def __getitem__(self, place: int) -> Any:
+        self.read += 1
+        return torch.zeros(6), torch.tensor(0)
+
+
+X, Y = rows(20)
+PART = torch.utils.data.Subset(torch.utils.data.TensorDataset(X), range(5))
+
+
+@pytest.mark.parametrize(
+    ("data", "rule"),
+    [
+        ([X, Y], r"fit\(\(X, y\)\) in place of fit\(\[X, y\]\), got 'list'"),
+        (X, r"fit\(\(X, y\)\) in place of fit\(X\), got 'Tensor'"),
+        (X.numpy(), "got 'ndarray'"),
+        ((X,), "got '1 in a tuple'"),
+        ((X, Y, Y), "got '3 in a tuple'"),
+        ({"x": X, "y": Y}, "data.'x'"),
+        ({1, 2}, "got 'set'"),
+        ("ab", "got 'str'"),
+        (3, "got 'int'"),
+        (([[1.0]], [0]), "numpy.asarray makes one, got 'a list in a tuple'"),
+        ((np.array(["a"]), np.zeros(1)), "as integers first, got 'an array of str_'"),
+        ((np.array([None]), np.zeros(1)), "as integers first, got 'an array of object_'"),
+        ((np.zeros(1, dtype=np.longdouble), np.zeros(1)), "at most 64 bits"),
+        ((X, Y.float()[:, None]), "loss must be .* float32 .1, 6., float32 .1, 1."),
+        (PART, "loss must be a loss that works on one public example"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_data_that_cannot_be_trained_on_is_refused_before_the_charge(data: Any, rule: str) -> None:
+    budget = Budget(epsilon=4, delta="1e-3", unit=ROW)
+
+    def loss(found: Any, labels: Any) -> Any:
+        assert labels.ndim == 1
+        return functional.cross_entropy(found, labels)
+
+    with pytest.raises(InvalidParameter, match=rule):
+        PrivateTrainer(network(), loss, **EASY, lot=10, budget=budget).fit(data)
+    assert str(budget.spent) == str(Budget(epsilon=4, delta="1e-3", unit=ROW).spent)
+
+
+def test_a_made_up_example_tries_the_loss_and_no_example_is_read() -> None:
+    data = Two()
+    bad = PrivateTrainer(
+        network(), torch.nn.CrossEntropyLoss(), **EASY, lot=10, example=(torch.zeros(9), torch.tensor(0))
+    )
+    with pytest.raises(InvalidParameter, match=r"loss must be .*float32 .1, 9., int64 .1."):
+        bad.fit(data)
+    with pytest.raises(InvalidParameter, match="example must be a tuple"):
+        PrivateTrainer(network(), functional.mse_loss, **EASY, lot=10, example={"x": 1}).fit(data)
+    assert data.read == 0
+    good = PrivateTrainer(
+        network(), torch.nn.CrossEntropyLoss(), **EASY, epochs="1/10", lot=10, example=(np.zeros(6, "f4"), 0)
+    )
+    assert good.fit(data).privacy_ is not None
+
+
+def test_a_bare_array_holds_examples_of_one_part() -> None:
+    module = torch.nn.Linear(6, 6)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    training = PrivateTraining(module, X, optimizer=optimizer, steps=1, lot=10, **EASY)
+    training.try_loss(lambda x: functional.mse_loss(module(x), x))
+    with pytest.raises(InvalidParameter, match="TypeError"):
+        training.try_loss(lambda x, y: functional.mse_loss(module(x), y))
+
+
+def test_a_lot_is_not_unpacked_as_examples() -> None:
+    module = network()
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    training = PrivateTraining(module, (X, Y), optimizer=optimizer, steps=1, lot=10, **EASY)
+    with pytest.raises(TypeError, match=r"training\.step") as caught:
+        for _, _ in training:
+            pass
+    assert isinstance(caught.value, HandleMisuse)
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (torch.nn.BatchNorm1d(16), (1, 16)),
+        (torch.nn.BatchNorm1d(32), (1, 32)),
+        (torch.nn.BatchNorm1d(3), (1, 3, 5)),
+        (torch.nn.BatchNorm2d(64), (1, 64, 1, 1)),
+        (torch.nn.BatchNorm2d(6), (1, 6, 2, 2)),
+        (torch.nn.BatchNorm3d(8), (1, 8, 1, 1, 1)),
+        (torch.nn.BatchNorm2d(1), (1, 1, 2, 2)),
+    ],
+    ids=str,
+)
+def test_a_replaced_layer_normalises_one_example(layer: Any, shape: tuple[int, ...]) -> None:
+    values = torch.sin(torch.arange(int(np.prod(shape)), dtype=torch.float32)).reshape(shape)
+    found = replace_layers(layer)(values)
+    assert found.shape == shape
+    assert float(found.mean().detach()) == pytest.approx(0, abs=1e-5)
+    # More than signs is left of the numbers.
+    assert len(found.unique()) > 2
+    with pytest.raises(InvalidParameter, match="call it once on a public input"):
+        replace_layers(torch.nn.LazyBatchNorm1d())
+
+
 def test_layers_that_mix_are_replaced() -> None:
     module = replace_layers(network(torch.nn.BatchNorm1d(5)))
     trainer = PrivateTrainer(module, torch.nn.CrossEntropyLoss(), **EASY, epochs="1/10", lot=10)

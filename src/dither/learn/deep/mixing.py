@@ -11,6 +11,8 @@ from dither.learn.deep.torch_library import torch_for
 _NEEDS = "a check of a PyTorch module"
 #: Groups of channels that are normalised together, where they divide the channels.
 _GROUPS = (32, 16, 8, 4, 2, 1)
+#: Channels of a group at least: two numbers alone are normalised to -1 and 1.
+_LEAST = 4
 
 
 def mixing_layers(module: Any) -> dict[str, str]:
@@ -25,6 +27,9 @@ def mixing_layers(module: Any) -> dict[str, str]:
 def replace_layers(module: Any) -> Any:
     """Return the module with batch normalisation replaced by group normalisation, which sees one example at a time.
 
+    ``BatchNorm1d`` becomes one group of all channels, so that an example without further axes has numbers to normalise;
+    in other layers a group has at least four channels.
+
     Args:
         module: a PyTorch module, whose parts are replaced in place.
 
@@ -32,7 +37,15 @@ def replace_layers(module: Any) -> Any:
     torch = torch_for(_NEEDS)
     if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
         channels = module.num_features
-        groups = next(count for count in _GROUPS if channels % count == 0)
+        if not channels:
+            rule = "a module whose lazy layers have their size: call it once on a public input first"
+            raise InvalidParameter("module", type(module).__name__, rule)
+        flat = isinstance(module, torch.nn.BatchNorm1d)
+        groups = next(
+            count
+            for count in _GROUPS
+            if count == 1 or (not flat and channels % count == 0 and channels // count >= _LEAST)
+        )
         return torch.nn.GroupNorm(groups, channels, eps=module.eps, affine=module.affine)
     for name, part in list(module.named_children()):
         setattr(module, name, replace_layers(part))
@@ -63,7 +76,12 @@ def check_on_public_input(module: Any, loss_of: Callable[..., Any], batch: list[
 
     """
     torch = torch_for(_NEEDS)
-    loss = loss_of(*batch)
+    try:
+        loss = loss_of(*batch)
+    except Exception as error:  # of a caller's function, on public numbers alone
+        form = ", ".join(f"{str(part.dtype).removeprefix('torch.')} {list(part.shape)}" for part in batch)
+        rule = f"a loss that works on one public example, a batch of {form}: mend the model, the loss or the arrays"
+        raise InvalidParameter("loss", f"{type(error).__name__}: {error}", rule) from error
     if not (isinstance(loss, torch.Tensor) and loss.numel() == 1 and loss.requires_grad):
         raise InvalidParameter("loss", type(loss).__name__, "one number for a batch of one example, made by the model")
     named = [(name, one) for name, one in module.named_parameters() if one.requires_grad]

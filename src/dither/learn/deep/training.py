@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NoReturn, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import HandleMisuse, InvalidParameter
+from dither.errors import HandleMisuse, InvalidParameter, NotAnExample
 from dither.exact import Number, whole
+from dither.learn.deep.examples import LazyExample, check_container, examples_of
 from dither.learn.deep.lone_gradients import LoneGradients, trained_parameters
 from dither.learn.deep.mixing import check_module, check_on_public_input
 from dither.learn.deep.noisy_gradients import GradientSteps, NoisyGradients
@@ -40,53 +40,8 @@ class Lot:
     number: int
     of: int
 
-
-class LazyExample:
-    """An example of a map-style data set, read when it is needed."""
-
-    def __init__(self, dataset: Any, place: int) -> None:
-        self._dataset, self._place = dataset, place
-
-    def read(self) -> Any:
-        """Return the example."""
-        return self._dataset[self._place]
-
-
-def examples_of(data: Any) -> tuple[NDArray[Any], list[Any] | None]:
-    """Return private examples as an array of objects, and zeros of their public shapes where these are known.
-
-    Args:
-        data: a tuple of arrays or tensors of one length, such as features and labels; or a map-style data set. A
-            loader, a sampler or a stream is refused: the runner draws the samples, because the price depends on it.
-
-    """
-    torch = torch_for(_NEEDS)
-    loaders = (torch.utils.data.DataLoader, torch.utils.data.Sampler, torch.utils.data.IterableDataset)
-    if isinstance(data, loaders):
-        raise InvalidParameter(
-            "data", type(data).__name__, "a map-style data set or a tuple of arrays: dither draws the lots itself"
-        )
-    if isinstance(data, torch.utils.data.TensorDataset):
-        data = tuple(data.tensors)
-    if isinstance(data, tuple):
-        tensors = [torch.as_tensor(part) for part in data]
-        if not tensors or any(part.ndim < 1 or len(part) != len(tensors[0]) for part in tensors):
-            raise InvalidParameter("data", "arrays of other lengths", "arrays of one length in a tuple")
-        found = np.empty(len(tensors[0]), dtype=object)
-        for place, parts in enumerate(zip(*tensors, strict=True)):
-            found[place] = parts
-        default = torch.get_default_dtype()
-        zeros = [
-            torch.zeros((1, *part.shape[1:]), dtype=default if part.dtype == torch.float64 else part.dtype)
-            for part in tensors
-        ]
-        return found, zeros
-    if not (hasattr(data, "__getitem__") and hasattr(data, "__len__")):
-        raise InvalidParameter("data", type(data).__name__, "a map-style data set or a tuple of arrays")
-    found = np.empty(len(data), dtype=object)
-    for place in range(len(found)):
-        found[place] = LazyExample(data, place)
-    return found, None
+    def __iter__(self) -> NoReturn:
+        raise NotAnExample("a lot holds no examples: write 'for lot in training: training.step(lambda x, y: ...)'")
 
 
 class PrivateTraining:
@@ -105,6 +60,7 @@ class PrivateTraining:
         clip: the gradient of an example is shortened to this length.
         unit: "row" or "row_replaced"; a row is an example.
         budget: what is charged; by default a budget of exactly this training.
+        example: a made-up example of the form that the data set returns, on which a loss is tried; never a private one.
 
     Buffers of the model, such as running statistics, are not trained: they would say something about examples.
 
@@ -124,11 +80,12 @@ class PrivateTraining:
         clip: Number = 1,
         unit: Unit | str = ROW,
         budget: Budget | None = None,
+        example: Any = None,
     ) -> None:
         torch_for(_NEEDS)
         check_module(model)
         self._model, self._optimizer, self._budget = model, optimizer, budget
-        self._data, self._zeros = examples_of(data)
+        self._data, self._public = examples_of(data, example)
         self._lot = whole("lot", lot, least=1)
         self.stated: Loss = stated_loss(epsilon=epsilon, delta=delta)
         self.mechanism = sums_for(
@@ -172,10 +129,17 @@ class PrivateTraining:
             yield Lot(self._number, self.mechanism.steps)
 
     def try_loss(self, losses_of: Callable[..., Any]) -> None:
-        """Try a loss on zeros of the examples' shapes: nothing is charged, and nothing private is read."""
-        if self._zeros is not None:
+        """Try a loss on a public example of the declared form: nothing is charged, and nothing private is read.
+
+        Call it before ``with`` to refuse a loss that fails before the training is charged.
+
+        Args:
+            losses_of: the loss that ``step`` will be called with.
+
+        """
+        if self._public is not None:
             with LoneGradients(self._model, losses_of).at_step(0):
-                check_on_public_input(self._model, losses_of, self._zeros)
+                check_on_public_input(self._model, losses_of, self._public)
 
     def step(self, losses_of: Callable[..., Any]) -> None:
         """Take one noisy step.
@@ -225,6 +189,11 @@ def known_examples(stated: int | None, unit: Unit, held: int) -> int:
     raise InvalidParameter("examples", stated, "required: a public number near that of the examples, which is private")
 
 
+def _held(data: Any) -> int:
+    """Return the number of examples of a tuple of arrays, which is public where examples are only replaced."""
+    return len(data[0]) if isinstance(data, tuple) and hasattr(data[0], "__len__") else 0
+
+
 def sums_for(
     model: Any, within: Loss, *, steps: int, lot: int, examples: int, clip: Number, unit: Unit
 ) -> NoisyGradients:
@@ -253,6 +222,8 @@ class PrivateTrainer:
         unit: "row" or "row_replaced"; a row is an example.
         budget: what is charged; by default a budget of exactly one training.
         progress: called with each ``Lot`` after its step.
+        example: a made-up example (features, target) of the form that a map-style data set returns, on which the loss
+            is tried before the charge; never a private one.
 
     """
 
@@ -271,6 +242,7 @@ class PrivateTrainer:
         unit: Unit | str = ROW,
         budget: Budget | None = None,
         progress: Callable[[Lot], None] | None = None,
+        example: Any = None,
     ) -> None:
         check_module(model)
         if not callable(loss):
@@ -280,6 +252,7 @@ class PrivateTrainer:
         self.model, self.loss, self.epsilon, self.delta = model, loss, epsilon, delta
         self.examples, self.epochs, self.lot, self.clip = examples, epochs, lot, clip
         self.optimizer, self.unit, self.budget, self.progress = optimizer, unit_of(unit), budget, progress
+        self.example = example
         self.privacy_: Privacy | None = None
 
     def mechanism(self, held: int = 0) -> NoisyGradients:
@@ -308,6 +281,7 @@ class PrivateTrainer:
 
         """
         torch = torch_for(_NEEDS)
+        check_container(data, pairs=True)
         parameters = trained_parameters(self.model)
         made = (
             torch.optim.SGD(parameters, lr=0.1, momentum=0.9) if self.optimizer is None else self.optimizer(parameters)
@@ -316,7 +290,7 @@ class PrivateTrainer:
         def losses_of(features: Any, targets: Any) -> Any:
             return self.loss(self.model(features), targets)
 
-        known = known_examples(self.examples, self.unit, len(data[0]) if isinstance(data, tuple) and data else 0)
+        known = known_examples(self.examples, self.unit, _held(data))
         training = PrivateTraining(
             self.model,
             data,
@@ -329,6 +303,7 @@ class PrivateTrainer:
             clip=self.clip,
             unit=self.unit,
             budget=self.budget,
+            example=self.example,
         )
         training.try_loss(losses_of)
         with training:
