@@ -17,6 +17,12 @@ from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, Loss, PureDP
 LOSS = ApproxDP(1, "1e-5")
 
 
+class _Quits:
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:  # type: ignore[override]
+        raise SystemExit("a private word")
+
+
 def made(**changed: Any) -> NoisyGradients:
     public: dict[str, Any] = {"entries": 3, "steps": 4, "rate": 1}
     return NoisyGradients.calibrated(LOSS, **{**public, **changed})
@@ -42,6 +48,21 @@ def test_nothing_but_noise_where_there_are_no_examples() -> None:
     assert talk.left == 0
     with pytest.raises(HandleMisuse, match="all 4 steps"):
         talk.ask(towards_zero)
+
+
+def test_a_gradient_with_code_of_its_own_is_not_run() -> None:
+    """Every example is in the sample: none may end the program, or show in an error, by what it is."""
+
+    class Own(np.ndarray):
+        @property
+        def shape(self) -> Any:  # type: ignore[override]
+            raise SystemExit("a private word")
+
+    sums = made(entries=1, steps=1)
+    rows = np.empty(3_000, dtype=object)
+    rows[:] = ["quits", "own", "plain"] * 1_000
+    given = {"quits": _Quits(), "own": np.array([1.0]).view(Own), "plain": np.array([1.0])}
+    assert abs(opened(sums, rows).ask(given.__getitem__)[0] - 2_000) < 10 * sums.deviation
 
 
 def test_examples_that_fail_add_nothing_and_are_not_reported() -> None:
