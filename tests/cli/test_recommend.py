@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dither.errors import InvalidParameter
+from dither.errors import BudgetExceeded, InvalidParameter
 
 from .test_publish import record, run
 
@@ -100,3 +100,23 @@ def test_wrong_options_are_refused_before_anything_is_charged(place: Path, optio
     with pytest.raises(InvalidParameter, match="declares ratings"):
         run("fit", "shop", "films", *FIT[3:], "-o", "other.json")
     assert record("ledger", "show", "shop")[0]["spent"] == before
+
+
+def test_a_quote_shows_what_noise_by_rho_leaves_and_what_was_requested(place: Path) -> None:
+    told = run(*FIT, "--quote")
+    assert "(requested: epsilon = 50, delta = 1e-05)" in told
+    after = record(*FIT, "--quote")["after"]
+    assert f"it fits, and {after} would be left after it" in told
+    assert float(after.split()[-1]) < 150, "less than the difference: the account moves to rho"
+
+
+def test_a_budget_of_an_epsilon_alone_names_two_ways_on_and_both_work(place: Path) -> None:
+    Path("others.csv").write_text("who,film,stars,at\n" + "".join(f"q{n},1,3,2025-01-01 00:00:00\n" for n in range(9)))
+    Path("pure.yaml").write_text(SCHEMA.replace("dataset: shop", "dataset: pure").replace("ratings.csv", "others.csv"))
+    run("add", "pure.yaml", "--budget", "20")
+    fit = ("fit", "pure", "ratings", "--model", "recommender", "--epsilon", "5")
+    with pytest.raises(BudgetExceeded, match=r"omit delta .* 'dither datasets raise-budget --delta'"):
+        run(*fit, "--delta", "1e-5", "-o", "pure.json")
+    assert "it fits" in run(*fit, "--quote")
+    run("datasets", "raise-budget", "pure", "--epsilon", "20", "--delta", "1e-4", "--reason", "a model")
+    assert "it fits" in run(*fit, "--delta", "1e-5", "--quote")

@@ -30,6 +30,8 @@ class Price:
         fits: whether it would be admitted now; nothing is promised for a moment later.
         is_at_most: whether the answer decides how much of the loss stays charged.
         error: how far the answer may be off, in words, as far as that is public; "" where nothing is said.
+        after: what would be left after it, where its noise is counted by rho; "" where the difference is what is left.
+        stated: the loss as it was requested, where the release states another figure; None where it is the same.
 
     """
 
@@ -40,10 +42,14 @@ class Price:
     fits: bool
     is_at_most: bool = False
     error: str = ""
+    after: str = ""
+    stated: Loss | None = None
 
     @property
     def cost(self) -> str:
         """The loss in words."""
+        if self.stated is not None:
+            return f"{self.loss} (requested: {self.stated})"
         return f"at most {self.loss}, usually less" if self.is_at_most else str(self.loss)
 
     def to_dict(self) -> dict[str, Any]:
@@ -53,6 +59,10 @@ class Price:
             said["is_at_most"] = True
         if self.error:
             said["error"] = self.error
+        if self.after:
+            said["after"] = self.after
+        if self.stated is not None:
+            said["stated"] = self.stated.to_dict()
         return {**said, "loss": self.loss.to_dict(), "loss_decimals": decimals(self.loss)}
 
     def to_json(self) -> str:
@@ -64,11 +74,13 @@ class Price:
 
     def _repr_html_(self) -> str:
         facts = [("cost", self.cost), ("protects", self.unit), ("left", self.left)]
+        facts += [("left after it", self.after)] if self.after else []
         facts += [("expected error", self.error)] if self.error else []
         return html(f"Price of {self.release}", facts=[*facts, ("fits", "yes" if self.fits else "no")])
 
     def __str__(self) -> str:
         fits = "it fits" if self.fits else "it does not fit"
+        fits += f", and {self.after} would be left after it" if self.after else ""
         price = f"{self.release} would cost {self.cost}, for {self.unit}; {self.left} is left: {fits}"
         return f"{price}\nexpected error: {self.error}" if self.error else price
 
@@ -82,6 +94,7 @@ class Room:
         fits: whether one release of the loss would be admitted now; nothing is promised for a moment later.
         releases: how many of them would be, one after another, up to a thousand; None where that was not asked.
         takes_back: whether its budget takes back what a release was debited and did not lose.
+        after: what would be left after one of them, where its noise is counted by rho; "" otherwise.
 
     """
 
@@ -89,6 +102,7 @@ class Room:
     fits: bool
     releases: int | None = None
     takes_back: bool = False
+    after: str = ""
 
 
 def room_for(ledger: Ledger, account: Account, loss: Loss, *, is_counted: bool = False) -> Room:
@@ -104,7 +118,20 @@ def room_for(ledger: Ledger, account: Account, loss: Loss, *, is_counted: bool =
     left, budget = ledger.balance(account.dataset, account.analyst).left, ledger.balance(account.dataset).budget
     takes_back = isinstance(budget, PureDP) and not states_rho(budget)
     many = affordable(ledger, account, loss) if is_counted else None
-    return Room(str(left), ledger.would_admit(account, loss), many, takes_back)
+    fits = ledger.would_admit(account, loss)
+    after = ledger.left_after(account, loss) if fits and loss.pure is None else None
+    return Room(str(left), fits, many, takes_back, "" if after is None else str(after))
+
+
+def requested(loss: Loss, stated: Loss) -> Loss | None:
+    """Return the loss as it was requested, where a release by rho shows another figure; None otherwise.
+
+    Args:
+        loss: of the release.
+        stated: as it was requested.
+
+    """
+    return stated if loss.pure is None and stated.pure is not None else None
 
 
 def affordable(ledger: Ledger, account: Account, loss: Loss) -> int:

@@ -29,7 +29,7 @@ from dither.curator.ledger import Account, Balance, Receipt, Stored
 from dither.curator.ledger.interface import Reservation
 from dither.curator.owner_views import ForOwner
 from dither.curator.pictures import spending
-from dither.curator.price import Price, Room, room_for, saying_what_is_left
+from dither.curator.price import Price, Room, requested, room_for, saying_what_is_left
 from dither.curator.request import Request
 from dither.curator.resuming import ResumableNoise, can_resume
 from dither.curator.timing_gate import draws_first, wait_for
@@ -285,7 +285,8 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
             words, is_at_most = self._request_of(what).summary or what.verb, what.spent is not None and room.takes_back
             unit, expected = what.unit or str(self.dataset.protected), what.expected
             error = expected if isinstance(expected, str) else expected()
-            return Price(words, what.loss, unit, room.left, room.fits, is_at_most, error)
+            stated = requested(what.loss, what.stated)
+            return Price(words, what.loss, unit, room.left, room.fits, is_at_most, error, room.after, stated)
         if self._answers_by_offers:
             # Where a table has a unit of its own, a query is an offer like any other.
             asked_with: Any = self.offer.sql if isinstance(what, str) else self.offer.ask
@@ -312,7 +313,8 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
                 self.dataset, clamps, {"loss": stated, **ways}, auto_share=how.get("auto_share", USUAL_SHARE)
             )
             room = self._room_for(turns.loss)
-            return Price(turns.words, turns.loss, str(self.dataset.unit), room.left, room.fits)
+            protected = str(self.dataset.unit)
+            return Price(turns.words, turns.loss, protected, room.left, room.fits, after=room.after)
         asked = answers.read_request(self.dataset, what)
         with saying_what_is_left(self.balance):
             stated = reports.loss_of_request(asked, said, text)
@@ -325,7 +327,7 @@ class Session(Continuing, ForOwner, EveryVerb[Released], Closing):
                 reports.quoted(asked, stated, **ways) if isinstance(asked, Report) else quote(asked, stated, **ways)
             )
         room = self._room_for(quoted.loss, is_counted=True)
-        return replace(quoted, left=room.left, affordable=room.releases)
+        return replace(quoted, left=room.left, affordable=room.releases, after=room.after or None)
 
     @property
     def _answers_by_offers(self) -> bool:

@@ -145,7 +145,7 @@ BALANCE: Final = {"title": "Balance"} | record_of(
     left=LOSS,
     most=or_null(LOSS),
 )
-FITS: Final = record_of(left=TEXT, fits=TRUTH, releases=or_null(NUMBER), takes_back=TRUTH)
+FITS: Final = record_of(left=TEXT, fits=TRUTH, releases=or_null(NUMBER), takes_back=TRUTH, after=TEXT)
 _STORED: Final = array_of(record_of(entry=NUMBER, loss=LOSS, analyst=TEXT))
 PRICE: Final = {
     "title": "Price",
@@ -158,15 +158,37 @@ PRICE: Final = {
         fits=TRUTH,
         is_at_most=TRUTH,
         error=TEXT,
+        after=TEXT,
+        stated=LOSS,
         loss=LOSS,
         loss_decimals=OBJECT,
     ),
 }
 _NUMBERS: Final = {"type": "number"}
+_QUERY_FIELDS: Final = (
+    "quote",
+    "dataset",
+    "unit",
+    "limits",
+    "loss",
+    "loss_decimals",
+    "columns",
+    "keys",
+    "rows",
+    "risk",
+    "numerics",
+    "is_simultaneous",
+    "threshold",
+    "threshold_share",
+    "advice",
+    "left",
+    "affordable",
+)
 QUERY_PRICE: Final = {
     "title": "QueryPrice",
     "description": "What a query would cost, and the expected error of each aggregate.",
-    **record_of(
+    **_body(
+        _QUERY_FIELDS,
         quote={"const": 1},
         dataset=TEXT,
         unit=TEXT,
@@ -199,6 +221,7 @@ QUERY_PRICE: Final = {
         advice=array_of(OBJECT),
         left=or_null(TEXT),
         affordable=or_null(NUMBER),
+        after=TEXT,
     ),
 }
 _PRICED: Final = {"anyOf": [PRICE, QUERY_PRICE]}

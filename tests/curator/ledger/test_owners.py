@@ -111,7 +111,7 @@ def test_a_name_belongs_to_the_data_set_that_had_it(home) -> None:
     [
         (PureDP(1), PureDP("0.9")),
         (PureDP(1), ZCDP(1)),
-        (PureDP(1), ApproxDP(2, "1e-6")),
+        (PureDP(1), ApproxDP("0.9", "1e-6")),
         (ApproxDP(1, "1e-6"), ApproxDP(2, "1e-7")),
         (ZCDP(1), ZCDP("0.5")),
     ],

@@ -20,7 +20,7 @@ from dither.curator.ledger.amounts import UNITS, ZERO, Amount
 from dither.curator.ledger.commands import Answer, read_orders, write_orders
 from dither.curator.ledger.returns import returned_of, returning, unused
 from dither.curator.ledger.transaction import Purse, limit_text
-from dither.errors import BudgetExceeded, LedgerCorrupted
+from dither.errors import BudgetExceeded, InvalidParameter, LedgerCorrupted
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 
 ANA, OWNER = Account("visits", "ana"), Account("visits", "curator")
@@ -52,6 +52,17 @@ def test_what_was_not_lost_is_there_again(home) -> None:
     with home.open() as ledger:
         assert ledger.balance("visits").spent.pure == 1
         assert ledger.verify().problems == ()
+
+
+def test_a_budget_to_which_something_came_back_gets_no_delta(file_home) -> None:
+    """More than its epsilon may have been debited, as the answers had it: no division of a delta holds that."""
+    with file_home.open() as ledger:
+        ledger.register("visits", budget=PureDP(1), unit="row")
+        spend(ledger, "k", "0.8", "0.1")
+        with pytest.raises(InvalidParameter, match="gave back a part"):
+            ledger.raise_budget("visits", ApproxDP(2, "1e-6"), reason="models")
+        ledger.raise_budget("visits", PureDP(2), reason="more")
+        assert ledger.verify().is_intact
 
 
 def test_the_first_to_complete_decides_what_comes_back(file_home) -> None:

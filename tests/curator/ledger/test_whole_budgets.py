@@ -120,3 +120,32 @@ def test_a_quota_that_comes_later_is_divided_as_usual(home) -> None:
 def test_a_gaussian_loss_is_not_a_budget(home) -> None:
     with home.open() as ledger, pytest.raises(InvalidParameter, match="not every release is Gaussian"):
         ledger.register("visits", budget=GaussianDP(1), unit="rows")
+
+
+def test_an_epsilon_alone_gets_a_delta_that_is_divided_as_usual(home) -> None:
+    """What was spent has no delta and fits the epsilon, so the usual division holds it, whatever it was."""
+    for spent in ("0.01", "1"):
+        name = f"visits {spent}"
+        mine = Account(name, "ana")
+        with home.open() as ledger:
+            ledger.register(name, budget=PureDP(1), unit="rows")
+            ledger.reserve(mine, "k", "d", PureDP(spent))
+            assert not ledger.would_admit(mine, ZCDP("0.001"))
+            ledger.raise_budget(name, ApproxDP(3, "1e-5"), reason="models with Gaussian noise")
+            assert not ledger.would_admit(mine, ApproxDP("0.1", "9e-6"))
+            assert ledger.would_admit(mine, ApproxDP("0.1", "5e-6"))
+            assert ledger.would_admit(mine, ZCDP("0.001")) == (spent == "0.01")
+            assert ledger.verify().is_intact
+
+
+def test_what_is_left_after_a_release_is_what_the_balance_says_then(home) -> None:
+    loss = ZCDP("0.550974")
+    with home.open() as ledger:
+        ledger.register("visits", budget=ApproxDP(20, "1e-4"), unit="rows")
+        after = ledger.left_after(ANA, loss)
+        assert ledger.balance("visits").left == PureDP(20)
+        ledger.reserve(ANA, "k", "d", loss)
+        assert str(after) == str(ledger.balance("visits", "ana").left)
+        assert after is not None
+        assert 5 < after.epsilon < 6
+        assert ledger.left_after(ANA, ZCDP(200)) is None

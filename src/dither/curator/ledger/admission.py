@@ -18,7 +18,7 @@ import json
 from fractions import Fraction
 from typing import Any
 
-from dither.curator.ledger.amounts import ZERO, Amount
+from dither.curator.ledger.amounts import ZERO, Amount, is_no_less
 from dither.curator.ledger.returns import RETURNED, kept_of, takes_back, without_returned
 from dither.curator.ledger.standing import BESIDE, beside
 from dither.privacy import ApproxDP, Filter, GaussianDP, Loss
@@ -45,6 +45,21 @@ def _share_of(text: str) -> Fraction | None:
     """Return how the delta of a limit is divided, if it says so."""
     share = json.loads(text).get(_SHARE)
     return None if share is None else Fraction(share)
+
+
+def is_raise(limit: str, loss: Loss) -> bool:
+    """Return whether a budget may take the place of another one: no less in any figure, and of its kind.
+
+    An epsilon alone may get a delta, where nothing came back to it: all that was debited then fits the epsilon, and so
+    the usual division holds it. With what came back, more may have been debited, depending on the answers.
+
+    Args:
+        limit: the old one.
+        loss: the new one.
+
+    """
+    before = limit_of(limit)
+    return is_no_less(loss, before) and (type(loss) is type(before) or without_returned(limit) == limit)
 
 
 def successor(limit: str | None, spent: Amount, loss: Loss) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any
 
 from dither.errors import InvalidParameter
 from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
+from dither.privacy.losses import states_rho
 
 #: Units in 1.
 UNITS = 720_720 * 10**24
@@ -127,7 +128,9 @@ def checked_limit(parameter: str, loss: Loss) -> Loss:
 
 
 def is_no_less(loss: Loss, than: Loss) -> bool:
-    """Whether every figure of a loss is at least that of another of its kind."""
+    """Whether every figure of a loss is at least that of another of its kind, or of an epsilon without a delta."""
+    if isinstance(loss, ApproxDP) and isinstance(than, PureDP) and not (states_rho(loss) or states_rho(than)):
+        return loss.epsilon >= than.epsilon
     if type(loss) is not type(than) or (loss.pure is None) != (than.pure is None):
         return False
     return (loss.pure or 0) >= (than.pure or 0) and loss.rho >= than.rho and loss.delta >= than.delta

@@ -455,6 +455,10 @@ class Ledger(Closing):
         """Return what would be admitted of the kind of ``loss``: a sentence with the least room of any limit."""
 
     @abstractmethod
+    def left_after(self, account: Account, loss: Loss) -> Loss | None:
+        """Return the largest release that would still fit after one of ``loss``; None where that does not fit."""
+
+    @abstractmethod
     def datasets(self) -> tuple[str, ...]:
         """Return the names with which data sets are registered, sorted."""
 

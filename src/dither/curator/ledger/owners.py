@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from dither.curator.ledger.admission import limit_of, successor
-from dither.curator.ledger.amounts import ZERO, checked_limit, is_no_less
+from dither.curator.ledger.admission import is_raise, limit_of, successor
+from dither.curator.ledger.amounts import ZERO, checked_limit
 from dither.curator.ledger.chain import canonical
 from dither.curator.ledger.group_commit import TransactedLedger
 from dither.curator.ledger.interface import Account, checked_name, checked_text
@@ -78,8 +78,9 @@ class OwnersBooks(TransactedLedger):
             unit, purse = page.dataset(dataset)
             _refuse_retired(dataset, purse)
             before = limit_as_loss(purse)
-            if not is_no_less(budget, before):
-                rule = f"of the same kind as {before}, and no less in any figure: a budget is never lowered"
+            if purse.limit is None or not is_raise(purse.limit, budget):
+                may = "an epsilon alone may get a delta, unless a release gave back a part of its loss"
+                rule = f"of the same kind as {before} ({may}), and no less in any figure: a budget is never lowered"
                 raise InvalidParameter("budget", budget, rule)
             record = successor(purse.limit, purse.spent, budget)
             page.enter("raise", dataset=dataset, budget=record, reason=reason)

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from dither.curator.ledger.admission import filter_at, limit_of, successor
-from dither.curator.ledger.amounts import ZERO, Amount, is_no_less
+from dither.curator.ledger.admission import filter_at, is_raise, limit_of, successor
+from dither.curator.ledger.amounts import ZERO, Amount
 from dither.curator.ledger.approvals import ASKING
 from dither.curator.ledger.chain import PROOF, answer_digest, canonical, first_link, link
 from dither.curator.ledger.commands import why_barred
@@ -171,7 +171,7 @@ class Replay:
         unit, purse = self._dataset(record)
         _demand(not standing_of(purse.limit).is_retired, "the data set was retired")
         budget = _limit(record["budget"])
-        is_raised = purse.limit is not None and is_no_less(limit_of(budget), limit_of(purse.limit))
+        is_raised = purse.limit is not None and is_raise(purse.limit, limit_of(budget))
         _demand(is_raised, "the budget was not raised")
         kept = canonical(successor(purse.limit, purse.spent, limit_of(budget)))
         _demand(budget == kept, "the raised budget is divided otherwise")

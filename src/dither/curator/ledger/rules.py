@@ -427,6 +427,18 @@ class Books(PeopleBooks):
         limits, most = self._limits(account)
         return what_fits(limits[0], loss, limits[1:], most)
 
+    def left_after(self, account: Account, loss: Loss) -> Loss | None:
+        """Return the largest single release that would still fit after one of a loss; None where that does not fit."""
+        limits, _ = self._limits(account)
+        if not all(limit.admits(loss) for limit in limits):
+            return None
+        for limit in limits:
+            limit.spend(loss)
+        first, *others = (limit.room() for limit in limits)
+        for room in others:
+            first = first if first <= room else room
+        return first
+
     def datasets(self) -> tuple[str, ...]:
         """Return the names of all registered data sets, sorted."""
         return self._look(lambda page: tuple(sorted(str(row[0]) for row in page.rows.all("SELECT name FROM datasets"))))

@@ -95,6 +95,7 @@ class Quote:
         advice: what would sharpen it.
         left: what the analyst may still spend, where a session quotes.
         affordable: about how many such queries that pays for, counted up to 1,024.
+        after: what would be left after it, where its noise is counted by rho.
 
     """
 
@@ -113,6 +114,7 @@ class Quote:
     advice: tuple[Advice, ...] = ()
     left: str | None = None
     affordable: int | None = None
+    after: str | None = None
 
     def column(self, name: str) -> QuotedColumn:
         """Return the quote for one aggregate."""
@@ -149,6 +151,7 @@ class Quote:
             "advice": [{**vars(one), "text": str(one)} for one in self.advice],
             "left": self.left,
             "affordable": self.affordable,
+            **({} if self.after is None else {"after": self.after}),
         }
 
     def picture(self, column: str | None = None) -> Chart:
@@ -241,6 +244,8 @@ class Quote:
             many = f"more than {self.affordable - 1:,}" if is_many else f"about {self.affordable:,}"
             enough = f"{many} such {'query' if self.affordable == 1 else 'queries'}"
             lines.append(f"left       {self.left}: {enough if self.affordable else 'not enough for this query'}")
+        if self.after is not None:
+            lines.append(f"after it   {self.after} would be left: Gaussian noise is counted by rho")
         shown = self.advice if verbose else self.advice[:MOST_ADVICE]
         lines += [f"{'advice' if number == 0 else '':<11}{one}" for number, one in enumerate(shown)]
         return "\n".join(lines)
