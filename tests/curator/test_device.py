@@ -263,3 +263,33 @@ def test_a_damaged_file_of_answers_reports_nothing(tmp_path: Path, field: str) -
         other.write_text(json.dumps(record))
         with pytest.raises(InvalidParameter, match="damaged"):
             report_answer("red", document=_survey(), book=other)
+
+
+def _places(tmp_path: Path) -> dict[str, Any]:
+    report_location("48.5", "2.5", epsilon="0.01", book=tmp_path / "places.json", box=_BOX)
+    record: dict[str, Any] = json.loads((tmp_path / "places.json").read_text())
+    return record
+
+
+@pytest.mark.parametrize("changed", [{"version": True}, {"version": 1.0}, {"reports": -1}, {"spent": "x"}, None])
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_no_survey_is_answered_on_a_damaged_record_of_places(tmp_path: Path, changed: Any, is_alone: bool) -> None:
+    book, places = tmp_path / "phone.json", _places(tmp_path)
+    bare = {name: places[name] for name in ("dither", "version")}
+    record = bare if changed is None else {**places, **changed}
+    if not is_alone:
+        report_answer("red", document=_survey(), book=book, cap=1)
+        record = {**json.loads(book.read_text()), "places": record}
+    book.write_text(json.dumps(record))
+    before = book.read_text()
+    with pytest.raises(InvalidParameter, match="damaged"):
+        report_answer("red", document=_survey("0.1", "And now?"), book=book, cap=1)
+    assert book.read_text() == before
+
+
+def test_the_version_of_a_file_of_answers_is_a_number(tmp_path: Path) -> None:
+    book = tmp_path / "phone.json"
+    report_answer("red", document=_survey(), book=book, cap=1)
+    book.write_text(json.dumps({**json.loads(book.read_text()), "version": 2.0}))
+    with pytest.raises(InvalidParameter, match="damaged"):
+        report_answer("red", document=_survey(), book=book)

@@ -21,9 +21,9 @@ from dither.curator.device_file import (
     PLACES_KIND,
     PLACES_VERSION,
     SurveyLine,
-    damaged,
     file_of,
     held,
+    places_in,
     read_file,
     write_part,
 )
@@ -262,17 +262,4 @@ def _read(path: Path) -> DeviceBook | None:
     record = read_file(path).places
     if record is None:
         return None
-    try:
-        limit, reports, last = record["limit"], record["reports"], record["last"]
-        spent = exact("spent", record["spent"])
-        if not (type(reports) is int and reports >= 0 and spent >= 0):
-            raise ValueError
-        shown = None if last is None else (float(last[0]), float(last[1]))
-        if shown is not None and not all(map(math.isfinite, shown)):
-            raise ValueError
-        box = wire.decode(record["box"])
-        if not isinstance(box, Box):
-            raise ValueError
-        return DeviceBook(box, None if limit is None else positive("limit", limit), reports, spent, shown)
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError, OverflowError):
-        raise damaged(path) from None
+    return DeviceBook(*places_in(record))

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dither.curator.adding import write_whole
+from dither.data import wire
 from dither.data.importing.conversion import keep_on_disk
+from dither.data.places import Box
 from dither.errors import InvalidParameter
-from dither.exact import exact
+from dither.exact import exact, positive
 
 PLACES_KIND: Final = "places reported by one device"
 PLACES_VERSION: Final = 1
@@ -59,23 +62,46 @@ class DeviceFile:
     surveys: Mapping[str, SurveyLine] = field(default_factory=dict)
 
 
+class PlaceFields(NamedTuple):
+    """The record of reported places, as it is in a file: the fields of a device's book."""
+
+    box: Box
+    limit: Fraction | None
+    reports: int
+    spent: Fraction
+    last: tuple[float, float] | None
+
+
 def read_file(path: Path) -> DeviceFile:
     """Return what is in the file; nothing where it does not exist yet."""
     if not path.exists():
         return DeviceFile()
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        if record["dither"] == PLACES_KIND and record["version"] == PLACES_VERSION:
+        if record["dither"] == PLACES_KIND:
+            places_in(record)
             return DeviceFile(places=record)
-        if record["dither"] != _KIND or record["version"] != _VERSION:
-            raise ValueError
+        _check_form(record, _KIND, _VERSION)
         surveys = {digest: _line(line) for digest, line in record["surveys"].items()}
         places, cap = record["places"], _spent(record["cap"])
-        if places is not None and (places["dither"], places["version"]) != (PLACES_KIND, PLACES_VERSION):
-            raise ValueError
+        if places is not None:
+            places_in(places)
         return DeviceFile(places, cap, surveys)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError):
         raise damaged(path) from None
+
+
+def places_in(record: Mapping[str, Any]) -> PlaceFields:
+    """Return the fields of the record of places; raise where one is missing or is not as it was written."""
+    _check_form(record, PLACES_KIND, PLACES_VERSION)
+    box, reports, last = wire.decode(record["box"]), record["reports"], record["last"]
+    if not isinstance(box, Box) or type(reports) is not int or reports < 0:
+        raise ValueError
+    shown = None if last is None else (float(last[0]), float(last[1]))
+    if shown is not None and not all(map(math.isfinite, shown)):
+        raise ValueError
+    limit = None if record["limit"] is None else positive("limit", record["limit"])
+    return PlaceFields(box, limit, reports, _spent(record["spent"]), shown)
 
 
 def write_part(
@@ -109,6 +135,12 @@ def damaged(path: Path) -> InvalidParameter:
         "a file that 'dither report-location' or 'dither answer' wrote, unchanged: nothing is reported on a damaged one"
     )
     return InvalidParameter("book", str(path), rule)
+
+
+def _check_form(record: Mapping[str, Any], kind: str, version: int) -> None:
+    # True equals 1, and 2.0 equals 2.
+    if record["dither"] != kind or type(record["version"]) is not int or record["version"] != version:
+        raise ValueError
 
 
 def _line(record: Mapping[str, Any]) -> SurveyLine:
