@@ -9,7 +9,6 @@ epsilon, places in epsilon per metre: two sums that never meet. Deleting the fil
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
