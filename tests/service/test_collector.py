@@ -70,6 +70,59 @@ def test_sizes_and_paces_are_limited(collector: Collector) -> None:
         assert link.recv(100).startswith(b"HTTP/1.1 411")
 
 
+@contextlib.contextmanager
+def _serving(store: ReportStore, limits: Limits) -> Iterator[Collector]:
+    made = Collector(store, limits=limits)
+    thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield made
+    finally:
+        made.shutdown()
+        thread.join()
+        made.close()
+
+
+@pytest.mark.parametrize("sent", [b"G", b"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\n"])
+def test_a_request_that_trickles_in_ends_at_its_deadline(tmp_path: Path, sent: bytes) -> None:
+    """Each byte would have begun another wait: only a closed connection ends the loop."""
+    with ReportStore(tmp_path / "some.reports", _DOCUMENT) as store, _serving(store, Limits(seconds=0.2)) as collector:
+        with socket.create_connection(collector.server_address[:2], timeout=0.02) as link:  # type: ignore[arg-type]
+            link.sendall(sent)
+            for _ in range(1500):
+                try:
+                    link.sendall(b"x")
+                    if link.recv(1) == b"":
+                        break
+                except TimeoutError:
+                    continue
+                except OSError:
+                    break
+            else:
+                pytest.fail("the connection is still open")
+        assert _ask(collector, "GET", "/survey.json")[0] == 200
+
+
+def test_one_address_has_few_connections(tmp_path: Path) -> None:
+    limits = Limits(at_once=2, seconds=60)
+    with ReportStore(tmp_path / "some.reports", _DOCUMENT) as store, _serving(store, limits) as collector:
+        place = collector.server_address[:2]
+        with contextlib.ExitStack() as stack:
+            links = [stack.enter_context(socket.create_connection(place, timeout=20)) for _ in range(3)]  # type: ignore[arg-type]
+            # The third is closed without a word; the two before are still served.
+            assert links[2].recv(1) == b""
+            for link in links[:2]:
+                link.sendall(b"GET /survey.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                assert link.recv(12) == b"HTTP/1.1 200"
+        # What is closed counts no longer.
+        for _ in range(500):
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                assert _ask(collector, "GET", "/survey.json")[0] == 200
+                break
+        else:
+            pytest.fail("closed connections still count")
+
+
 def test_it_serves_the_document_and_a_page_that_asks(collector: Collector) -> None:
     status, body, headers = _ask(collector, "GET", "/survey.json")
     assert (status, body.decode()) == (200, _DOCUMENT.text)

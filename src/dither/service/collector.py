@@ -8,10 +8,13 @@ writes no log of addresses; they are in memory alone, to limit how much one of t
 
 from __future__ import annotations
 
+import io
 import queue
+import socket
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,7 +30,6 @@ from dither.service.report_store import ReportStore
 LARGEST_BODY: Final = 2**18
 _MOST_AT_ONCE: Final = 64
 _MOST_ADDRESSES: Final = 2**14
-_SECONDS: Final = 10.0
 _RECEIVED: Final = b'{"received":true}\n'
 _POLICY: Final = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'unsafe-inline'; base-uri 'none'"
 _SCRIPTS: Final = {"/dither-client.js": "dither-client.js", "/survey-page.js": "survey-page.js"}
@@ -38,16 +40,20 @@ _STYLE: Final = (
 
 @dataclass(frozen=True)
 class Limits:
-    """How much one address may post.
+    """How much one address may post, and how long it may take.
 
     Args:
         per_second: bodies, on average.
         burst: bodies in short succession.
+        at_once: connections at the same time; a further one is closed.
+        seconds: in which a whole request has to arrive, its body included.
 
     """
 
     per_second: float = 20.0
     burst: float = 200.0
+    at_once: int = 16
+    seconds: float = 10.0
 
 
 class _Pace:
@@ -73,6 +79,56 @@ class _Pace:
 
     def _tokens(self, tokens: float, since: float, now: float) -> float:
         return min(self._limits.burst, tokens + (now - since) * self._limits.per_second)
+
+
+class _Guests:
+    """How many connections each address has open."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, threading.Lock()
+        self._open: Counter[str] = Counter()
+
+    def admits(self, address: str) -> bool:
+        """Whether another connection of an address is within its limit; it then counts until it leaves."""
+        with self._lock:
+            if self._open[address] >= self._most:
+                return False
+            self._open[address] += 1
+            return True
+
+    def leaves(self, address: str) -> None:
+        """Count a connection no longer."""
+        with self._lock:
+            self._open[address] -= 1
+            if not self._open[address]:
+                del self._open[address]
+
+
+class _Arriving(io.RawIOBase):
+    """What arrives on a connection, until the deadline of a request: a slow sender does not move it."""
+
+    def __init__(self, connection: socket.socket, seconds: float) -> None:
+        self._connection, self._seconds, self._end = connection, seconds, 0.0
+
+    def begin(self) -> None:
+        """Wait for another request."""
+        self._end = time.monotonic() + self._seconds
+
+    def readable(self) -> bool:
+        """Whether it can be read, for the buffer in front of it."""
+        return True
+
+    def readinto(self, into: Any) -> int:
+        """Read what has arrived; raise TimeoutError after the deadline."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left)
+        try:
+            return self._connection.recv_into(into)
+        finally:
+            # For the reply, which has a time of its own.
+            self._connection.settimeout(self._seconds)
 
 
 @dataclass
@@ -143,7 +199,8 @@ class Collector(ThreadingHTTPServer):
     def __init__(
         self, store: ReportStore, *, host: str = "127.0.0.1", port: int = 0, limits: Limits | None = None
     ) -> None:
-        self.store, self.pace = store, _Pace(limits or Limits())
+        self.store, self.limits = store, limits or Limits()
+        self.pace, self._guests = _Pace(self.limits), _Guests(self.limits.at_once)
         self.writer = _Writer(store)
         self._room = threading.BoundedSemaphore(_MOST_AT_ONCE)
         super().__init__((host, port), _Handler)
@@ -156,16 +213,27 @@ class Collector(ThreadingHTTPServer):
         return f"http://{host!s}:{port}"
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread, when fewer than the most are served."""
+        """Serve a connection in a thread, when fewer than the most are served, and few of its address."""
+        if not self._guests.admits(client_address[0]):
+            self.shutdown_request(request)
+            return
         self._room.acquire()
-        super().process_request(request, client_address)
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # no thread could be started
+            self._leave(client_address)
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Serve a connection, and make room for another."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._room.release()
+            self._leave(client_address)
+
+    def _leave(self, client_address: Any) -> None:
+        self._room.release()
+        self._guests.leaves(client_address[0])
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Write nothing down: a connection that breaks is noticed by its client."""
@@ -178,10 +246,22 @@ class Collector(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: Collector
-    timeout = _SECONDS
     protocol_version = "HTTP/1.1"
     server_version = "dither"
     sys_version = ""
+
+    def setup(self) -> None:
+        """Read each request under one deadline."""
+        super().setup()
+        self.connection.settimeout(self.server.limits.seconds)
+        self.rfile.close()
+        self._arriving = _Arriving(self.connection, self.server.limits.seconds)
+        self.rfile = io.BufferedReader(self._arriving)
+
+    def handle_one_request(self) -> None:
+        """Wait for a request, and reply."""
+        self._arriving.begin()
+        super().handle_one_request()
 
     def do_GET(self) -> None:
         """Return the page, its scripts, or the protocol document."""
