@@ -132,16 +132,24 @@ def test_every_room_says_what_belongs_there(room: str) -> None:
     assert len(text.split()) >= 20, f"{room} opens without a paragraph that says what belongs there"
 
 
+#: Begins the random numbers anew that a caller's model draws from, and draws none.
+CALLERS = SOURCE / "learn" / "deep" / "caller_random.py"
+
+
 def only_noise_touches_the_system_generator(one: Module) -> None:
     text, path = one.text, one.path
     if room_of(path) != "noise" and path not in SECRETS:
-        assert not one.packages & {"secrets", "random", "cryptography"}
+        assert not one.packages & {"secrets", "cryptography"}
+        assert path == CALLERS or "random" not in one.packages
         # The name alone is one of those that ``testing.reach`` looks for.
         assert "os.urandom" not in text
         assert "import urandom" not in text
         assert "getrandom" not in text
     # Records are drawn from released models, where nothing is left to protect.
-    if room_of(path) not in {"testing", "bench"} and path != SOURCE / "estimate" / "public_randomness.py":
+    if room_of(path) not in {"testing", "bench"} and path not in {
+        SOURCE / "estimate" / "public_randomness.py",
+        CALLERS,
+    }:
         assert "np.random" not in text
         assert "numpy.random" not in text
 

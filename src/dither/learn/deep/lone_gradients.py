@@ -1,12 +1,11 @@
 """Gradients of a PyTorch module, one example a call: what an example adds depends on that example alone.
 
 In a batch PyTorch gives an example other bits in other company. Here no call sees two examples, every call begins with
-the same buffers, attributes and random numbers, and the example lies in the same memory.
+the same parameters, buffers, attributes and random numbers, and the example lies in the same memory.
 """
 
 from __future__ import annotations
 
-import copy
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.errors import HandleMisuse
+from dither.learn.deep.caller_random import RandomState
+from dither.learn.deep.module_state import ModuleState, modules_in
 from dither.learn.deep.torch_library import torch_for
 
 #: Shapes of examples whose memory is held.
@@ -25,49 +27,6 @@ _NEEDS: Final = "private training of a PyTorch module"
 def trained_parameters(module: Any) -> list[Any]:
     """Return the parameters that are trained, each once: tied ones count as one."""
     return [parameter for parameter in module.parameters() if parameter.requires_grad]
-
-
-class ModuleState:
-    """What a module holds besides its parameters, as it was when this was made.
-
-    Args:
-        module: the module. Buffers and plain attributes of it and of its parts are set back, wherever they were
-            changed in place or replaced.
-
-    """
-
-    def __init__(self, module: Any) -> None:
-        torch = torch_for(_NEEDS)
-        own = set(vars(torch.nn.Module()))
-        self._buffers = [
-            (part, name, buffer, buffer.detach().clone())
-            for part in module.modules()
-            for name, buffer in part._buffers.items()
-            if buffer is not None
-        ]
-        self._plain: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = []
-        for part in module.modules():
-            found = vars(part)
-            plain = {name: value for name, value in found.items() if name not in own}
-            changing = (torch.Tensor, list, dict, set, bytearray)
-            held = {name: copy.deepcopy(value) for name, value in plain.items() if isinstance(value, changing)}
-            if plain:
-                self._plain.append((found, {name: plain[name] for name in plain if name not in held}, held))
-        self._attributes = [(vars(part), frozenset(vars(part))) for part in module.modules()]
-
-    def restore(self) -> None:
-        """Set everything back."""
-        for part, name, buffer, value in self._buffers:
-            part._buffers[name] = buffer
-            buffer.detach().copy_(value)
-        for found, names in self._attributes:
-            if len(found) != len(names) or not names.issuperset(found):
-                for name in [name for name in found if name not in names]:
-                    del found[name]
-        for found, fixed, held in self._plain:
-            found.update(fixed)
-            for name, value in held.items():
-                found[name] = copy.deepcopy(value)
 
 
 class LoneGradients:
@@ -84,7 +43,8 @@ class LoneGradients:
         self._torch = torch_for(_NEEDS)
         self._module, self._loss_of = module, loss_of
         self._parameters = trained_parameters(module)
-        self._state = ModuleState(module)
+        self._state: ModuleState | None = None
+        self._random: RandomState | None = None
         self._places: dict[tuple[Any, ...], Any] = {}
         self._step = b""
 
@@ -97,18 +57,32 @@ class LoneGradients:
     def at_step(self, number: int) -> Iterator[None]:
         """Compute gradients of one step: in one thread, and with random numbers of this step.
 
-        The caller's random numbers, threads and buffers are afterwards what they were: they say nothing about examples.
+        The caller's random numbers and threads, and all that the module holds, are afterwards what they were: they say
+        nothing about examples.
         """
         torch = self._torch
-        threads, random = torch.get_num_threads(), torch.get_rng_state()
+        threads, random = torch.get_num_threads(), RandomState()
+        state = ModuleState([self._module, *modules_in(self._loss_of)])
         torch.set_num_threads(1)
-        self._step = number.to_bytes(8, "big")
+        self._state, self._random, self._step = state, random, number.to_bytes(8, "big")
         try:
             yield
         finally:
-            self._state.restore()
-            torch.set_rng_state(random)
+            state.restore()
+            random.restore()
+            self._state = self._random = None
             torch.set_num_threads(threads)
+
+    def read(self, example: Callable[[], Any]) -> NDArray[np.float32]:
+        """Return the gradient of an example that is read by a call, which draws the random numbers of the step."""
+        self._begin(self._step)
+        return self(example())
+
+    def _begin(self, seed: bytes) -> None:
+        if self._state is None or self._random is None:
+            raise HandleMisuse("gradients are computed inside 'at_step'")
+        self._state.restore()
+        self._random.begin(hashlib.blake2b(seed, digest_size=8).digest())
 
     def __call__(self, example: Any) -> NDArray[np.float32]:
         """Return the gradient of one example: its parts in a tuple, or one array."""
@@ -118,8 +92,7 @@ class LoneGradients:
         seed = hashlib.blake2b(self._step, digest_size=8)
         for tensor in tensors:
             seed.update(_bytes(torch, tensor))
-        self._state.restore()
-        torch.default_generator.manual_seed(int.from_bytes(seed.digest(), "big") >> 1)
+        self._begin(seed.digest())
         batch = [self._in_place(number, tensor) for number, tensor in enumerate(tensors)]
         with torch.enable_grad():
             loss = self._loss_of(*batch)

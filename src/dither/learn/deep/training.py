@@ -22,6 +22,7 @@ from dither.exact import Number, whole
 from dither.learn.deep.examples import LazyExample, check_container, examples_of
 from dither.learn.deep.lone_gradients import LoneGradients, trained_parameters
 from dither.learn.deep.mixing import check_module, check_on_public_input
+from dither.learn.deep.module_state import ModuleState
 from dither.learn.deep.noisy_gradients import GradientSteps, NoisyGradients
 from dither.learn.deep.torch_library import safetensors_for, torch_for
 from dither.learn.saved import Privacy
@@ -84,6 +85,7 @@ class PrivateTraining:
     ) -> None:
         torch_for(_NEEDS)
         check_module(model)
+        ModuleState([model])  # what cannot be put back between examples is refused here
         self._model, self._optimizer, self._budget = model, optimizer, budget
         self._data, self._public = examples_of(data, example)
         self._lot = whole("lot", lot, least=1)
@@ -161,7 +163,7 @@ class PrivateTraining:
             raise HandleMisuse("the model has other parameters than the one whose training was priced")
 
         def gradient_of(example: Any) -> Any:
-            return found(example.read() if isinstance(example, LazyExample) else example)
+            return found.read(example.read) if isinstance(example, LazyExample) else found(example)
 
         with found.at_step(self._talk.left):
             noisy = self._talk.ask(gradient_of)

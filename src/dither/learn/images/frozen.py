@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -31,15 +31,15 @@ def extracted(extractor: Any, records: Any, width: int) -> Floats:
         raise InvalidParameter("extractor", type(extractor).__name__, "a function of one record, or a module")
     if isinstance(records, str | bytes) or not hasattr(records, "__len__"):
         raise InvalidValue("X", records, "a sequence or an array of records")
-    call = _of_module(extractor) if _is_module(extractor) else extractor
     sequence = records.to_numpy() if hasattr(records, "to_numpy") else records
     found = np.full((len(sequence), width), np.nan)
-    for number in range(len(sequence)):
-        # What goes wrong depends on the record, so that no failure may be seen.
-        with suppress(Exception):
-            features = np.asarray(call(sequence[number]), dtype=np.float64).reshape(-1)
-            if features.shape == (width,):
-                found[number] = features
+    with _lone(extractor) if _is_module(extractor) else nullcontext(extractor) as call:
+        for number in range(len(sequence)):
+            # What goes wrong depends on the record, so that no failure may be seen.
+            with suppress(Exception):
+                features = np.asarray(call(sequence[number]), dtype=np.float64).reshape(-1)
+                if features.shape == (width,):
+                    found[number] = features
     return found
 
 
@@ -50,11 +50,20 @@ def _is_module(extractor: Any) -> bool:
     )
 
 
-def _of_module(module: Any) -> Callable[[Any], Any]:
-    """Return a function of one record: the module in evaluation mode, its buffers as they were before each call."""
+@contextmanager
+def _lone(module: Any) -> Iterator[Callable[[Any], Any]]:
+    """Yield a function of one record: the module in evaluation mode, put back before each call.
+
+    So are the random numbers of the process. Afterwards both are what they were.
+    """
     import torch
 
-    buffers = [(buffer, buffer.detach().clone()) for buffer in module.buffers()]
+    from dither.learn.deep.caller_random import RandomState
+    from dither.learn.deep.module_state import ModuleState
+
+    random, before = RandomState(), ModuleState([module])
+    module.eval()
+    state = ModuleState([module])
     aligned: dict[tuple[int, ...], Any] = {}
 
     def call(record: Any) -> Any:
@@ -62,14 +71,13 @@ def _of_module(module: Any) -> Callable[[Any], Any]:
         # One place in memory for all records of a shape: where an array begins can decide how it is added up.
         place = aligned.setdefault(tuple(given.shape), torch.empty((1, *given.shape), dtype=given.dtype))
         place.copy_(given[None])
-        was = module.training
-        module.eval()
-        try:
-            with torch.no_grad():
-                return module(place).detach().to(torch.float64).reshape(-1).clone().numpy()
-        finally:
-            module.train(was)
-            for buffer, before in buffers:
-                buffer.copy_(before)
+        state.restore()
+        random.begin(b"features")
+        with torch.no_grad():
+            return module(place).detach().to(torch.float64).reshape(-1).clone().numpy()
 
-    return call
+    try:
+        yield call
+    finally:
+        before.restore()
+        random.restore()
