@@ -1,4 +1,4 @@
-"""The random numbers that a caller's model draws from, PyTorch's, NumPy's and Python's: begun anew for each example.
+"""The random numbers that a caller's model draws from, PyTorch's, NumPy's and Python's: restarted for each example.
 
 Nothing is drawn here, and these numbers are no noise: dropout and augmentation draw them. They must not show how many
 were drawn for the examples before.
@@ -24,7 +24,7 @@ class RandomState:
         self._before = (self._torch.get_rng_state(), np.random.get_state(), random.getstate())
 
     def begin(self, seed: bytes) -> None:
-        """Begin all of them anew. They draw for a caller's model and are no noise."""
+        """Restart all of them. They draw for a caller's model and are no noise."""
         number = int.from_bytes(seed[:8], "big") >> 1
         self._torch.default_generator.manual_seed(number)
         np.random.seed(number % 2**32)

@@ -97,7 +97,7 @@ class ModuleState:
 
 
 def modules_in(function: Callable[..., Any]) -> list[Any]:
-    """Return the modules that a function of a caller can reach by name: bound, enclosed, given beforehand, global."""
+    """Return the modules that a function of a caller can reach by name: bound, enclosed, a default, global."""
     torch = torch_for(_NEEDS)
     found: list[Any] = [function, getattr(function, "__self__", None), getattr(function, "func", None)]
     found += [*getattr(function, "args", ()), *getattr(function, "keywords", {}).values()]
