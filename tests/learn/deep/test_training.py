@@ -169,6 +169,59 @@ def test_a_saved_network_can_be_read_and_names_its_guarantee(tmp_path: Any) -> N
     assert b"noisy-gradients" in path.read_bytes()
 
 
+def state(module: Any) -> list[Any]:
+    return [one.detach().clone() for one in (*module.parameters(), *module.buffers())]
+
+
+def same(one: list[Any], other: list[Any]) -> bool:
+    return all(torch.equal(first, second) for first, second in zip(one, other, strict=True))
+
+
+def test_every_fit_begins_from_the_first_parameters() -> None:
+    """The guarantee is of one training: parameters that went through two would have lost twice as much."""
+    module, starts = network(Remembering()), []
+
+    def descent(parameters: Any) -> Any:
+        starts.append(state(module))
+        return torch.optim.SGD(parameters, lr=1)
+
+    trainer = PrivateTrainer(module, torch.nn.CrossEntropyLoss(), **EASY, epochs="1/10", lot=10, optimizer=descent)
+    with torch.no_grad():
+        module[0].weight.fill_(0.25)  # public weights, after the trainer was made
+    before = state(module)
+    for _ in range(3):
+        guarantee = trainer.fit(rows(50)).privacy_
+        assert not same(before, state(module))
+    assert guarantee is not None
+    assert len(starts) == 3
+    assert all(same(before, start) for start in starts)
+
+
+def test_a_fit_that_is_stopped_leaves_no_guarantee(tmp_path: Any) -> None:
+    module, is_tired = network(), False
+
+    def tire(lot: Lot) -> None:
+        if is_tired:
+            raise RuntimeError("stopped")
+
+    trainer = PrivateTrainer(module, torch.nn.CrossEntropyLoss(), **EASY, epochs="1/10", lot=10, progress=tire)
+    assert trainer.fit(rows(50)).privacy_ is not None
+    is_tired = True
+    with pytest.raises(RuntimeError, match="stopped"):
+        trainer.fit(rows(50))
+    assert trainer.privacy_ is None
+    with pytest.raises(HandleMisuse, match="to the last step"):
+        trainer.save(tmp_path / "model.safetensors")
+
+
+def test_a_model_that_was_changed_is_not_trained_under_the_old_trainer() -> None:
+    trainer = PrivateTrainer(network(), torch.nn.CrossEntropyLoss(), **EASY, epochs="1/10", lot=10)
+    trainer.fit(rows(50))
+    trainer.model = network(torch.nn.Linear(5, 5))
+    with pytest.raises(HandleMisuse, match="another trainer"):
+        trainer.fit(rows(50))
+
+
 def refusals() -> dict[str, tuple[Callable[[], Any], str]]:
     loss = torch.nn.CrossEntropyLoss()
     mixing = network(torch.nn.BatchNorm1d(5))

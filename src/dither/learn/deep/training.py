@@ -256,6 +256,7 @@ class PrivateTrainer:
         self.optimizer, self.unit, self.budget, self.progress = optimizer, unit_of(unit), budget, progress
         self.example = example
         self.privacy_: Privacy | None = None
+        self._first: dict[str, Any] | None = None
 
     def mechanism(self, held: int = 0) -> NoisyGradients:
         """Return the mechanism that ``fit`` will run: priced without data.
@@ -276,7 +277,10 @@ class PrivateTrainer:
         )
 
     def fit(self, data: Any) -> Self:
-        """Train on private examples; every call is a new release, which continues from the present parameters.
+        """Train on private examples; every call is a new release, and begins from the parameters of the first call.
+
+        What another call learned is forgotten, so that the guarantee of a trained model is that of one training. A call
+        that does not end leaves no guarantee: its parameters cannot be saved.
 
         Args:
             data: a tuple of features and targets, as arrays or tensors of one length; or a map-style data set of pairs.
@@ -285,6 +289,7 @@ class PrivateTrainer:
         torch = torch_for(_NEEDS)
         check_container(data, pairs=True)
         parameters = trained_parameters(self.model)
+        self._begin_anew()
         made = (
             torch.optim.SGD(parameters, lr=0.1, momentum=0.9) if self.optimizer is None else self.optimizer(parameters)
         )
@@ -316,13 +321,24 @@ class PrivateTrainer:
         self.privacy_ = training.privacy
         return self
 
+    def _begin_anew(self) -> None:
+        """Set parameters and buffers to those of the first call, and forget the guarantee."""
+        self.privacy_ = None
+        held = {**dict(self.model.named_parameters()), **dict(self.model.named_buffers())}
+        if self._first is None:
+            self._first = {name: one.detach().clone() for name, one in held.items()}
+        if {name: one.shape for name, one in held.items()} != {name: one.shape for name, one in self._first.items()}:
+            raise HandleMisuse("the model has other parameters than when it was first trained: make another trainer")
+        for name, one in held.items():
+            one.detach().copy_(self._first[name])
+
     def _steps(self, examples: int) -> int:
         return max(1, math.ceil(Fraction(str(self.epochs)) * examples / whole("lot", self.lot, least=1)))
 
     def save(self, path: Path | str) -> Path:
         """Write the parameters as safetensors, with the guarantee in their header, and return the path."""
         if self.privacy_ is None:
-            raise HandleMisuse("a model is saved after it was trained")
+            raise HandleMisuse("a model is saved after it was trained, to the last step")
         target = Path(path)
         tensors = {name: value.detach().contiguous().numpy() for name, value in self.model.state_dict().items()}
         header = {"format": "dither-network", "version": "1", "privacy": json.dumps(self.privacy_.to_dict())}
