@@ -285,6 +285,30 @@ def test_an_extractor_sees_one_record_a_call_and_failures_are_blank() -> None:
             model.set_params(**{"extractor": halves, "n_outputs": 2, "public": None, **bad}).fit(values, labels)
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_an_extractor_is_not_given_frames_and_sees_each_cell_of_a_column_by_itself(library: str) -> None:
+    """As one array a column with a gap would be floats, or objects, for all: here the others stay as they are."""
+    frames = pytest.importorskip(library, reason="frames need the extra 'frames'")
+    seen: list[Any] = []
+
+    def kinds(record: Any) -> Any:
+        seen.append(record)
+        return [len(repr(record))]
+
+    model = FeatureClassifier(rho=1, extractor=kinds, n_outputs=1, bounds=(0, 99), classes=[0, 1])
+    make = frames.table if library == "pyarrow" else frames.DataFrame
+    typed = {"dtype": "Int64"} if library == "pandas" else {}
+    for cells in ([5, 6, 7], [5, 6, None]):
+        frame = make({"id": cells}, **typed)
+        with pytest.raises(InvalidParameter, match=r"^X .*such as a column"):
+            model.fit(frame, [0, 1, 0])
+        with pytest.raises(InvalidParameter, match=r"^public .*such as a column"):
+            model.set_params(public=frame).fit([1, 2, 3], [0, 1, 0])
+        seen.clear()
+        model.set_params(public=None).prepare(frame["id"], [0, 1, 0])
+        assert [(type(one), one) for one in seen[:2]] == [(int, 5), (int, 6)]
+
+
 def test_a_frozen_extractor_is_learned_on_and_given_again_after_loading(tmp_path: Path) -> None:
     """All rows were told right in each of 30 runs."""
     values, labels = sides(600)

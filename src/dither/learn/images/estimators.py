@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dither.errors import InvalidParameter
+from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import whole
 from dither.learn.base import AnyMechanism, ChanceClassifier, numbers_of
+from dither.learn.containers import is_named
 from dither.learn.conventions import Iterated, in_words
 from dither.learn.images.features import COLUMNS, EXTRACTORS, MOST_FEATURES, MOST_SIDE
 from dither.learn.images.files import FORMS, pixels_of_files
@@ -241,7 +242,7 @@ class FeatureClassifier(_FeatureClassifier):
         if self.extractor is None:
             return super()._values(X, reset=reset, columns=columns)
         width = self._outputs() if reset else int(self.n_features_in_)
-        found = extracted(self.extractor, X, width)
+        found = extracted(self.extractor, _records(X, "X"), width)
         return numbers_of(self, found, reset=reset, columns=width)
 
     def _outputs(self) -> int:
@@ -256,7 +257,7 @@ class FeatureClassifier(_FeatureClassifier):
     def _public_rows(self, columns: int) -> Floats | None:
         if self.extractor is None or self.public is None or isinstance(self.public, str):
             return super()._public_rows(columns)
-        found = extracted(self.extractor, self.public, columns)
+        found = extracted(self.extractor, _records(self.public, "public"), columns)
         if not np.isfinite(found).all():
             raise InvalidParameter("extractor", "a failure", f"{columns} finite numbers for every public record")
         return found
@@ -264,3 +265,14 @@ class FeatureClassifier(_FeatureClassifier):
     def _saved_parameters(self) -> dict[str, Any]:
         # A function cannot be saved: the loaded estimator gets it again before it predicts.
         return super()._saved_parameters() | {"extractor": None}
+
+
+def _records(given: Any, parameter: str) -> Any:
+    """Return records of which none decides the type of another: a column as a list, a frame is refused."""
+    if is_named(given):
+        rule = "a list or an array of records, such as a column of the frame: a row of a frame would be a record whose"
+        raise InvalidValue(parameter, given, f"{rule} types other rows decide")
+    for method in ("to_pylist", "to_list"):  # of Arrow, of pandas and Polars
+        if hasattr(given, method):
+            return getattr(given, method)()
+    return given
