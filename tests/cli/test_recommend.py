@@ -120,3 +120,24 @@ def test_a_budget_of_an_epsilon_alone_names_two_ways_on_and_both_work(place: Pat
     assert "it fits" in run(*fit, "--quote")
     run("datasets", "raise-budget", "pure", "--epsilon", "20", "--delta", "1e-4", "--reason", "a model")
     assert "it fits" in run(*fit, "--delta", "1e-5", "--quote")
+
+
+def test_a_released_recommender_is_used_for_one_persons_file(place: Path) -> None:
+    from dither.learn import load_estimator
+
+    run(*FIT, "--key", "model", "-o", "used.json")
+    Path("mine.csv").write_text("film;stars\n1;4,5\n")
+    told = run("predict", "used.json", "mine.csv", "--decimal", ",", "-o", "best.csv")
+    assert "items that the file does not rate, best first" in told
+    shop = load_estimator("used.json")
+    head, *lines = [line.split(",") for line in Path("best.csv").read_text().splitlines()]
+    assert head == ["film", "predicted"]
+    assert [int(line[0]) for line in lines] == shop.recommend({1: 4.5})
+    assert [float(line[1]) for line in lines] == shop.predict({1: 4.5}, shop.recommend({1: 4.5})).tolist()
+    for text, rule in (("film,stars\n3000,4\n", "items of the catalogue"), ("film,stars\n1,x\n", "a number in stars")):
+        Path("mine.csv").write_text(text)
+        with pytest.raises(InvalidParameter, match=rule):
+            run("predict", "used.json", "mine.csv", "-o", "refused.csv")
+    Path("mine.csv").write_text("who,film,stars\n7,1,4\n")
+    with pytest.raises(InvalidParameter, match="two columns"):
+        run("predict", "used.json", "mine.csv", "-o", "refused.csv")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -34,7 +35,8 @@ def predict(
 ) -> None:
     """Predict with a released model, for the rows of a file of your own. Nothing is charged: the model is public.
 
-    What is written has the rows of the file in it, and is as private as these.
+    What is written has the rows of the file in it, and is as private as these. For a recommender the file has the
+    ratings of one person, in two columns, item and value. Then every other item is written with its expected value.
     """
     from dither.learn import load_estimator
 
@@ -48,29 +50,66 @@ def predict(
         if isinstance(problem, InvalidParameter) and problem.parameter != "text":
             raise  # what of it is wrong
         raise InvalidParameter("model", str(model), "a model that 'dither fit' wrote") from None
-    if not hasattr(fitted, "predict") or not hasattr(fitted, "encoding"):
+    recommends = hasattr(fitted, "for_person")
+    if not recommends and not (hasattr(fitted, "predict") and hasattr(fitted, "encoding")):
         raise InvalidParameter("model", type(fitted).__name__, "an estimator that predicts")
     if decimal not in (".", ","):
         raise InvalidParameter("decimal", decimal, "'.' or ','")
     names, rows = read_rows(file)
     if column in names:
         raise InvalidParameter("column", column, "a name that no column of the file has")
+    if recommends:
+        best = _recommended(fitted, names, rows, decimal)
+        _write(out, [names[0], column], best)
+        if as_json:
+            print_json({"model": type(fitted).__name__, "rows": len(best), "written": str(out)})
+            return
+        say(f"{len(best):,} items that the file does not rate, best first, by {type(fitted).__name__}, in {out}")
+        return
     taken = _of_model(fitted, names, rows, decimal)
     if fitted.encoding() is None and hasattr(fitted, "feature_names_in_"):
         del fitted.feature_names_in_  # they were compared here
     told = fitted.predict(taken) if rows else []
-
-    def write(draft: Path) -> None:
-        with draft.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream)
-            writer.writerow([*names, column])
-            writer.writerows([*row, label] for row, label in zip(rows, told, strict=True))
-
-    write_whole(out, write)
+    _write(out, [*names, column], [[*row, label] for row, label in zip(rows, told, strict=True)])
     if as_json:
         print_json({"model": type(fitted).__name__, "rows": len(rows), "written": str(out)})
         return
     say(f"{len(rows):,} rows with a prediction each, by {type(fitted).__name__}, in {out}")
+
+
+def _write(out: Path, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Write rows below a line of names, all or nothing."""
+
+    def write(draft: Path) -> None:
+        with draft.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(names)
+            writer.writerows(rows)
+
+    write_whole(out, write)
+
+
+def _recommended(fitted: Any, names: Sequence[str], rows: Sequence[Sequence[Any]], decimal: str) -> list[list[Any]]:
+    """Return the items that one person has not rated, each with its expected value, best first.
+
+    Args:
+        fitted: the recommender.
+        names: of the columns of the person's file: an item and its value.
+        rows: the person's own ratings.
+        decimal: what stands before the decimals of values.
+
+    """
+    if len(names) != 2:
+        rule = "two columns, the item and its value: a recommender takes the ratings of one person"
+        raise InvalidParameter("file", ", ".join(names), rule)
+    own: dict[Any, Any] = {}
+    for item, cell in rows:
+        value = _number(_pointed(cell, decimal))
+        if value is None:
+            raise InvalidParameter("file", cell, f"a file with a number in {names[1]} for each item")
+        own[item] = value
+    person, labels = fitted.for_person(own), fitted.labels
+    return [[labels[place], float(person.expected[place])] for place in person.best(len(labels)).tolist()]
 
 
 def read_rows(path: Path) -> tuple[list[str], list[list[Any]]]:
@@ -134,6 +173,15 @@ def _of_model(fitted: Any, names: Sequence[str], rows: Sequence[Sequence[Any]], 
         [cell if is_text else _truth(_pointed(cell, decimal)) for cell, is_text in zip(row, has_texts, strict=True)]
         for row in picked
     ]
+
+
+def _number(cell: Any) -> float | None:
+    """Return the number that a cell spells; None for anything else."""
+    try:
+        found = float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) else None
 
 
 def _pointed(cell: Any, decimal: str) -> Any:

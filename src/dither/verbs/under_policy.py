@@ -195,7 +195,16 @@ def _linear(
         return QueryResult(columns, lines, low, high, level, True, release.loss(1), words_of_unit, notes)
 
     bound = Bound(reach, level, "the largest absolute error of any answer")
-    return _offer(verb, words, dataset, release, asked, stated, shown, bound)
+    offer = _offer(verb, words, dataset, release, asked, stated, shown, bound)
+    if not is_row or len(names) < 2:
+        return offer
+
+    def expected() -> str:
+        alone = [_reach(plan_policy_queries(dataset, [row], stated), level) for row in rows.tolist()]
+        each = ", ".join(f"{name} ± {size:,.0f}" for name, size in zip(names, alone, strict=True))
+        return f"{bound.words}; the {len(names)} answers share the loss: alone, at the whole of it, {each}"
+
+    return replace(offer, expected=expected)
 
 
 def _grouped(
@@ -231,7 +240,7 @@ def _grouped(
     return _offer("query", words, dataset, release, asked | {"keys": used}, stated, shown, bound)
 
 
-_ESTIMAND: Final = "the exact answer for the rows with declared values"
+_ESTIMAND: Final = "the answer for all rows with declared values, with noise added"
 
 
 def _reach(release: Lifted, level: Fraction) -> float:

@@ -44,11 +44,26 @@ def test_a_persons_own_ratings_move_what_is_expected_and_nothing_else_does(fitte
     plain, kind = fitted.predict({}), fitted.predict({"Brazil": 5, "Casablanca": 3})
     assert (kind >= plain).all()
     assert kind[1] > plain[1]
-    odd: dict[Any, Any] = {"Brazil": float("nan"), "Nosferatu": 5, "Dune": "x", None: 2}
+    odd: dict[Any, Any] = {"Brazil": float("nan"), "Dune": "x"}
     assert fitted.predict(odd).tolist() == plain.tolist()
     assert fitted.predict({"Brazil": 1e9}).tolist() == fitted.predict({"Brazil": 5}).tolist()
     assert fitted.predict({}, ["Nosferatu"])[0] == np.median(plain)
     assert fitted.predict({}).tolist() == plain.tolist()
+
+
+def test_an_own_rating_of_no_item_of_the_catalogue_is_named(fitted: Recommender) -> None:
+    for odd in ("Nosferatu", None, 7, (1, 2)):
+        with pytest.raises(InvalidParameter, match="items of the catalogue, which are strings") as refused:
+            fitted.recommend({"Brazil": 5, odd: 5}, 3)
+        assert repr(odd) in str(refused.value)
+
+
+def test_a_string_is_the_integer_that_it_spells() -> None:
+    numbered = Recommender(**LOSS, bounds=(1, 5), items=[10, 50]).fit([(who, 50, 5) for who in range(99)])
+    assert numbered.recommend({}, 1) == [50]
+    assert numbered.recommend({"50": 5}, 3) == numbered.recommend({50: 5}, 3) == [10]
+    with pytest.raises(InvalidParameter, match="which are integers, got '51'"):
+        numbered.recommend({"51": 5}, 3)
 
 
 def test_similar_items_share_attributes() -> None:

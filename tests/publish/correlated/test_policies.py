@@ -310,3 +310,24 @@ def test_other_verbs_and_options_are_refused_under_a_policy() -> None:
     # As a command passes them: what is the default says nothing.
     assert str(offers.histogram("people", "wage", epsilon=1, non_negative=True).loss) == "epsilon = 1"
     assert str(offers.histogram("people", "wage", rho="1/2").loss) == str(ZCDP("1/2"))
+
+
+def test_the_price_of_several_aggregates_shows_the_error_of_each_alone() -> None:
+    wages = loads("""
+dataset: wages
+unit: value
+tables:
+  people:
+    source: people.csv
+    policy: {columns: [wage], graph: threshold, threshold: 100}
+    columns: {wage: {kind: integer, bounds: [0, 4095]}, town: text}
+""")
+    offer = Offers(wages).sql("SELECT COUNT(*) AS n, SUM(wage) AS total FROM people", epsilon=1)
+    assert callable(offer.expected)
+    assert "alone, at the whole of it, n ± 3, total ± 300" in offer.expected()
+    for text, reach in (
+        ("SELECT COUNT(*) AS n FROM people", "at most 3 "),
+        ("SELECT SUM(wage) AS total FROM people", "at most 300 "),
+    ):
+        alone = Offers(wages).sql(text, epsilon=1).expected
+        assert reach in (alone if isinstance(alone, str) else alone())

@@ -120,7 +120,8 @@ class Recommender(Savable, BaseEstimator):  # type: ignore[misc]
                 neither, or of an item that is not in the catalogue, does not count. Of several ratings of one item by
                 one person the last one counts, by time, and the largest where no time is given.
             columns: the columns of person, item and value, and of time where there is one: by name of a frame, and in
-                this order of all others.
+                this order of all others. Tuples of a list that are shorter have no value, and a rating without a value
+                counts as the middle of the bounds.
             budget: what is charged; by default that of the estimator, and without one a budget of exactly this release.
 
         """
@@ -178,12 +179,22 @@ class Recommender(Savable, BaseEstimator):  # type: ignore[misc]
         """Return what the model says to one person: computed from the model and the person's own ratings alone.
 
         Args:
-            own: values by item. Unknown items and values that are no numbers are as if not there.
+            own: values by item. In a catalogue of integers a string is the number that it spells. An item that is not
+                in the catalogue is refused. Values that are no numbers are as if not there.
 
         """
         if not isinstance(own, Mapping):
             raise InvalidParameter("own", type(own).__name__, "a dictionary: values by item")
-        return Personal(self._model(), self._places, own)
+        model, code, labels = self._model(), codes_of(self.labels), self.labels
+        known: dict[Any, Any] = {}
+        for item, value in own.items():
+            place = code(item)
+            if place < 0:
+                kind = "integers" if all(type(label) is int for label in labels) else "strings"
+                kind = kind if len({type(label) for label in labels}) == 1 else "integers and strings"
+                raise InvalidParameter("own", item, f"values by items of the catalogue, which are {kind}")
+            known[labels[place]] = value
+        return Personal(model, self._places, known)
 
     def predict(self, own: Mapping[Any, Any], items: Sequence[Any] | None = None) -> Floats:
         """Return what a person is expected to think of items.
