@@ -16,6 +16,7 @@ from torch.nn import functional  # noqa: E402
 from dither.errors import BudgetExceeded, HandleMisuse, InvalidParameter  # noqa: E402
 from dither.learn.deep import Lot, PrivateTrainer, PrivateTraining, replace_layers  # noqa: E402
 from dither.learn.deep.clipping import ExactSum  # noqa: E402
+from dither.learn.deep.examples import examples_of  # noqa: E402
 from dither.learn.deep.lone_gradients import LoneGradients  # noqa: E402
 from dither.mechanisms.core.release import Budget  # noqa: E402
 from dither.privacy import ROW, ApproxDP  # noqa: E402
@@ -315,7 +316,7 @@ PART = torch.utils.data.Subset(torch.utils.data.TensorDataset(X), range(5))
         ({1, 2}, "got 'set'"),
         ("ab", "got 'str'"),
         (3, "got 'int'"),
-        (([[1.0]], [0]), "numpy.asarray makes one, got 'a list in a tuple'"),
+        (([[1.0]], [0]), "dtype for all examples, got 'a list in a tuple'"),
         ((np.array(["a"]), np.zeros(1)), "as integers first, got 'an array of str_'"),
         ((np.array([None]), np.zeros(1)), "as integers first, got 'an array of object_'"),
         ((np.zeros(1, dtype=np.longdouble), np.zeros(1)), "at most 64 bits"),
@@ -393,6 +394,16 @@ def test_a_replaced_layer_normalises_one_example(layer: Any, shape: tuple[int, .
     assert len(found.unique()) > 2
     with pytest.raises(InvalidParameter, match="call it once on a public input"):
         replace_layers(torch.nn.LazyBatchNorm1d())
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_and_frames_are_refused_because_one_gap_would_retype_all_examples(library: str) -> None:
+    frames = pytest.importorskip(library, reason="frames need the extra 'frames'")
+    for cells in ([1, 2, 3], [1, 2, None]):
+        column, frame = frames.Series(cells), frames.DataFrame({"a": cells})
+        for part, name in ((column, "Series"), (frame, "DataFrame")):
+            with pytest.raises(InvalidParameter, match=f"dtype for all examples, got 'a {name} in a tuple'"):
+                examples_of((part, np.zeros(3)))
 
 
 def test_layers_that_mix_are_replaced() -> None:

@@ -104,19 +104,18 @@ def _tensor(part: Any) -> Any:
     torch = torch_for(_NEEDS)
     if isinstance(part, torch.Tensor):
         return part
-    array = part.to_numpy() if hasattr(part, "to_numpy") else part
-    if not isinstance(array, np.ndarray):
-        raise InvalidParameter(
-            "data", f"a {type(part).__name__} in a tuple", "a tuple of arrays: numpy.asarray makes one"
-        )
-    if array.dtype.kind not in "biuf":
+    if not isinstance(part, np.ndarray):
+        # A list, a column or a frame would take one type for all, which a single example can change.
+        rule = "a tuple of arrays: numpy.asarray makes one, with a dtype for all examples"
+        raise InvalidParameter("data", f"a {type(part).__name__} in a tuple", rule)
+    if part.dtype.kind not in "biuf":
         rule = "a tuple of arrays of numbers; encode labels and strings as integers first"
-        raise InvalidParameter("data", f"an array of {array.dtype.type.__name__}", rule)
+        raise InvalidParameter("data", f"an array of {part.dtype.type.__name__}", rule)
     try:
-        return torch.as_tensor(np.ascontiguousarray(array) if array.ndim else array)
+        return torch.as_tensor(np.ascontiguousarray(part) if part.ndim else part)
     except TypeError:  # of the type of its numbers
         rule = "a tuple of arrays of float32, float64 or integers of at most 64 bits"
-        raise InvalidParameter("data", f"an array of {array.dtype.type.__name__}", rule) from None
+        raise InvalidParameter("data", f"an array of {part.dtype.type.__name__}", rule) from None
 
 
 def _zeros(tensors: list[Any]) -> list[Any]:
