@@ -115,7 +115,7 @@ def test_a_budget_of_an_epsilon_alone_names_two_ways_on_and_both_work(place: Pat
     Path("pure.yaml").write_text(SCHEMA.replace("dataset: shop", "dataset: pure").replace("ratings.csv", "others.csv"))
     run("add", "pure.yaml", "--budget", "20")
     fit = ("fit", "pure", "ratings", "--model", "recommender", "--epsilon", "5")
-    with pytest.raises(BudgetExceeded, match=r"omit delta .* 'dither datasets raise-budget --delta'"):
+    with pytest.raises(BudgetExceeded, match=r"omit delta.*'dither datasets raise-budget --delta'"):
         run(*fit, "--delta", "1e-5", "-o", "pure.json")
     assert "it fits" in run(*fit, "--quote")
     run("datasets", "raise-budget", "pure", "--epsilon", "20", "--delta", "1e-4", "--reason", "a model")
