@@ -59,8 +59,8 @@ def what_fits(budget: Filter, loss: Loss, others: Sequence[Filter] = (), most: L
     limits, kind = _Limits((budget, *others), most), budget.budget
     if isinstance(kind, PureDP) and (loss.pure is None or loss.delta > 0):
         what = "noise that is stated by rho" if loss.pure is None else "a delta"
-        add = "give the data set a budget with a delta ('dither add --delta', or later 'dither datasets raise-budget --delta')"
-        steps = f"request an epsilon alone (omit delta), or {add}"
+        ways = "'dither add --delta', or later 'dither datasets raise-budget --delta'"
+        steps = f"request an epsilon alone (omit delta), or give the data set a budget with a delta ({ways})"
         return f"the budget is an epsilon alone, without room for {what}: {_pure(limits)}; {steps}"
     if isinstance(loss, PureDP):
         return f"{_counted(budget)}epsilon is short: {_pure(limits)}"
