@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
 from dither.errors import HandleMisuse, InvalidParameter
-from dither.learn.selection.reusable import STEPS, ReusableHoldout, _steps
+from dither.learn.selection.reusable import STEPS, ReusableHoldout, _held_steps, _steps
 from dither.privacy import LARGEST, PureDP
 
 LOUD = 10**6
@@ -94,6 +95,74 @@ def test_scores_of_another_length_are_refused_before_anything_is_asked() -> None
     with pytest.raises(InvalidParameter, match="one number for each of 1000 rows"):
         holdout.ask(lambda x, y: [1.0])
     assert holdout.left == 3
+
+
+def strict(rows: Any, _: Any) -> Any:
+    """Fails on a whole batch where one row of it is unknown, and names it."""
+    for name in rows[:, 0]:
+        if name not in ("flu", "cold"):
+            raise ValueError(f"Found unknown categories ['{name}']")
+    return rows[:, 0] == "flu"
+
+
+def named(*names: str) -> tuple[Any, Any]:
+    return np.array(names, dtype=object)[:, None], np.zeros(len(names), dtype=int)
+
+
+def test_a_row_that_fails_is_wrong_and_the_others_keep_their_scores() -> None:
+    names = ["flu", "cold", "flu", "leprosy", "flu", "flu", "plague"]
+    assert _held_steps(strict, named(*names)).tolist() == [STEPS * (name == "flu") for name in names]
+
+
+@pytest.mark.parametrize("error", [ValueError, SystemExit, MemoryError, UserWarning])
+def test_nothing_that_happens_on_the_holdout_is_shown_and_the_question_is_charged(error: type[BaseException]) -> None:
+    def scores(_: Any, y: Any) -> Any:
+        if 7 in y:
+            if error is UserWarning:
+                warnings.warn("a seven", stacklevel=1)
+            else:
+                raise error("a seven")
+        return y > 0
+
+    there = rows(100, 95)
+    there[1][3] = 7
+    holdout = ReusableHoldout(rows(100, 0), there, epsilon=LOUD, threshold="0.2", answers=2)
+    expected = 0.95 if error is UserWarning else 0.94
+    assert holdout.ask(scores) == pytest.approx(expected, abs=0.001)
+    assert holdout.left == 1
+
+
+def test_a_shape_that_depends_on_rows_of_the_holdout_is_not_shown() -> None:
+    there = rows(100, 100)
+    there[1][3] = 7
+    holdout = ReusableHoldout(rows(100, 0), there, epsilon=LOUD, threshold="0.2", answers=2)
+    assert holdout.ask(lambda x, y: y[y < 7]) == pytest.approx(0.99, abs=0.001)
+
+
+def test_errors_on_training_rows_are_raised() -> None:
+    holdout = ReusableHoldout(named("flu", "leprosy"), named("flu", "cold"), epsilon=LOUD, threshold="0.2", answers=2)
+    with pytest.raises(ValueError, match="leprosy"):
+        holdout.ask(strict)
+    assert holdout.left == 2
+
+
+def test_one_target_of_a_list_changes_no_other() -> None:
+    plain = [1] * 100
+    for other in (1, "seven", None, [2, 3], 2**70):
+        there = (np.zeros((100, 1)), [other, *plain[1:]])
+        holdout = ReusableHoldout(rows(100, 0), there, epsilon=LOUD, threshold="0.2", answers=2)
+        # An array of a list with a text would hold the texts "1".
+        assert holdout.ask(lambda x, y: y == 1) == pytest.approx(1 - 0.01 * (other != 1), abs=0.001)
+
+
+def test_rows_of_every_kind_are_cut() -> None:
+    pandas = pytest.importorskip("pandas", reason="frames need the extra 'frames'")
+    names = ["flu", "leprosy", "cold", "flu"]
+    array, targets = named(*names)
+    frame = pandas.DataFrame(array, index=[9, 3, 1, 0])
+    for features in (array, frame, names, tuple(names)):
+        found = _held_steps(lambda x, y: strict(np.array(x, dtype=object).reshape(-1, 1), y), (features, targets))
+        assert (found / STEPS).tolist() == [1, 0, 0, 1]
 
 
 class Majority:

@@ -16,6 +16,7 @@ the answers are paid for beside the test, and the end is hard (see ``above-thres
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final
@@ -96,7 +97,9 @@ class ReusableHoldout:
 
         Args:
             scores: returns a number from 0 to 1 for each row, from the features and the targets. What it returns for a
-                row must depend on that row alone, beside the model.
+                row must depend on that row alone, beside the model. Where it fails on rows of the holdout, or does not
+                return a number for each, these rows are scored one by one, and one on which it fails has the score 0:
+                no error and no warning tells of a row of the holdout. On the training rows errors are raised.
 
         Raises HandleMisuse where the holdout is used up.
 
@@ -105,7 +108,7 @@ class ReusableHoldout:
             raise HandleMisuse(f"the holdout is used up: it has returned {self.answers} scores; take fresh rows")
         trained = _steps(scores, self._train)
         mean = Fraction(int(trained.sum()), len(trained) * STEPS)
-        held = _steps(scores, self._holdout)
+        held = _held_steps(scores, self._holdout)
         total, size = int(held.sum()), len(held)
         # The training rows are public here, so that this moves as the sum of the holdout does.
         if not self._handle.ask(abs(total - round(mean * size * STEPS))):
@@ -136,10 +139,30 @@ def _rows(name: str, rows: Any) -> tuple[Any, Any]:
     if not isinstance(rows, tuple) or len(rows) != 2:
         raise InvalidParameter(name, type(rows).__name__, "a pair of features and targets")
     features, targets = rows
-    many = int(np.shape(features)[0]) if np.ndim(features) else 0
-    if many < 1 or np.shape(targets) != (many,):
-        raise InvalidParameter(name, f"{np.shape(features)} and {np.shape(targets)}", "a target for each of some rows")
+    if isinstance(targets, list | tuple):
+        # Each target stays as it is: an array of all would take the type of one for the others.
+        listed = np.empty(len(targets), dtype=object)
+        for place, target in enumerate(targets):
+            listed[place] = target
+        targets = listed
+    sizes = [len(features) if isinstance(features, list | tuple) else _length(features), _length(targets)]
+    if sizes[0] < 1 or sizes[0] != sizes[1] or np.ndim(targets) != 1:
+        raise InvalidParameter(name, f"{sizes[0]} rows and {sizes[1]} targets", "a target for each of some rows")
+    try:
+        _part((features, np.asarray(targets)), 0, 1)
+    except Exception:  # by the type of the rows
+        raise InvalidParameter(name, type(features).__name__, "rows in an array, a frame or a list") from None
     return features, np.asarray(targets)
+
+
+def _length(rows: Any) -> int:
+    return int(rows.shape[0]) if getattr(rows, "shape", ()) else 0
+
+
+def _part(rows: tuple[Any, Any], first: int, last: int) -> tuple[Any, Any]:
+    """Return the rows between two places."""
+    features, targets = rows
+    return getattr(features, "iloc", features)[first:last], targets[first:last]
 
 
 def _steps(scores: Scores, rows: tuple[Any, Any]) -> NDArray[np.int64]:
@@ -151,3 +174,24 @@ def _steps(scores: Scores, rows: tuple[Any, Any]) -> NDArray[np.int64]:
         )
     clipped = np.clip(np.nan_to_num(found, nan=0.0), 0.0, 1.0)
     return np.floor(clipped * STEPS).astype(np.int64)
+
+
+def _held_steps(scores: Scores, rows: tuple[Any, Any]) -> NDArray[np.int64]:
+    """Return the score of each row of the holdout in steps, 0 for a row on which the scores fail; raise nothing.
+
+    Rows that fail together are scored in halves: in the end every row has the score that it has alone.
+    """
+    found = np.zeros(len(rows[1]), dtype=np.int64)
+    waiting = [(0, len(found))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        while waiting:
+            first, last = waiting.pop()
+            try:
+                found[first:last] = _steps(scores, rows if last - first == len(found) else _part(rows, first, last))
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # its own words might show a row
+                middle = (first + last) // 2
+                waiting += [] if last - first == 1 else [(middle, last), (first, middle)]
+    return found
