@@ -173,6 +173,8 @@ def plan_fit(
         return _plan_images(dataset, relation, declared, copied, target, features, per=per, score=score)
     # Of a search the estimator that is tuned declares what is public.
     part: Any = getattr(copied, "estimator", None) or copied
+    if getattr(part, "bounds", None) is None and hasattr(part, "usual_bounds"):
+        part.set_params(bounds=part.usual_bounds)
     persons = dataset.identifying
     others = [name for name in relation.columns if name != target and name not in persons]
     skipped = _declare(part, declared, others, features, target, persons)

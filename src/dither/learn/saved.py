@@ -6,7 +6,7 @@ A closed format: names are looked up in one table, numbers and texts are read as
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import KeysView, Mapping, ValuesView
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -120,8 +120,12 @@ def plain(value: Any) -> Any:
         return plain(value.tolist())
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
-    if isinstance(value, tuple | list):
+    if isinstance(value, set | frozenset):
+        return [plain(entry) for entry in sorted(value, key=repr)]  # of labels, whose order says nothing
+    if isinstance(value, tuple | list | range | KeysView | ValuesView):
         return [plain(entry) for entry in value]
+    if hasattr(value, "to_numpy"):
+        return plain(value.to_numpy())
     if isinstance(value, Fraction | Decimal):
         return str(value)
     if value is None or isinstance(value, bool | int | float | str):

@@ -21,7 +21,8 @@ from dither.learn.images.whitening import public_map
 from dither.learn.models import Model
 from dither.learn.rows import STEPS, Box
 from dither.mechanisms import PublicArray, perform
-from dither.privacy import ROW_REPLACED, ZCDP, PureDP
+from dither.mechanisms.core.release import Budget
+from dither.privacy import ROW, ROW_REPLACED, ZCDP, PureDP
 
 SIZES = [ImageSize(1, 2, 1), ImageSize(8, 8, 1), ImageSize(9, 30, 2), ImageSize(28, 28, 1)]
 
@@ -219,7 +220,9 @@ DECLARED: dict[str, Any] = {"rho": 8, "classes": [0, 1, 2], "max_iter": 20}
 
 
 def classifier(**more: Any) -> Any:
-    return ImageClassifier(**{**DECLARED, "height": 4, "width": 4, "n_components": 4, "public": few(), **more})
+    return ImageClassifier(
+        **{**DECLARED, "height": 4, "width": 4, "n_components": 4, "public": few(), "bounds": (0, 255), **more}
+    )
 
 
 def test_the_estimator_takes_images_by_their_axes_and_is_saved(tmp_path: Path) -> None:
@@ -264,6 +267,57 @@ def test_what_is_declared_wrongly_is_refused_before_anything_is_charged(change: 
         classifier(**change).fit(*sides(9))
 
 
+@pytest.mark.parametrize(
+    ("X", "more", "rule"),
+    [
+        (["a.png", "b.png"], {}, "form='paths'"),
+        (np.array(["a.png", "b.png"]), {}, "form='paths'"),
+        (np.array([None, None]), {}, "form='paths'"),
+        ([np.zeros((4, 4))] * 2, {}, r"axes \(images, 4, 4\), such as numpy.stack"),
+        (np.zeros((2, 3, 4, 4), int), {"channels": 3}, "4 by 4 by 3, channels last, which 3 by 4 by 4 is not"),
+        (np.zeros((2, 2, 8), int), {}, "4 by 4, channels last"),
+        (np.zeros((2, 16)), {"bounds": None}, r"^bounds is required for floats: bounds=\(0, 1\)"),
+        (np.zeros((2, 16), int), {"public": np.zeros((9, 2, 8))}, "^public must be images of 4 by 4"),
+    ],
+    ids=range(8),
+)
+def test_images_that_would_be_read_as_noise_are_refused(X: Any, more: dict[str, Any], rule: str) -> None:  # noqa: N803
+    budget = Budget(rho=8, unit=ROW)
+    with pytest.raises(InvalidParameter, match=rule):
+        classifier(budget=budget, **more).fit(X, [0, 1])
+    assert str(budget.spent) == str(Budget(rho=8, unit=ROW).spent)
+
+
+def test_a_list_of_rows_is_taken_where_its_width_is_stated() -> None:
+    values, labels = sides(9)
+    listed = classifier().private_rows(values.tolist(), labels, columns=16)
+    assert (listed == classifier().private_rows(values, labels)).all()
+
+
+def test_integers_need_no_bounds_and_ranges_are_saved(tmp_path: Path) -> None:
+    values = sides(90)[0].astype(int).reshape(-1, 4, 4, 1)
+    for classes in (range(3), {0, 1, 2}, {0: "a", 1: "b", 2: "c"}.keys()):
+        fitted = classifier(bounds=None, classes=classes).fit(values, sides(90)[1])
+        again = load_estimator(fitted.save(tmp_path / "model.json"))
+        assert again.classes == [0, 1, 2]
+        assert (again.predict(values) == fitted.predict(values)).all()
+
+
+def test_an_extractor_is_tried_on_zeros_before_the_charge() -> None:
+    def failing(record: Any) -> Any:
+        raise KeyError("weights")
+
+    budget = Budget(rho=8, unit=ROW)
+    for extractor, rule in (
+        (lambda image: image[:2], "n_outputs must be 2, the number of features .* got 4"),
+        (failing, r"extractor must be .* zeros, float64 \[16\], got .KeyError"),
+    ):
+        model = FeatureClassifier(**DECLARED, extractor=extractor, n_outputs=4, bounds=(0, 255), budget=budget)
+        with pytest.raises(InvalidParameter, match=rule):
+            model.fit(*sides(9))
+    assert str(budget.spent) == str(Budget(rho=8, unit=ROW).spent)
+
+
 def test_an_extractor_sees_one_record_a_call_and_failures_are_blank() -> None:
     seen = []
 
@@ -275,7 +329,8 @@ def test_an_extractor_sees_one_record_a_call_and_failures_are_blank() -> None:
     values[3, 0] = -1
     model = FeatureClassifier(rho=1, extractor=halves, n_outputs=2, bounds=(0, 2040), classes=[0, 1])
     _, rows = model.prepare(values, labels)
-    assert len(seen) == 40
+    assert len(seen) == 41
+    assert not seen.pop(0).any()
     assert all(one.shape == (16,) for one in seen)
     assert np.isnan(rows[3, :2]).all()
     assert rows[:3, 0].tolist() == values[:3, :8].sum(axis=1).tolist()
@@ -322,7 +377,10 @@ def test_a_frozen_extractor_is_learned_on_and_given_again_after_loading(tmp_path
         fitted = model.fit(values, labels)
         found = fitted.predict(values)
         assert (found == labels).mean() > 0.9
-        again = load_estimator(fitted.save(tmp_path / "model.json")).set_params(extractor=columns)
+        again = load_estimator(fitted.save(tmp_path / "model.json"))
+        with pytest.raises(InvalidParameter, match=r"set_params\(extractor"):
+            again.predict(values)
+        again.set_params(extractor=columns)
         assert (again.predict(values) == found).all()
 
 

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Any
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import whole
-from dither.learn.base import AnyMechanism, ChanceClassifier, numbers_of
+from dither.learn.base import AnyMechanism, ChanceClassifier, bounds_of, numbers_of
 from dither.learn.containers import is_named
 from dither.learn.conventions import Iterated, in_words
 from dither.learn.images.features import COLUMNS, EXTRACTORS, MOST_FEATURES, MOST_SIDE
 from dither.learn.images.files import FORMS, pixels_of_files
-from dither.learn.images.frozen import extracted
+from dither.learn.images.frozen import check_extractor, extracted
 from dither.learn.images.mechanism import ImageFeatures
 from dither.learn.linear.descent import USUAL_PURE_STEPS, USUAL_STEPS
 from dither.learn.rows import Floats
@@ -27,6 +27,8 @@ from dither.mechanisms.core.purse import Purse
 
 #: What a saved estimator holds in place of public records.
 _DIGEST = "sha256:"
+#: What it holds in place of a function.
+_NOT_SAVED: Final = "not saved"
 
 
 class _FeatureClassifier(Iterated, ChanceClassifier):
@@ -96,7 +98,8 @@ class ImageClassifier(_FeatureClassifier):
         channels: numbers of a pixel, which stand side by side.
         form: "pixels", "bytes" (PNG, PGM or PPM files, as bytes or base64) or "paths" of such files. A file that cannot
             be read, or has another size, is a blank image.
-        bounds: (lower, upper) of pixels: blank and full. NaN means blank.
+        bounds: (lower, upper) of pixels: blank and full, by default (0, 255); required for arrays of floats, whose full
+            may be 1. NaN means blank.
         classes: all labels that may occur; images with another one are left out.
         extractor: "scattering" (averages of wavelets' lengths, twice), or "convolutions" (random filters).
         n_components: the number of public coordinates of the features; by default 500, or fewer for tiny images.
@@ -117,6 +120,9 @@ class ImageClassifier(_FeatureClassifier):
 
     """
 
+    #: The bounds of pixels where none are declared.
+    usual_bounds: ClassVar = (0, 255)
+
     def __init__(
         self,
         *,
@@ -128,7 +134,7 @@ class ImageClassifier(_FeatureClassifier):
         width: int | None = None,
         channels: int = 1,
         form: str = "pixels",
-        bounds: Any = (0, 255),
+        bounds: Any = None,
         classes: Any = None,
         extractor: str = "scattering",
         n_components: int | None = None,
@@ -172,9 +178,67 @@ class ImageClassifier(_FeatureClassifier):
             if reset:
                 self.n_features_in_ = self._pixels()
             return pixels_of_files(X, *size, self.form)
-        flat = X.reshape(len(X), -1) if isinstance(X, np.ndarray) and X.ndim > 2 else X
+        if reset and self.bounds is None and has_floats(X):
+            raise InvalidParameter("bounds", None, "required for floats: bounds=(0, 1), or bounds=(0, 255)")
+        flat = rows_of_images(X, size, listed=not reset or columns is not None)
         declared = self._pixels()
         return super()._values(flat, reset=reset, columns=columns or (declared if reset else None))
+
+    def box(self, columns: int) -> tuple[Floats, Floats]:
+        """Return the bounds of the numbers of an image."""
+        return bounds_of(self.usual_bounds, columns) if self.bounds is None else super().box(columns)
+
+    def _public_rows(self, columns: int) -> Floats | None:
+        shape, size = np.shape(self.public) if isinstance(self.public, np.ndarray) else (), self.image_size()
+        if len(shape) > 2 and not has_size(shape, size):
+            raise InvalidParameter("public", shape, f"images of {by_axes(size)}, channels last")
+        return super()._public_rows(columns)
+
+
+def by_axes(size: tuple[int, int, int]) -> str:
+    """Return a declared size as the last axes of an array."""
+    return f"{size[0]} by {size[1]}" if size[2] == 1 else f"{size[0]} by {size[1]} by {size[2]}"
+
+
+def has_size(shape: tuple[int, ...], size: tuple[int, int, int]) -> bool:
+    """Whether the axes of an array of images are those of the declared size: rows, columns, and channels last."""
+    return tuple(shape[1:]) == size or (size[2] == 1 and tuple(shape[1:]) == size[:2])
+
+
+def has_floats(X: Any) -> bool:
+    """Whether an array or a frame has floats, by its types alone."""
+    kinds = [getattr(X, "dtype", None), *(getattr(X, "dtypes", ()) if hasattr(X, "columns") else ())]
+    return any(getattr(kind, "kind", "") == "f" or str(kind).startswith("torch.float") for kind in kinds)
+
+
+def rows_of_images(X: Any, size: tuple[int, int, int], *, listed: bool) -> Any:
+    """Return images with a row for each; containers that hold no pixels are refused by type and shape alone.
+
+    Args:
+        X: images by their axes, or rows of pixels.
+        size: the declared rows of pixels, pixels in a row, and numbers of a pixel.
+        listed: whether lists and arrays of objects are taken as rows of numbers: where the caller says so by
+            ``columns``, or nothing is learned. Their cells are private, so that their types decide nothing.
+
+    """
+    kind, axes = getattr(getattr(X, "dtype", None), "kind", ""), getattr(X, "ndim", 2)
+    is_list = isinstance(X, list | tuple) or kind == "O"
+    if (is_list and not listed) or (axes == 1 and hasattr(X, "dtype") and kind != "O") or (kind and kind in "SUT"):
+        shape = f"({', '.join(map(str, ('images', *(size if size[2] > 1 else size[:2]))))})"
+        rule = (
+            f"an array of numbers with axes {shape}, such as numpy.stack(X), or a list with columns={math.prod(size)}"
+        )
+        raise InvalidValue("X", X, f"{rule}; for files set form='paths' or form='bytes'")
+    if axes <= 2 or not hasattr(X, "dtype"):
+        return X
+    if not has_size(X.shape, size):
+        found = " by ".join(map(str, X.shape[1:]))
+        rule = (
+            f"images of {by_axes(size)}, channels last, which {found} is not; numpy.moveaxis(X, 1, -1) moves channels"
+        )
+        raise InvalidValue("X", X, rule)
+    array = np.asarray(X)
+    return array.reshape(len(array), -1)
 
 
 class FeatureClassifier(_FeatureClassifier):
@@ -241,8 +305,14 @@ class FeatureClassifier(_FeatureClassifier):
     def _values(self, X: Any, *, reset: bool, columns: int | None = None) -> Floats:
         if self.extractor is None:
             return super()._values(X, reset=reset, columns=columns)
+        if isinstance(self.extractor, str):
+            rule = "required: a saved estimator does not contain functions; set it again with set_params(extractor=...)"
+            raise InvalidParameter("extractor", self.extractor, rule)
         width = self._outputs() if reset else int(self.n_features_in_)
-        found = extracted(self.extractor, _records(X, "X"), width)
+        records = _records(X, "X")
+        if reset:
+            check_extractor(self.extractor, records, width)
+        found = extracted(self.extractor, records, width)
         return numbers_of(self, found, reset=reset, columns=width)
 
     def _outputs(self) -> int:
@@ -259,12 +329,13 @@ class FeatureClassifier(_FeatureClassifier):
             return super()._public_rows(columns)
         found = extracted(self.extractor, _records(self.public, "public"), columns)
         if not np.isfinite(found).all():
-            raise InvalidParameter("extractor", "a failure", f"{columns} finite numbers for every public record")
+            rule = f"a function that returns {columns} finite numbers, as n_outputs says, for every public record"
+            raise InvalidParameter("extractor", "a failure", rule)
         return found
 
     def _saved_parameters(self) -> dict[str, Any]:
         # A function cannot be saved: the loaded estimator gets it again before it predicts.
-        return super()._saved_parameters() | {"extractor": None}
+        return super()._saved_parameters() | {"extractor": None if self.extractor is None else _NOT_SAVED}
 
 
 def _records(given: Any, parameter: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
@@ -41,6 +42,33 @@ def extracted(extractor: Any, records: Any, width: int) -> Floats:
                 if features.shape == (width,):
                     found[number] = features
     return found
+
+
+def check_extractor(extractor: Any, records: Any, width: int) -> None:
+    """Try an extractor on a record of zeros, where the form of records is public: arrays of numbers have one.
+
+    Args:
+        extractor: a function of one record, or a module of PyTorch.
+        records: of which the shape and the type of numbers are read.
+        width: the declared number of features.
+
+    """
+    if not callable(extractor):
+        raise InvalidParameter("extractor", type(extractor).__name__, "a function of one record, or a module")
+    if not isinstance(records, np.ndarray) or not records.ndim or records.dtype.kind not in "biuf":
+        return
+    blank = np.zeros((1, *records.shape[1:]), dtype=records.dtype)
+    call = _of_module(extractor) if _is_module(extractor) else extractor
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = np.asarray(call(blank[0]), dtype=np.float64).size
+    except Exception as error:  # of a caller's function, on zeros alone
+        rule = f"a function that works on a record of zeros, {blank.dtype} {list(blank.shape[1:])}"
+        raise InvalidParameter("extractor", f"{type(error).__name__}: {error}", rule) from error
+    if found != width:
+        rule = f"{found}, the number of features that the extractor returns for a record of zeros"
+        raise InvalidParameter("n_outputs", width, rule)
 
 
 def _is_module(extractor: Any) -> bool:
