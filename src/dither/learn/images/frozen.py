@@ -58,9 +58,9 @@ def check_extractor(extractor: Any, records: Any, width: int) -> None:
     if not isinstance(records, np.ndarray) or not records.ndim or records.dtype.kind not in "biuf":
         return
     blank = np.zeros((1, *records.shape[1:]), dtype=records.dtype)
-    call = _of_module(extractor) if _is_module(extractor) else extractor
+    lone = _lone(extractor) if _is_module(extractor) else nullcontext(extractor)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), lone as call:
             warnings.simplefilter("ignore")
             found = np.asarray(call(blank[0]), dtype=np.float64).size
     except Exception as error:  # of a caller's function, on zeros alone
