@@ -5,6 +5,7 @@ Containers, shapes and types of numbers are public, and refused where they do no
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Set
 from typing import Any, Final
 
@@ -89,13 +90,12 @@ def public_batch(example: Any) -> list[Any]:
     """Return a made-up example as a batch of one, as training will see those of its form."""
     torch = torch_for(_NEEDS)
     parts = example if isinstance(example, tuple | list) else (example,)
-    try:
+    tensors: list[Any] | None = None
+    with contextlib.suppress(TypeError, ValueError, RuntimeError):
         tensors = [torch.as_tensor(part) for part in parts]
-    except (TypeError, ValueError, RuntimeError):
+    if tensors is None:
         kinds = ", ".join(type(part).__name__ for part in parts)
-        raise InvalidParameter(
-            "example", kinds, "a tuple of tensors, arrays or numbers, as the data set returns"
-        ) from None
+        raise InvalidParameter("example", kinds, "a tuple of tensors, arrays or numbers, as the data set returns")
     return [tensor[None].to(_trained_type(tensor)) for tensor in tensors]
 
 
@@ -111,11 +111,10 @@ def _tensor(part: Any) -> Any:
     if part.dtype.kind not in "biuf":
         rule = "a tuple of arrays of numbers; encode labels and strings as integers first"
         raise InvalidParameter("data", f"an array of {part.dtype.type.__name__}", rule)
-    try:
+    with contextlib.suppress(TypeError):  # of the type of its numbers
         return torch.as_tensor(np.ascontiguousarray(part) if part.ndim else part)
-    except TypeError:  # of the type of its numbers
-        rule = "a tuple of arrays of float32, float64 or integers of at most 64 bits"
-        raise InvalidParameter("data", f"an array of {part.dtype.type.__name__}", rule) from None
+    rule = "a tuple of arrays of float32, float64 or integers of at most 64 bits"
+    raise InvalidParameter("data", f"an array of {part.dtype.type.__name__}", rule)
 
 
 def _zeros(tensors: list[Any]) -> list[Any]:

@@ -76,12 +76,15 @@ def check_on_public_input(module: Any, loss_of: Callable[..., Any], batch: list[
 
     """
     torch = torch_for(_NEEDS)
+    failed: Exception | None = None
     try:
         loss = loss_of(*batch)
     except Exception as error:  # of a caller's function, on public numbers alone
+        failed = error
+    if failed is not None:
         form = ", ".join(f"{str(part.dtype).removeprefix('torch.')} {list(part.shape)}" for part in batch)
         rule = f"a loss that works on one public example, a batch of {form}: mend the model, the loss or the arrays"
-        raise InvalidParameter("loss", f"{type(error).__name__}: {error}", rule) from error
+        raise InvalidParameter("loss", f"{type(failed).__name__}: {failed}", rule) from failed
     if not (isinstance(loss, torch.Tensor) and loss.numel() == 1 and loss.requires_grad):
         raise InvalidParameter("loss", type(loss).__name__, "one number for a batch of one example, made by the model")
     named = [(name, one) for name, one in module.named_parameters() if one.requires_grad]

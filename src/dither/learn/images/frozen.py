@@ -59,13 +59,16 @@ def check_extractor(extractor: Any, records: Any, width: int) -> None:
         return
     blank = np.zeros((1, *records.shape[1:]), dtype=records.dtype)
     lone = _lone(extractor) if _is_module(extractor) else nullcontext(extractor)
+    found, failed = 0, None
     try:
         with warnings.catch_warnings(), lone as call:
             warnings.simplefilter("ignore")
             found = np.asarray(call(blank[0]), dtype=np.float64).size
     except Exception as error:  # of a caller's function, on zeros alone
+        failed = error
+    if failed is not None:
         rule = f"a function that works on a record of zeros, {blank.dtype} {list(blank.shape[1:])}"
-        raise InvalidParameter("extractor", f"{type(error).__name__}: {error}", rule) from error
+        raise InvalidParameter("extractor", f"{type(failed).__name__}: {failed}", rule) from failed
     if found != width:
         rule = f"{found}, the number of features that the extractor returns for a record of zeros"
         raise InvalidParameter("n_outputs", width, rule)

@@ -16,6 +16,7 @@ the answers are paid for beside the test, and the end is hard (see ``above-thres
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
@@ -148,11 +149,10 @@ def _rows(name: str, rows: Any) -> tuple[Any, Any]:
     sizes = [len(features) if isinstance(features, list | tuple) else _length(features), _length(targets)]
     if sizes[0] < 1 or sizes[0] != sizes[1] or np.ndim(targets) != 1:
         raise InvalidParameter(name, f"{sizes[0]} rows and {sizes[1]} targets", "a target for each of some rows")
-    try:
+    with contextlib.suppress(Exception):  # by the type of the rows
         _part((features, np.asarray(targets)), 0, 1)
-    except Exception:  # by the type of the rows
-        raise InvalidParameter(name, type(features).__name__, "rows in an array, a frame or a list") from None
-    return features, np.asarray(targets)
+        return features, np.asarray(targets)
+    raise InvalidParameter(name, type(features).__name__, "rows in an array, a frame or a list")
 
 
 def _length(rows: Any) -> int:
